@@ -1,0 +1,63 @@
+# Two environments with stamps: .uv holds a hash-locked uv, .venv everything else.
+# `make demo` and `make test` need Python 3.11 (or newer), make and a network for packages; nothing else.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := .venv/bin
+UV := .uv/bin/uv
+export UV_COMPILE_BYTECODE := 1
+export UV_PYTHON_DOWNLOADS := never
+export UV_NO_PROGRESS := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+OUT ?= build
+
+.PHONY: help demo test test-all lint format report bench lock clean
+
+help: ## This list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+.uv/stamp: requirements-uv.txt
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; found: $$($(PYTHON) --version 2>&1). Set PYTHON=/path/to/python3.11"; exit 2; }
+	@"$(PYTHON)" -m venv .uv
+	@.uv/bin/python -m pip install -qq --require-hashes --no-deps --only-binary :all: -r requirements-uv.txt
+	@touch $@
+
+.venv/stamp: requirements.lock pyproject.toml .uv/stamp
+	@test -x $(BIN)/python || $(UV) venv -q --python "$(PYTHON)" .venv
+	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock
+	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: .venv/stamp ## Read shipped results, compare them, render the report
+	@$(BIN)/evalstats demo --output $(OUT)/demo
+
+test: .venv/stamp ## The test suite (without the long simulations)
+	$(BIN)/python -m pytest -q -n auto -m "not slow"
+
+test-all: .venv/stamp ## The whole suite, with coverage and type-I simulations
+	$(BIN)/python -m pytest -q -n auto
+
+lint: .venv/stamp ## ruff, format check, pyright strict
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+format: .venv/stamp ## Apply the formatter
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+
+report: .venv/stamp ## HTML and PDF of the demonstration report
+	@$(BIN)/evalstats demo --output $(OUT)/demo --to html --to pdf
+
+bench: .venv/stamp ## Speed against other packages, as ratios
+	$(BIN)/python -m benchmarks
+
+lock: .uv/stamp ## Re-resolve the lock files
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-uv.in -o requirements-uv.txt
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o requirements.lock
+	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
+
+clean: ## Remove both environments and everything built
+	rm -rf .venv .uv build dist .pytest_cache .ruff_cache

@@ -1,0 +1,287 @@
+"""What a loader is, how a file finds its loader, and how the rows of one source become checked tables.
+
+A loader knows one format. It looks at the head of a file (`sniff`), groups files that belong together (`plan`), and
+yields rows (`read`). It never opens anything but the files it was given.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Literal, Protocol, runtime_checkable
+
+import polars as pl
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
+from evalstats.schema.columns import TableName
+from evalstats.schema.data import Problem
+from evalstats.schema.tables import frame_from_rows
+
+Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
+
+# How many rows a loader may hold before it hands them on.
+BATCH_ROWS = 5_000
+
+
+@dataclass(frozen=True)
+class Head:
+    """The first bytes of a file, unpacked, and what can be told from them without reading the rest."""
+
+    path: Path
+    size: int
+    data: bytes
+
+    @property
+    def name(self) -> str:
+        """File name without the folder, and without .gz or .zst."""
+        return self.path.name.removesuffix(".gz").removesuffix(".zst")
+
+    @cached_property
+    def text(self) -> str:
+        """The head as text; undecodable bytes are replaced (loaders report them when they read)."""
+        for bom, encoding in ((b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16")):
+            if self.data.startswith(bom):
+                return self.data.decode(encoding, errors="replace")
+        return self.data.decode("utf-8-sig", errors="replace")
+
+    @cached_property
+    def shape(self) -> Shape:
+        """What kind of container the file is."""
+        if self.data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+            return "zip"
+        if self.data[:4] == b"PAR1":
+            return "parquet"
+        if b"\x00" in self.data[:1024] and not self.data.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "binary"
+        start = self.text.lstrip()
+        if not start:
+            return "empty"
+        if start[0] == "[":
+            return "array"
+        if start[0] == "{":
+            return "lines" if self._is_lines else "object"
+        return "text"
+
+    @cached_property
+    def _is_lines(self) -> bool:
+        """Whether the first line is a whole JSON object and more follows, or the name says JSON Lines."""
+        if self.name.endswith((".jsonl", ".ndjson")):
+            return True
+        first, _, rest = self.text.lstrip().partition("\n")
+        try:
+            json.loads(first)
+        except (ValueError, RecursionError):
+            return False
+        return rest.lstrip().startswith("{")
+
+    @cached_property
+    def members(self) -> dict[str, object]:
+        """Members of the first JSON object (the document, or the first element or line) that lie whole in the head."""
+        return partial_object(self._first_object)[0]
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Names of all members of the first JSON object that begin in the head."""
+        return frozenset(partial_object(self._first_object)[1])
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """Column names of a delimited text file (its first record)."""
+        if self.shape != "text":
+            return ()
+        first = next(csv.reader(io.StringIO(self.text), delimiter=self.delimiter), [])
+        return tuple(name.strip() for name in first)
+
+    @property
+    def delimiter(self) -> str:
+        """Comma, semicolon or tab: whichever the first line has most of."""
+        first = self.text.partition("\n")[0]
+        return max(",;\t", key=first.count)
+
+    @property
+    def _first_object(self) -> str:
+        start = self.text.lstrip()
+        return start[1:].lstrip() if start.startswith("[") else start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Match:
+    """How sure a loader is that a file is its own, from 0 to 1, and why, in words.
+
+    Use 0.9 for a set of keys only this format has, 0.5 for a likely guess, 0.1 for "any table". `skip` names a file that
+    belongs to the format and holds no results (a manifest): it is passed over without a complaint.
+    """
+
+    confidence: float
+    reason: str
+    skip: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One unit that is loaded whole or not at all: a main file and the files that belong to it."""
+
+    path: Path
+    companions: tuple[Path, ...] = ()
+    digest: str = ""
+
+    @property
+    def stem(self) -> str:
+        """File name without its ending, the readable part of a run's name."""
+        name = self.path.name.removesuffix(".gz").removesuffix(".zst")
+        return name.rpartition(".")[0] or name
+
+    def run_id(self, *parts: str) -> str:
+        """Name of a run: readable, and different for different bytes (`stem.part~1a2b3c4d`).
+
+        Examples
+        --------
+        >>> Source(path=Path("a/run.json"), digest="0123456789").run_id("gpt")
+        'run.gpt~01234567'
+        """
+        return f"{'.'.join([self.stem, *parts])}~{self.digest[:8]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Some rows of one tidy table, as dicts with glossary names; other keys become factors."""
+
+    table: TableName
+    rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
+
+
+@runtime_checkable
+class Loader(Protocol):
+    """One format. Register it in `evalstats.loaders.registry`, or from another package by the entry-point group `evalstats.loaders`."""
+
+    @property
+    def name(self) -> str:
+        """Short name in the command line, such as "lm-eval"."""
+        ...
+
+    @property
+    def title(self) -> str:
+        """What it reads, for `evalstats formats`."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Raised whenever the rows that it makes change."""
+        ...
+
+    def sniff(self, head: Head) -> Match | None:
+        """Say whether this looks like the format."""
+        ...
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Group the files that were recognised into sources (`digest` is filled in afterwards)."""
+        ...
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield the rows of one source, in batches of about `BATCH_ROWS`.
+
+        Exactly one row of `runs` for every run, with the fields the loader knows; the counts, the source and the
+        loader are filled in by the caller. Raise `UnreadableFileError` (or `InputError`) to reject the whole source;
+        yield a `Problem` to report what was left out or is worth knowing.
+        """
+        ...
+
+
+class SingleFileLoader:
+    """Base of loaders whose files stand alone."""
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Make every file a source of its own."""
+        return [Source(path=path) for path in files]
+
+
+def read_head(path: Path) -> Head:
+    """Read the first bytes of a file, unpacked."""
+    with open_bytes(path) as stream:
+        return Head(path=path, size=path.stat().st_size, data=stream.read(HEAD_BYTES))
+
+
+def with_digest(source: Source) -> Source:
+    """Fill in the digest: of the one file, or of all files together in a fixed order."""
+    digests = [digest_of(path) for path in (source.path, *sorted(source.companions))]
+    if len(digests) == 1:
+        return replace(source, digest=digests[0])
+    import hashlib
+
+    return replace(source, digest=hashlib.sha256("\n".join(digests).encode()).hexdigest())
+
+
+def in_batches(rows: Iterable[dict[str, object]], table: TableName, size: int = BATCH_ROWS) -> Iterator[Rows]:
+    """Cut a stream of rows into batches."""
+    batch: list[dict[str, object]] = []
+    for row in rows:
+        batch.append(row)
+        if len(batch) >= size:
+            yield Rows(table=table, rows=batch)
+            batch = []
+    if batch:
+        yield Rows(table=table, rows=batch)
+
+
+def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.DataFrame] | Problem]:
+    """Read a source into checked frames, batch by batch; `runs` comes last, with its counts.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the source cannot be read, whatever went wrong inside the loader.
+    """
+    runs: list[dict[str, object]] = []
+    counts: dict[str, dict[str, int]] = {}
+    try:
+        for part in loader.read(source):
+            if isinstance(part, Problem):
+                yield part
+            elif part.table == "runs":
+                runs.extend(part.rows)
+            elif part.rows:
+                frame = frame_from_rows(part.rows, part.table)
+                _count_statuses(frame, counts)
+                yield part.table, frame
+    except InputError as error:
+        named = str(source.path)
+        text = str(error) if named in str(error) else f"{named}: {error}"
+        raise UnreadableFileError(text) from error
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError, OSError) as error:
+        message = (
+            f"{source.path}: is not a {loader.title} file as this loader knows it "
+            f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
+        )
+        raise UnreadableFileError(message) from error
+    if not runs:
+        message = f"{source.path}: holds no run that the {loader.name} loader could read"
+        raise UnreadableFileError(message)
+    yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
+
+
+def _count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> None:
+    if "status" not in frame.columns or "run" not in frame.columns:
+        return
+    for run, status, n in frame.group_by("run", "status").len().iter_rows():
+        of_run = counts.setdefault(run, {})
+        of_run[status] = of_run.get(status, 0) + n
+
+
+def _completed(
+    run: dict[str, object], loader: Loader, source: Source, counts: dict[str, dict[str, int]]
+) -> dict[str, object]:
+    found = counts.get(str(run["run"]), {})
+    return {
+        **run,
+        "source": str(source.path),
+        "source_digest": source.digest,
+        "loader": loader.name,
+        "loader_version": loader.version,
+        "n_scored": found.get("scored", 0),
+        "n_error": found.get("error", 0),
+        "n_unscored": found.get("unscored", 0),
+    }

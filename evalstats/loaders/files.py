@@ -1,0 +1,384 @@
+"""Open result files safely: bounded decompression, declared encodings, JSON read piece by piece.
+
+Result files are hostile input. Nothing here extracts to disk, follows a name found inside a file, or holds more than
+one record in memory.
+"""
+
+import gzip
+import hashlib
+import io
+import json
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, cast
+
+import zstandard
+
+from evalstats.errors import UnreadableFileError
+
+HEAD_BYTES = 1 << 16
+MAX_RECORD_CHARS = 512 << 20
+# A stream that grows more than this much, past this size, is taken for a decompression bomb.
+MAX_RATIO = 500
+RATIO_FROM_BYTES = 64 << 20
+
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+_BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_CHUNK = 1 << 20
+_SPACE = re.compile(r"\s*")
+
+
+class BoundedReader(io.RawIOBase):
+    """Hand on the bytes of `stream`, and refuse to go on when they outgrow the file they came from."""
+
+    def __init__(self, stream: BinaryIO, *, name: str, compressed_size: int) -> None:
+        super().__init__()
+        self._stream = stream
+        self._name = name
+        self._limit = max(RATIO_FROM_BYTES, MAX_RATIO * compressed_size)
+        self._seen = 0
+
+    def readable(self) -> bool:
+        """Tell `io` that this stream can be read."""
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        """Fill `buffer`; raise `UnreadableFileError` past the limit or where the compressed data are damaged."""
+        view = memoryview(cast("bytearray", buffer)).cast("B")
+        try:
+            data = self._stream.read(len(view))
+        except (OSError, EOFError, zstandard.ZstdError) as error:
+            message = f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
+            raise UnreadableFileError(message) from error
+        self._seen += len(data)
+        if self._seen > self._limit:
+            message = (
+                f"{self._name}: unpacks to more than {self._limit >> 20} MiB, over {MAX_RATIO} times its size; "
+                "refused as a decompression bomb. If it is genuine, unpack it yourself first"
+            )
+            raise UnreadableFileError(message)
+        view[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        """Close the stream underneath as well."""
+        if not self.closed:
+            self._stream.close()
+        super().close()
+
+
+@contextmanager
+def open_bytes(path: Path) -> Iterator[BinaryIO]:
+    """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name)."""
+    try:
+        raw = path.open("rb")
+    except OSError as error:
+        message = f"{path}: cannot be opened ({error.strerror or error})"
+        raise UnreadableFileError(message) from error
+    with raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic[:2] == _GZIP:
+            unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+        elif magic == _ZSTD:
+            unpacked = cast("BinaryIO", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+        else:
+            yield raw
+            return
+        bounded = BoundedReader(unpacked, name=str(path), compressed_size=path.stat().st_size)
+        with io.BufferedReader(bounded, buffer_size=_CHUNK) as stream:
+            yield cast("BinaryIO", stream)
+
+
+def digest_of(path: Path) -> str:
+    """SHA-256 of a file's bytes as they are on disk, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[io.TextIOBase]:
+    """Open a file as text: UTF-8, or what its byte-order mark says.
+
+    Decoding is strict: a wrong byte raises `UnicodeDecodeError`, which the readers below turn into `UnreadableFileError`.
+    """
+    with open_bytes(path) as stream:
+        start = stream.read(4)
+        encoding = next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
+        text = io.TextIOWrapper(_Rejoined(start, stream), encoding=encoding, errors="strict", newline="")
+        yield text
+        text.detach()
+
+
+class _Rejoined(io.BufferedIOBase):
+    """A stream with the few bytes that were read to look at its mark put back in front."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        super().__init__()
+        self._start = start
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        start, self._start = self._start, b""
+        wanted = -1 if size is None or size < 0 else max(size - len(start), 0)
+        return start + self._rest.read(wanted)
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(size if size >= 0 else _CHUNK)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonItem:
+    """One element of a streamed array: the member it is in ("" for a top-level array), its place, its value."""
+
+    member: str
+    index: int
+    value: object
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonMember:
+    """One whole member of a top-level object."""
+
+    member: str
+    value: object
+
+
+def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+    """Read one JSON document, a top-level member at a time, and the named arrays an element at a time.
+
+    A top-level array is streamed too (`member` ""). Bare NaN and Infinity are read as floats. Memory is bounded by the
+    largest element.
+
+    Raises
+    ------
+    UnreadableFileError
+        Naming the file and character: not JSON, cut off, wrong encoding, nested too deeply, one element too large.
+    """
+    with open_text(path) as stream:
+        yield from _JsonStream(stream.read, str(path)).document(arrays)
+
+
+def iter_json_text(read: Callable[[int], str], name: str, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+    """Do what `iter_json` does, on any `read(n_chars)` function."""
+    yield from _JsonStream(read, name).document(arrays)
+
+
+def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
+    """Yield (line number from 1, value) of a JSON Lines file; blank lines are passed over.
+
+    Raises
+    ------
+    UnreadableFileError
+        Naming the file and line that is not JSON.
+    """
+    number = 0
+    with open_text(path) as stream:
+        try:
+            for number, line in enumerate(stream, start=1):  # noqa: B007 - the number is wanted after a decoding error
+                if line.strip():
+                    yield number, loads(line, f"{path}: line {number}")
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(_encoding_message(str(path), error)) from error
+
+
+def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
+    """Read a whole (small) JSON document."""
+    with open_text(path) as stream:
+        try:
+            text = stream.read(max_chars + 1)
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(_encoding_message(str(path), error)) from error
+    if len(text) > max_chars:
+        message = f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
+        raise UnreadableFileError(message)
+    return loads(text, str(path))
+
+
+def loads(text: str | bytes, where: str) -> object:
+    """Parse JSON (bare NaN and Infinity allowed); every fault becomes an `UnreadableFileError` that names `where`."""
+    try:
+        return cast("object", json.loads(text))
+    except UnicodeDecodeError as error:
+        raise UnreadableFileError(_encoding_message(where, error)) from error
+    except RecursionError as error:
+        message = f"{where}: JSON is nested too deeply to be a result"
+        raise UnreadableFileError(message) from error
+    except ValueError as error:
+        raise UnreadableFileError(_json_message(where, text, error)) from error
+
+
+def _json_message(where: str, text: str | bytes, error: ValueError) -> str:
+    if not text.strip():
+        return f"{where}: is empty; a JSON document was expected"
+    return f"{where}: is not JSON, or is cut off ({error}); write the file again or leave it out"
+
+
+def _encoding_message(where: str, error: UnicodeDecodeError) -> str:
+    return f"{where}: is not {error.encoding} text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
+
+
+class _JsonStream:
+    """A JSON document read through a window that holds one element at a time."""
+
+    # raw_decode reports errors near the end of a cut-off window; only errors well inside it are faults of the file.
+    _TAIL = 64
+
+    def __init__(self, read: Callable[[int], str], name: str) -> None:
+        self._read = read
+        self._name = name
+        self._window = ""
+        self._at = 0
+        self._gone = 0
+        self._ended = False
+        self._decoder = json.JSONDecoder()
+
+    def document(self, arrays: tuple[str, ...]) -> Iterator[JsonItem | JsonMember]:
+        opening = self._peek()
+        if opening == "[":
+            yield from self._elements("")
+        elif opening == "{":
+            yield from self._members(arrays)
+        elif opening == "":
+            message = f"{self._name}: is empty; a JSON document was expected"
+            raise UnreadableFileError(message)
+        else:
+            raise self._fault("starts with neither an object nor an array")
+        if self._peek() != "":
+            raise self._fault("goes on after the end of its JSON document (for JSON Lines, name it .jsonl)")
+
+    def _members(self, arrays: tuple[str, ...]) -> Iterator[JsonItem | JsonMember]:
+        self._at += 1
+        if self._peek() == "}":
+            self._at += 1
+            return
+        while True:
+            key = self._value()
+            if not isinstance(key, str):
+                raise self._fault("has a member without a name")
+            self._expect(":")
+            if key in arrays and self._peek() == "[":
+                yield from self._elements(key)
+            else:
+                yield JsonMember(member=key, value=self._value())
+            if self._expect(",}") == "}":
+                return
+
+    def _elements(self, member: str) -> Iterator[JsonItem]:
+        self._at += 1
+        if self._peek() == "]":
+            self._at += 1
+            return
+        index = 0
+        while True:
+            yield JsonItem(member=member, index=index, value=self._value())
+            index += 1
+            if self._expect(",]") == "]":
+                return
+
+    def _value(self) -> object:
+        self._peek()
+        while True:
+            try:
+                value, end = self._decoder.raw_decode(self._window, self._at)
+            except RecursionError as error:
+                message = f"{self._name}: JSON is nested too deeply to be a result"
+                raise UnreadableFileError(message) from error
+            except json.JSONDecodeError as error:
+                inside = error.pos < len(self._window) - self._TAIL and not error.msg.startswith("Unterminated")
+                if inside or self._ended:
+                    raise self._fault(error.msg, at=error.pos) from error
+                self._grow()
+                continue
+            # A number that touches the window's end may go on behind it.
+            if end >= len(self._window) and not self._ended and not isinstance(value, str | list | dict):
+                self._grow()
+                continue
+            self._at = end
+            return cast("object", value)
+
+    def _expect(self, allowed: str) -> str:
+        found = self._peek()
+        if not found or found not in allowed:
+            raise self._fault(f"expected one of {' '.join(allowed)}")
+        self._at += 1
+        return found
+
+    def _peek(self) -> str:
+        while True:
+            match = _SPACE.match(self._window, self._at)
+            self._at = match.end() if match else self._at
+            if self._at < len(self._window):
+                return self._window[self._at]
+            if self._ended:
+                return ""
+            self._grow()
+
+    def _grow(self) -> None:
+        """Drop what was used, and read as much again as is held."""
+        self._gone += self._at
+        self._window = self._window[self._at :]
+        self._at = 0
+        if len(self._window) > MAX_RECORD_CHARS:
+            message = f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
+            raise UnreadableFileError(message)
+        try:
+            more = self._read(max(_CHUNK, len(self._window)))
+        except UnicodeDecodeError as error:
+            raise UnreadableFileError(_encoding_message(self._name, error)) from error
+        self._ended = not more
+        self._window += more
+
+    def _fault(self, problem: str, *, at: int | None = None) -> UnreadableFileError:
+        place = self._gone + (self._at if at is None else at)
+        cut = " The file is cut off." if self._ended and place >= self._gone + len(self._window.rstrip()) else ""
+        return UnreadableFileError(f"{self._name}: is not valid JSON at character {place}: {problem}.{cut}")
+
+
+def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:
+    """Read what can be read of a JSON object whose end may be missing.
+
+    Returns the members that are whole, and the names of all members seen (the last may be cut off).
+
+    Examples
+    --------
+    >>> partial_object('{"a": 1, "b": {"c": [2')
+    ({'a': 1}, ('a', 'b'))
+    """
+    decoder = json.JSONDecoder()
+    whole: dict[str, object] = {}
+    names: list[str] = []
+
+    def skip(at: int) -> int:
+        match = _SPACE.match(text, at)
+        return match.end() if match else at
+
+    at = skip(0)
+    if text[at : at + 1] != "{":
+        return whole, ()
+    at = skip(at + 1)
+    try:
+        while text[at : at + 1] == '"':
+            key, at = decoder.raw_decode(text, at)
+            names.append(key)
+            at = skip(at)
+            if text[at : at + 1] != ":":
+                break
+            value, at = decoder.raw_decode(text, skip(at + 1))
+            if at >= len(text) and not isinstance(value, str | list | dict):
+                break
+            whole[key] = value
+            at = skip(at)
+            if text[at : at + 1] != ",":
+                break
+            at = skip(at + 1)
+    except (ValueError, RecursionError):
+        pass
+    return whole, tuple(names)

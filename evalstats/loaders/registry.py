@@ -1,0 +1,228 @@
+"""Find the loader for each file, and read any number of files into one `EvalData`."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import polars as pl
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import Head, Loader, Source, read_head, tables_of, with_digest
+from evalstats.schema.columns import KEYS, TableName
+from evalstats.schema.data import EvalData, Problem, combine, concat_tables
+from evalstats.schema.tables import check_table
+
+# Module and attribute of each built-in loader. Order settles equal confidence.
+BUILT_IN: tuple[tuple[str, str], ...] = (
+    ("evalstats.loaders.lm_eval", "LOADER"),
+    ("evalstats.loaders.inspect_ai", "LOADER"),
+    ("evalstats.loaders.tau_bench", "LOADER"),
+    ("evalstats.loaders.tau2_bench", "LOADER"),
+    ("evalstats.loaders.rutbench", "LOADER"),
+    ("evalstats.loaders.tenacious", "LOADER"),
+    ("evalstats.loaders.arena_votes", "LOADER"),
+    ("evalstats.loaders.table", "LOADER"),
+)
+_HIDDEN = (".", "__MACOSX")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """A source and the loader that will read it."""
+
+    loader: Loader
+    source: Source
+
+
+@cache
+def loaders() -> tuple[Loader, ...]:
+    """All loaders: the built-in ones, then those that other packages offer."""
+    built_in = [getattr(import_module(module), name) for module, name in BUILT_IN]
+    offered = [point.load() for point in entry_points(group="evalstats.loaders")]
+    return (*built_in, *offered)
+
+
+def loader_named(name: str) -> Loader:
+    """Return the loader of that name.
+
+    Raises
+    ------
+    InputError
+        If there is none; the message lists all.
+    """
+    for loader in loaders():
+        if loader.name == name:
+            return loader
+    message = f"there is no format {name!r}; known are {', '.join(loader.name for loader in loaders())}"
+    raise InputError(message)
+
+
+def detect(head: Head) -> tuple[Loader, bool] | None:
+    """Return the loader that is surest of the file, and whether it says to pass the file over."""
+    found = [(match, loader) for loader in loaders() if (match := loader.sniff(head)) is not None]
+    if not found:
+        return None
+    match, loader = max(found, key=lambda pair: pair[0].confidence)
+    return loader, match.skip
+
+
+def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
+    """Yield every file below the paths, sorted, and whether the user named it (a folder's files are not named).
+
+    Hidden files and links are passed over inside folders, so that nothing leaves the folder.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist.
+    """
+    seen: set[Path] = set()
+    for path in map(Path, paths):
+        if not path.exists():
+            message = f"{path}: there is no such file or folder"
+            raise InputError(message)
+        found = [(path, True)] if path.is_file() else [(file, False) for file in _walk(path)]
+        for file, named in found:
+            if file.resolve() not in seen:
+                seen.add(file.resolve())
+                yield file, named
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    for root, folders, files in os.walk(folder, followlinks=False):
+        folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
+        for name in sorted(files):
+            path = Path(root, name)
+            if not name.startswith(_HIDDEN) and path.is_file() and not path.is_symlink():
+                yield path
+
+
+def plan(paths: Iterable[str | Path], *, format: str | None = None) -> tuple[list[Planned], list[Problem]]:  # noqa: A002 - the user's word
+    """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over."""
+    problems: list[Problem] = []
+    by_loader: dict[str, tuple[Loader, list[Path]]] = {}
+    for path, named in list_files(paths):
+        try:
+            loader, skip = _loader_for(path, format)
+        except UnreadableFileError as error:
+            problems.append(Problem(path=str(path), message=_without_path(error, path)))
+            continue
+        if not skip:
+            by_loader.setdefault(loader.name, (loader, []))[1].append(path)
+        elif named:
+            message = f"is a {loader.title} file without results; it is passed over"
+            problems.append(Problem(path=str(path), message=message, severity="note"))
+    planned: list[Planned] = []
+    for loader, files in by_loader.values():
+        for part in loader.plan(files):
+            if isinstance(part, Problem):
+                problems.append(part)
+            else:
+                planned.append(Planned(loader=loader, source=with_digest(part)))
+    return planned, problems
+
+
+def _loader_for(path: Path, name: str | None) -> tuple[Loader, bool]:
+    if name is not None:
+        return loader_named(name), False
+    head = read_head(path)
+    if head.shape == "empty":
+        message = f"{path}: is empty"
+        raise UnreadableFileError(message)
+    found = detect(head)
+    if found is None:
+        message = (
+            f"{path}: no known format; `evalstats formats` lists them. For a table of your own, "
+            "give the columns: --map item=... --map score=... --map model=..."
+        )
+        raise UnreadableFileError(message)
+    return found
+
+
+def read(
+    *paths: str | Path,
+    format: str | None = None,  # noqa: A002 - the user's word
+    strict: bool = False,
+    progress: Callable[[int, int, Source], None] | None = None,
+) -> EvalData:
+    """Read result files and folders of any known format into tidy tables.
+
+    Parameters
+    ----------
+    *paths
+        Files and folders.
+    format
+        Name of the format, when detection should be passed by (`evalstats formats`).
+    strict
+        Raise on the first file that cannot be read, instead of reporting it in `problems` and loading the rest.
+    progress
+        Called with (sources done, sources in all, next source).
+
+    Returns
+    -------
+    EvalData
+        The tables; `problems` names each file that was not read, and why.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or nothing at all could be read.
+    UnreadableFileError
+        With `strict`, for the first file that cannot be read.
+    """
+    planned, problems = plan(paths, format=format)
+    _raise_if_strict(problems, strict=strict)
+    parts: list[EvalData] = []
+    for done, item in enumerate(planned):
+        if progress is not None:
+            progress(done, len(planned), item.source)
+        try:
+            parts.append(read_source(item.loader, item.source))
+        except UnreadableFileError as error:
+            problems.append(Problem(path=str(item.source.path), message=_without_path(error, item.source.path)))
+            _raise_if_strict(problems, strict=strict)
+    if not parts:
+        reasons = "; ".join(str(problem) for problem in problems) or "no files were found"
+        message = f"nothing could be read: {reasons}"
+        raise InputError(message)
+    data = combine(parts)
+    return replace(data, problems=(*problems, *data.problems))
+
+
+def read_source(loader: Loader, source: Source) -> EvalData:
+    """Read one source whole.
+
+    Raises
+    ------
+    UnreadableFileError
+        If any part of it cannot be read, or a key stands twice.
+    """
+    frames: dict[TableName, list[pl.DataFrame]] = {}
+    problems: list[Problem] = []
+    for part in tables_of(loader, source):
+        if isinstance(part, Problem):
+            problems.append(part)
+        else:
+            frames.setdefault(part[0], []).append(part[1])
+    tables: dict[str, pl.DataFrame] = {}
+    for name, parts in frames.items():
+        stacked = concat_tables(parts, name)
+        try:
+            tables[name] = check_table(stacked, name, source=str(source.path)) if KEYS[name] else stacked
+        except InputError as error:
+            raise UnreadableFileError(str(error)) from error
+    return EvalData(**tables, problems=tuple(problems))
+
+
+def _raise_if_strict(problems: Sequence[Problem], *, strict: bool) -> None:
+    faults = [problem for problem in problems if problem.severity == "error"]
+    if strict and faults:
+        raise UnreadableFileError(str(faults[0]))
+
+
+def _without_path(error: Exception, path: Path) -> str:
+    return str(error).removeprefix(f"{path}: ")

@@ -1,0 +1,117 @@
+"""Narrow the values that JSON files hold, without ever guessing: what does not fit is None, and the caller says so."""
+
+import math
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from typing import cast
+
+# Letter grades and words that harnesses use for right and wrong.
+_LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
+
+
+def as_dict(value: object) -> dict[str, object]:
+    """Return `value` if it is a JSON object, else an empty one."""
+    return cast("dict[str, object]", value) if isinstance(value, dict) else {}
+
+
+def as_list(value: object) -> list[object]:
+    """Return `value` if it is a JSON array, else an empty one."""
+    return cast("list[object]", value) if isinstance(value, list) else []
+
+
+def dicts(value: object) -> Iterator[dict[str, object]]:
+    """Yield the JSON objects in an array, passing over anything else."""
+    return (cast("dict[str, object]", element) for element in as_list(value) if isinstance(element, dict))
+
+
+def get(value: object, *path: str) -> object:
+    """Follow member names into nested objects; None where one is absent.
+
+    Examples
+    --------
+    >>> get({"a": {"b": 2}}, "a", "b"), get({"a": 1}, "a", "b")
+    (2, None)
+    """
+    for name in path:
+        value = as_dict(value).get(name)
+    return value
+
+
+def as_text(value: object) -> str | None:
+    """Return an id or label as text: 12 and "12" and 12.0 are the same id; None and containers are None.
+
+    Examples
+    --------
+    >>> as_text(12), as_text("12"), as_text(12.0), as_text(None), as_text([1])
+    ('12', '12', '12', None, None)
+    """
+    if value is None or isinstance(value, dict | list):
+        return None
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def as_number(value: object) -> float | None:
+    """Return a finite number, from a number, a boolean or numeric text; None for anything else, NaN included.
+
+    Examples
+    --------
+    >>> as_number(True), as_number("0.5"), as_number(float("nan")), as_number("x")
+    (1.0, 0.5, None, None)
+    """
+    if isinstance(value, str):
+        try:
+            value = float(value)
+        except ValueError:
+            return None
+    if isinstance(value, bool | int | float):
+        try:
+            number = float(value)
+        except OverflowError:
+            return None
+        return number if math.isfinite(number) else None
+    return None
+
+
+def as_whole(value: object) -> int | None:
+    """Return a whole number, or None where the value is not one."""
+    number = as_number(value)
+    return int(number) if number is not None and number.is_integer() else None
+
+
+def as_time(value: object) -> datetime | None:
+    """Return a time in UTC from ISO 8601 text, or seconds or milliseconds since 1970; None where it is none of these.
+
+    Examples
+    --------
+    >>> as_time("2026-06-01T12:00:00+02:00").isoformat(), as_time(0.0).isoformat()
+    ('2026-06-01T10:00:00+00:00', '1970-01-01T00:00:00+00:00')
+    """
+    if isinstance(value, str):
+        try:
+            parsed = datetime.fromisoformat(value)
+        except ValueError:
+            return None
+        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
+    seconds = None if isinstance(value, bool) else as_number(value)
+    if seconds is None:
+        return None
+    try:
+        return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= _MILLISECONDS_FROM else seconds, tz=UTC)
+    except (OverflowError, OSError, ValueError):
+        return None
+
+
+def letter_grade(value: object) -> float | None:
+    """Return the number behind a grade: C, P, I, N, yes, no, true, false, or numeric text; None for an unknown word.
+
+    Examples
+    --------
+    >>> letter_grade("C"), letter_grade("no"), letter_grade("0.25"), letter_grade("B+")
+    (1.0, 0.0, 0.25, None)
+    """
+    if isinstance(value, str) and value.strip().lower() in _LETTERS:
+        return _LETTERS[value.strip().lower()]
+    return as_number(value)

@@ -1,0 +1,1 @@
+"""The tidy tables: glossary, checks, and the object that holds them."""

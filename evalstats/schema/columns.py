@@ -1,0 +1,251 @@
+"""The glossary: every column of the tidy tables, once, with its dtype, unit and meaning.
+
+Checks (`evalstats.schema.tables`) and the documentation are made from these declarations.
+A column that is not listed here is a *factor*: it survives loading, storing and analysis under its own name.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal
+
+import polars as pl
+
+TableName = Literal["outcomes", "comparisons", "ratings", "aggregates", "runs", "metrics"]
+
+STATUSES = ("scored", "error", "unscored")
+METRIC_KINDS = ("binary", "proportion", "bounded", "continuous", "ordinal")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column: its name, dtype, unit and meaning.
+
+    `required` columns may hold no null. `fill` replaces a null (or an absent column) before that check.
+    `levels`, where given, are the only values allowed. `low` and `high` bound a number, both inclusive.
+    """
+
+    name: str
+    dtype: pl.DataType
+    meaning: str
+    unit: str = ""
+    required: bool = False
+    fill: str | int | float | bool | None = None
+    levels: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+
+
+_S = pl.String()
+_F = pl.Float64()
+_I = pl.Int64()
+_B = pl.Boolean()
+_T = pl.Datetime("us", "UTC")
+_LS = pl.List(pl.String())
+
+
+def _text(name: str, meaning: str, *, required: bool = False, fill: str | None = None, levels: tuple[str, ...] = ()) -> Column:
+    return Column(name=name, dtype=_S, meaning=meaning, required=required, fill=fill, levels=levels)
+
+
+def _number(name: str, meaning: str, unit: str = "", *, low: float | None = None, high: float | None = None) -> Column:
+    return Column(name=name, dtype=_F, meaning=meaning, unit=unit, low=low, high=high)
+
+
+def _count(name: str, meaning: str, unit: str = "", *, low: float | None = 0) -> Column:
+    return Column(name=name, dtype=_I, meaning=meaning, unit=unit, low=low)
+
+
+_TIMESTAMP = Column(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
+_SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("lab", "live"))
+
+OUTCOMES: tuple[Column, ...] = (
+    _text("run", "One execution of one system on one benchmark; key into `runs`", required=True),
+    _text("model", "Name of the language model", required=True),
+    _text("system", "What is compared when it is not the model alone (prompt, scaffold, defence); defaults to `model`", required=True),
+    _text("benchmark", "Name of the benchmark", required=True),
+    _text("task", "Part of the benchmark that has its own items", required=True, fill=""),
+    _text("item", "Pairing key within (benchmark, task); the same string for every model", required=True),
+    _text("variant", "Version of the item: a user behaviour, a language, a perturbation", required=True, fill=""),
+    _count("trial", "Repetition of the same item by the same run; null when only an average of trials is known", "from 0"),
+    _count("n_trials", "How many trials stand behind this row", "trials", low=1),
+    _text("metric", "Name of the score", required=True),
+    _number("score", "The score in the metric's own unit; null when there is none"),
+    _text("value_raw", "The value as the file held it, when it was not already the number in `score`"),
+    _text("status", "scored: has a score; error: the harness failed; unscored: ran, but no score was given", required=True, levels=STATUSES),
+    _text("status_reason", "Why the row is not scored"),
+    _number("weight", "Sampling weight of the row", low=0),
+    _SETTING,
+    _text("scenario", "Scenario type: judgment dimension, user behaviour, category"),
+    _text("user_kind", "Whether the user cooperates", levels=("ideal", "non_ideal")),
+    Column(name="tags", dtype=_LS, meaning="Labels of which a row may have several"),
+    _text("judge", "Model or person that gave the score"),
+    _text("user", "Live or simulated user"),
+    _text("session", "Conversation or session the row belongs to"),
+    _count("n_turns", "Turns of the conversation", "turns"),
+    _number("cost_usd", "Cost of producing the answer", "US dollars", low=0),
+    _number("latency_s", "Time to produce the answer", "seconds", low=0),
+    _TIMESTAMP,
+)
+
+COMPARISONS: tuple[Column, ...] = (
+    _text("run", "The file or arena the vote came from; key into `runs`", required=True),
+    _text("battle", "Id of the judged pair", required=True),
+    _text("event", "Several battles that share one event (one user turn with K answers)"),
+    _count("event_size", "Models shown in one event", "models", low=2),
+    _count("rank_a", "Rank that the rater gave to a within the event", low=1),
+    _count("rank_b", "Rank that the rater gave to b within the event", low=1),
+    _text("item", "Prompt or question"),
+    _text("model_a", "Model on side a", required=True),
+    _text("model_b", "Model on side b", required=True),
+    _text("outcome", "Who won; null when the label could not be read", levels=("a", "b", "tie", "both_bad")),
+    Column(name="preference", dtype=_F, meaning="Share of preference for a", unit="proportion", low=0, high=1),
+    _text("strength", "How strong the preference is", levels=("slight", "normal", "strong")),
+    _text("order", "Which side was shown first", levels=("a_first", "b_first")),
+    _number("weight", "Weight of the vote", low=0),
+    _text("rater", "Person who voted"),
+    _text("session", "Session of the rater"),
+    _text("judge", "Model that judged, when it was not a person"),
+    _text("app", "Application in which the vote was given"),
+    _text("scenario", "Scenario type or category"),
+    Column(name="tags", dtype=_LS, meaning="Labels of which a vote may have several"),
+    _text("language", "Language of the conversation"),
+    _count("turn", "Turn of the conversation at which the vote was given", "turns"),
+    _text("phase", "Phase of the arena's sampling (placement, proximity, random)"),
+    _TIMESTAMP,
+    _text("setting", "Where the vote was given", fill="live", levels=("lab", "live")),
+    _text("status", "scored: has an outcome; unscored: the label is missing or unknown", required=True, levels=STATUSES),
+    _text("status_reason", "Why the vote has no outcome"),
+    _text("value_raw", "The winner's label as the file held it"),
+)
+
+RATINGS: tuple[Column, ...] = (
+    _text("item", "What was rated", required=True),
+    _text("variant", "Version of the item", required=True, fill=""),
+    _text("run", "The run whose answer was rated"),
+    _text("model", "The model whose answer was rated"),
+    _text("rater", "Who rated", required=True),
+    _text("rater_kind", "A person or a model", levels=("human", "judge")),
+    _text("criterion", "What was rated about it", required=True, fill=""),
+    _number("value", "The rating as a number"),
+    _text("label", "The rating as a category"),
+    Column(name="label_prob", dtype=_F, meaning="Known probability that the item was chosen for labelling", unit="proportion", low=0, high=1),
+    _TIMESTAMP,
+)
+
+AGGREGATES: tuple[Column, ...] = (
+    _text("model", "Name of the model", required=True),
+    _text("benchmark", "Name of the benchmark", required=True),
+    _text("task", "Part of the benchmark", required=True, fill=""),
+    _text("scenario", "Scenario type"),
+    _text("variant", "Version of the items", required=True, fill=""),
+    _text("metric", "Name of the score", required=True),
+    _number("estimate", "The published number"),
+    _number("std_error", "Its standard error", low=0),
+    _number("conf_low", "Lower end of its interval"),
+    _number("conf_high", "Upper end of its interval"),
+    Column(name="conf_level", dtype=_F, meaning="Level of that interval", unit="proportion", low=0, high=1),
+    _text("method", "How estimate and interval were made"),
+    _count("n", "Units behind the number"),
+    _text("unit", "Unit of the number: proportion, percent, points, rating, US dollars"),
+    _SETTING,
+    Column(name="date", dtype=pl.Date(), meaning="Date of publication or evaluation"),
+    _text("run", "Run behind the number; key into `runs`"),
+    _text("value_raw", "The number as the file held it"),
+)
+
+RUNS: tuple[Column, ...] = (
+    _text("run", "Key", required=True),
+    _text("model", "Name of the model; null for a file of votes"),
+    _text("system", "What is compared when it is not the model alone"),
+    _text("benchmark", "Name of the benchmark or arena", required=True),
+    _text("source", "File the run was read from, as the user named it"),
+    _text("source_digest", "SHA-256 of the source's bytes"),
+    _text("loader", "Loader that read it"),
+    _text("loader_version", "Version of that loader"),
+    _text("harness", "Program that wrote the file"),
+    _text("harness_version", "Version of that program"),
+    _text("task_version", "Version of the task"),
+    _count("n_shots", "Worked examples in the prompt", "examples"),
+    _text("prompt_hash", "Digest of the prompt template or of all prompts"),
+    _number("temperature", "Sampling temperature", low=0),
+    _text("judge", "Judge model"),
+    _count("item_limit", "Limit on the number of items, when the run was cut", "items"),
+    _text("status", "What the harness said of the run: success, error, cancelled, started"),
+    Column(name="factor_names", dtype=_LS, meaning="Source's own names of standard columns, as `own=standard`"),
+    Column(name="dependence", dtype=_LS, meaning="Columns whose levels make rows dependent (passage, template, user, session)"),
+    _text("config", "Remaining configuration as a JSON object"),
+    _text("note", "What a reader must know about the run, for example that it is simulated"),
+    _count("n_scored", "Rows with a score", "rows"),
+    _count("n_error", "Rows where the harness failed", "rows"),
+    _count("n_unscored", "Rows that ran but got no score", "rows"),
+    _TIMESTAMP,
+)
+
+METRICS: tuple[Column, ...] = (
+    _text("benchmark", "Name of the benchmark", required=True),
+    _text("metric", "Name of the score; `scorer/key` for a scorer that returns several", required=True),
+    _text("kind", "What values it takes", required=True, levels=METRIC_KINDS),
+    _number("low", "Lowest possible value"),
+    _number("high", "Highest possible value"),
+    Column(name="higher_is_better", dtype=_B, meaning="Whether more is better", required=True, fill=True),
+    _text("unit", "Unit: proportion, points, seconds, US dollars, ..."),
+    Column(name="primary", dtype=_B, meaning="The headline metric of its benchmark", required=True, fill=False),
+)
+
+TABLES: Mapping[TableName, tuple[Column, ...]] = MappingProxyType(
+    {
+        "outcomes": OUTCOMES,
+        "comparisons": COMPARISONS,
+        "ratings": RATINGS,
+        "aggregates": AGGREGATES,
+        "runs": RUNS,
+        "metrics": METRICS,
+    }
+)
+
+# A row is named by these columns; two rows with the same key are a fault.
+KEYS: Mapping[TableName, tuple[str, ...]] = MappingProxyType(
+    {
+        "outcomes": ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"),
+        "comparisons": ("run", "battle"),
+        "ratings": ("item", "variant", "run", "model", "rater", "criterion"),
+        "aggregates": (),
+        "runs": ("run",),
+        "metrics": ("benchmark", "metric"),
+    }
+)
+
+
+def column_names(table: TableName) -> tuple[str, ...]:
+    """Names of the standard columns of a table, in order.
+
+    Examples
+    --------
+    >>> column_names("metrics")[:2]
+    ('benchmark', 'metric')
+    """
+    return tuple(column.name for column in TABLES[table])
+
+
+def schema_of(table: TableName) -> dict[str, pl.DataType]:
+    """Name and dtype of every standard column of a table."""
+    return {column.name: column.dtype for column in TABLES[table]}
+
+
+def glossary() -> pl.DataFrame:
+    """Return the whole glossary as a frame: table, column, dtype, unit, required, levels, meaning."""
+    rows = [
+        {
+            "table": table,
+            "column": column.name,
+            "dtype": str(column.dtype),
+            "unit": column.unit,
+            "required": column.required,
+            "levels": " | ".join(column.levels),
+            "meaning": column.meaning,
+        }
+        for table, columns in TABLES.items()
+        for column in columns
+    ]
+    return pl.DataFrame(rows)

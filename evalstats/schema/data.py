@@ -1,0 +1,147 @@
+"""`EvalData`: the six tidy tables together, with what went wrong while they were read."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.schema.columns import TABLES, TableName, column_names
+from evalstats.schema.tables import empty_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that went wrong with one file and did not stop the rest.
+
+    `severity` is "error" when nothing of the file (or row) was loaded, "note" when the reader should know and nothing was lost.
+    """
+
+    path: str
+    message: str
+    severity: Literal["error", "note"] = "error"
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
+
+def _table(name: TableName) -> pl.DataFrame:
+    return field(default_factory=lambda: empty_table(name))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvalData:
+    """Everything that was read: the tidy tables (Polars frames, glossary columns first) and the problems met.
+
+    Examples
+    --------
+    >>> EvalData().models()
+    ()
+    """
+
+    outcomes: pl.DataFrame = _table("outcomes")
+    comparisons: pl.DataFrame = _table("comparisons")
+    ratings: pl.DataFrame = _table("ratings")
+    aggregates: pl.DataFrame = _table("aggregates")
+    runs: pl.DataFrame = _table("runs")
+    metrics: pl.DataFrame = _table("metrics")
+    problems: tuple[Problem, ...] = ()
+
+    def table(self, name: TableName) -> pl.DataFrame:
+        """Return one of the six tables by its name."""
+        frame: pl.DataFrame = getattr(self, name)
+        return frame
+
+    def models(self) -> tuple[str, ...]:
+        """Names of the models with outcomes, sorted."""
+        return tuple(sorted(self.outcomes["model"].unique().to_list()))
+
+    def where(self, **levels: str | Sequence[str]) -> "EvalData":
+        """Keep the outcomes whose factors have the given level (or one of the given levels).
+
+        Examples
+        --------
+        >>> EvalData().where(scenario="goal_switching").outcomes.height
+        0
+        """
+        frame = self.outcomes
+        for name, level in levels.items():
+            column = self.factor(name)
+            wanted = [level] if isinstance(level, str) else list(level)
+            text = frame[column].cast(pl.String)
+            unknown = [value for value in wanted if not (text == value).any()]
+            if unknown and frame.height:
+                have = ", ".join(repr(value) for value in text.drop_nulls().unique().sort().head(12).to_list())
+                message = f"{name} has no level {unknown[0]!r}; it has {have}"
+                raise InputError(message)
+            frame = frame.filter(text.is_in(wanted))
+        return replace(self, outcomes=frame)
+
+    def factor_names(self) -> dict[str, str]:
+        """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`)."""
+        pairs = [pair.partition("=") for pair in self.runs["factor_names"].explode().drop_nulls().unique().to_list()]
+        return {own: standard for own, _, standard in pairs}
+
+    def factor(self, name: str) -> str:
+        """Return the column of `outcomes` that the user means by `name`.
+
+        Raises
+        ------
+        InputError
+            If there is no such column; the message lists what could be used.
+        """
+        if name in self.outcomes.columns:
+            return name
+        own = self.factor_names()
+        if own.get(name) in self.outcomes.columns:
+            return own[name]
+        usable = [column for column in self.outcomes.columns if self.outcomes[column].n_unique() > 1]
+        message = f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
+        raise InputError(message)
+
+
+def combine(parts: Iterable[EvalData]) -> EvalData:
+    """Put several `EvalData` together; factors that a part lacks are null there.
+
+    A run that is present twice (the same bytes read twice) is kept once, and a problem says so.
+    """
+    parts = list(parts)
+    kept: list[EvalData] = []
+    seen: set[str] = set()
+    problems: list[Problem] = []
+    for part in parts:
+        problems.extend(part.problems)
+        again = [run for run in part.runs["run"].to_list() if run in seen]
+        problems.extend(Problem(path=run, message="read twice; the second copy is ignored", severity="note") for run in again)
+        seen.update(part.runs["run"].to_list())
+        kept.append(_without_runs(part, again))
+    tables = {name: concat_tables([part.table(name) for part in kept], name) for name in TABLES}
+    tables["metrics"] = tables["metrics"].unique(subset=["benchmark", "metric"], keep="first", maintain_order=True)
+    return EvalData(**tables, problems=tuple(problems))
+
+
+def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:
+    """Stack checked tables; a factor that is text in one and a number in another becomes text."""
+    frames = [frame for frame in frames if frame.height]
+    if not frames:
+        return empty_table(table)
+    standard = set(column_names(table))
+    dtypes: dict[str, set[pl.DataType]] = {}
+    for frame in frames:
+        for name, dtype in frame.schema.items():
+            if name not in standard:
+                dtypes.setdefault(name, set()).add(dtype)
+    mixed = [name for name, found in dtypes.items() if len(found) > 1]
+    casted = [frame.with_columns(pl.col(name).cast(pl.String) for name in mixed if name in frame.columns) for frame in frames]
+    return pl.concat(casted, how="diagonal")
+
+
+def _without_runs(part: EvalData, runs: Sequence[str]) -> EvalData:
+    if not runs:
+        return part
+    names: tuple[TableName, ...] = ("outcomes", "comparisons", "ratings", "aggregates", "runs")
+    kept = {
+        name: part.table(name).filter(~pl.col("run").is_in(list(runs)).fill_null(value=False)) for name in names
+    }
+    return replace(part, **kept)

@@ -1,0 +1,256 @@
+"""Turn any frame into a checked tidy table, or say which row, column and value is at fault."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import narwhals as nw
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_names, schema_of
+
+# Factors are kept in one of these dtypes; anything else becomes text.
+_FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
+_SHOWN = 3
+
+
+def as_polars(frame: object) -> pl.DataFrame:
+    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) as a Polars frame.
+
+    Raises
+    ------
+    InputError
+        If `frame` is not a table that narwhals knows.
+
+    Examples
+    --------
+    >>> as_polars({"a": [1, 2]}).shape
+    (2, 1)
+    """
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, Mapping):
+        return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame))
+    try:
+        wrapped = nw.from_native(cast("Any", frame))
+    except TypeError:
+        message = (
+            f"a {type(frame).__module__}.{type(frame).__qualname__} is not a table; "
+            "pass a pandas, Polars, pyarrow or DuckDB table, or a dict of columns"
+        )
+        raise InputError(message) from None
+    eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
+    return pl.DataFrame(eager.to_polars())
+
+
+def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> pl.DataFrame:
+    """Build a tidy table from dicts that hold any of its columns, and any factors; then check it.
+
+    Keys that a row lacks are null. Factor values other than text, whole number, number and boolean become text.
+    """
+    rows = list(rows)
+    standard = schema_of(table)
+    names = dict.fromkeys(name for row in rows for name in row if name not in standard)
+    columns: dict[str, pl.Series] = {}
+    for column in TABLES[table]:
+        columns[column.name] = _standard_series(column, [row.get(column.name) for row in rows])
+    for name in names:
+        columns[name] = _factor_series(name, [row.get(name) for row in rows])
+    return check_table(pl.DataFrame(columns), table)
+
+
+def empty_table(table: TableName) -> pl.DataFrame:
+    """Return the table with its standard columns and no rows."""
+    return pl.DataFrame(schema=schema_of(table))
+
+
+def factor_columns(frame: pl.DataFrame, table: TableName = "outcomes") -> tuple[str, ...]:
+    """Names of the columns that the glossary does not list, in order."""
+    standard = set(column_names(table))
+    return tuple(name for name in frame.columns if name not in standard)
+
+
+def check_table(frame: object, table: TableName, *, source: str = "") -> pl.DataFrame:
+    """Return `frame` with every standard column, in glossary order and dtype, factors behind them.
+
+    Parameters
+    ----------
+    frame
+        Any table that `as_polars` accepts.
+    table
+        Which table it is meant to be.
+    source
+        What to call it in messages, for example the file it came from.
+
+    Raises
+    ------
+    InputError
+        Naming the column, row (from 0), value and remedy: wrong dtype, null or NaN where none may be, a value outside
+        its levels or bounds, a duplicated key.
+
+    Examples
+    --------
+    >>> table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"]}, "metrics")
+    >>> table["higher_is_better"].to_list()
+    [True]
+    """
+    data = as_polars(frame)
+    where = f"{source}: {table}" if source else table
+    checked = [_checked_column(data, column, where) for column in TABLES[table]]
+    factors = [_checked_factor(data[name]) for name in factor_columns(data, table)]
+    result = pl.DataFrame([*checked, *factors])
+    if table == "outcomes":
+        _check_status(result, where)
+    _check_key(result, KEYS[table], where)
+    return result
+
+
+def _standard_series(column: Column, values: list[object]) -> pl.Series:
+    if isinstance(column.dtype, pl.List):
+        listed = [None if value is None else [str(part) for part in cast("Iterable[object]", value)] for value in values]
+        return pl.Series(column.name, listed, dtype=column.dtype)
+    if column.dtype == pl.String:
+        return pl.Series(column.name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    try:
+        return pl.Series(column.name, values, dtype=column.dtype, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        return pl.Series(column.name, values, strict=False)  # check_table names the value that does not fit
+
+
+def _factor_series(name: str, values: list[object]) -> pl.Series:
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if kinds in ({int}, {float}, {bool}):
+        return pl.Series(name, values)
+    return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+
+
+def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series:
+    if column.name not in data.columns:
+        if column.required and column.fill is None and data.height:
+            message = f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
+            raise InputError(message)
+        return pl.Series(column.name, [column.fill] * data.height, dtype=column.dtype)
+    series = _cast(data[column.name], column, where)
+    if column.fill is not None:
+        series = series.fill_null(column.fill)
+    if column.required and series.null_count():
+        raise InputError(_fault(where, column, series, series.is_null(), "is null", "fill it or drop those rows"))
+    if series.dtype.is_float() and series.is_nan().any():
+        remedy = "put null where there is no score and say why in 'status'"
+        raise InputError(_fault(where, column, series, series.is_nan(), "is NaN", remedy))
+    if series.dtype.is_float() and series.is_infinite().any():
+        raise InputError(_fault(where, column, series, series.is_infinite(), "is infinite", "put null or a finite number"))
+    if column.levels:
+        unknown = series.is_not_null() & ~series.is_in(list(column.levels))
+        if unknown.any():
+            raise InputError(_fault(where, column, series, unknown, "is unknown", f"use one of {', '.join(column.levels)}"))
+    _check_bounds(series, column, where)
+    return series
+
+
+def _check_bounds(series: pl.Series, column: Column, where: str) -> None:
+    for bound, outside in ((column.low, pl.Series.lt), (column.high, pl.Series.gt)):
+        if bound is None:
+            continue
+        wrong = outside(series, bound).fill_null(value=False)
+        if wrong.any():
+            side = "below" if bound == column.low else "above"
+            raise InputError(_fault(where, column, series, wrong, f"is {side} {bound:g}", "check the unit and the column"))
+
+
+def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
+    if series.dtype == column.dtype:
+        return series
+    if series.dtype == pl.Null:
+        return pl.Series(column.name, [None] * len(series), dtype=column.dtype)
+    if column.dtype == pl.String and series.dtype.is_float() and _is_whole(series):
+        series = series.cast(pl.Int64)  # ids that a reader widened to 12.0 because of a null elsewhere
+    if isinstance(column.dtype, pl.Datetime):
+        return _cast_time(series, column, where)
+    cast_series = series.cast(column.dtype, strict=False)
+    lost = cast_series.is_null() & series.is_not_null()
+    if lost.any():
+        expected = f"is not {column.dtype}"
+        raise InputError(_fault(where, column, series, lost, expected, "convert or map another column"))
+    return cast_series
+
+
+def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
+    if series.dtype == pl.String:
+        parsed = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+    elif isinstance(series.dtype, pl.Datetime):
+        zoned = series if series.dtype.time_zone else series.dt.replace_time_zone("UTC")
+        parsed = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+    elif series.dtype == pl.Date:
+        parsed = series.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    elif series.dtype.is_numeric():
+        parsed = (series.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
+    else:
+        parsed = pl.Series(column.name, [None] * len(series), dtype=column.dtype)
+    lost = parsed.is_null() & series.is_not_null()
+    if lost.any():
+        raise InputError(_fault(where, column, series, lost, "is not a time", "use ISO 8601 or seconds since 1970"))
+    return parsed.alias(column.name)
+
+
+def _is_whole(series: pl.Series) -> bool:
+    present = series.drop_nulls()
+    return bool((present.is_finite() & (present == present.round())).all())
+
+
+def _checked_factor(series: pl.Series) -> pl.Series:
+    if series.dtype in _FACTOR_DTYPES:
+        return series
+    if series.dtype.is_integer():
+        return series.cast(pl.Int64)
+    if series.dtype.is_float():
+        return series.cast(pl.Float64)
+    if isinstance(series.dtype, pl.List | pl.Struct | pl.Array):
+        return pl.Series(series.name, [None if value is None else str(value) for value in series.to_list()], dtype=pl.String)
+    return series.cast(pl.String)
+
+
+def _check_status(data: pl.DataFrame, where: str) -> None:
+    scored = data["status"] == "scored"
+    empty = scored & data["score"].is_null()
+    if empty.any():
+        row = empty.arg_true()[0]
+        message = (
+            f"{where}: row {row} (item {data['item'][row]!r}) has status 'scored' but no score; "
+            "set status to 'error' or 'unscored', or give the score"
+        )
+        raise InputError(message)
+    extra = ~scored & data["score"].is_not_null()
+    if extra.any():
+        row = extra.arg_true()[0]
+        status = data["status"][row]
+        message = (
+            f"{where}: row {row} (item {data['item'][row]!r}) has status {status!r} and yet a score of "
+            f"{data['score'][row]:g}; a harness failure is not a score: drop one of the two"
+        )
+        raise InputError(message)
+
+
+def _check_key(data: pl.DataFrame, key: tuple[str, ...], where: str) -> None:
+    if not key or not data.height:
+        return
+    twice = data.select(key).is_duplicated()
+    if not twice.any():
+        return
+    rows = twice.arg_true()
+    first = data.select(key).row(rows[0], named=True)
+    named = ", ".join(f"{name}={value!r}" for name, value in first.items() if value not in (None, ""))
+    message = (
+        f"{where}: {len(rows)} rows share their key with another row, first row {rows[0]}: {named}; "
+        f"a row is named by {', '.join(key)}: drop the copies or tell them apart (repetitions by 'trial')"
+    )
+    raise InputError(message)
+
+
+def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:
+    rows = wrong.arg_true()
+    shown = ", ".join(f"row {row}: {series[row]!r}" for row in rows[:_SHOWN])
+    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    return f"{where}: column {column.name!r} {problem} ({shown}{more}); {remedy}"
