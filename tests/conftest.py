@@ -1,0 +1,34 @@
+"""Fixtures shared by all tests."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def _shared_folder() -> Path | None:
+    """The folder of real result files: EVALSTATS_SHARED, else `shared` beside the project."""
+    named = os.environ.get("EVALSTATS_SHARED")
+    folder = Path(named) if named else Path(__file__).resolve().parents[2] / "shared"
+    return folder if (folder / "data").is_dir() else None
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The shared folder; the test is skipped where there is none."""
+    folder = _shared_folder()
+    if folder is None:
+        pytest.skip("real result files are not here: set EVALSTATS_SHARED or put `shared` beside the project")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shared_data(shared: Path) -> Path:
+    """Real result files."""
+    return shared / "data"
+
+
+@pytest.fixture(scope="session")
+def golden(shared: Path) -> Path:
+    """Reference values with their sources."""
+    return shared / "golden"
