@@ -1,0 +1,321 @@
+"""What an analysis answers: frozen results that carry the answer and how it was reached."""
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any, Literal, cast
+
+import polars as pl
+
+from evalstats.display.blocks import Block
+from evalstats.display.markup import to_html
+
+Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
+Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodRow:
+    """One way to compute one quantity. Numbers are in the metric's own unit (proportions, not percentage points).
+
+    `term` is what is estimated: "difference", "baseline", "candidate", or a name of a further quantity.
+    """
+
+    term: str
+    method: str
+    role: Role
+    conf_level: float
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    statistic: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    n_items: int | None = None
+    n_clusters: int | None = None
+    n_resamples: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """One system's score on its own: the estimate, its interval, and what it rests on.
+
+    `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
+    pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score.
+    """
+
+    name: str
+    estimate: float | None
+    conf_level: float
+    method: str
+    metric: str
+    benchmark: str
+    scale: float = 1.0
+    unit: str = ""
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    df: float | None = None
+    reason: str | None = None
+    estimand: str = ""
+    n_items: int = 0
+    n_trials: int = 0
+    n_clusters: int | None = None
+    clusters: tuple[str, ...] = ()
+    n_error: int = 0
+    n_unscored: int = 0
+    runs: tuple[str, ...] = ()
+    rows: tuple[MethodRow, ...] = ()
+    pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values."""
+        return json_safe(self)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Tidy rows: the headline interval and every further one."""
+        return rows_frame(self.rows)
+
+    def summary(self) -> str:
+        """Sentences for a person."""
+        from evalstats.analysis.wording import score_sentences
+
+        return " ".join(score_sentences(self))
+
+    def _repr_html_(self) -> str:
+        from evalstats.analysis.wording import score_blocks
+
+        return to_html(score_blocks(self))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedTable:
+    """Counts of item pairs for a binary score with one trial each."""
+
+    both: int
+    only_candidate: int
+    only_baseline: int
+    neither: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlippedItem:
+    """An item on which the two disagree; scores are means over trials, in the metric's unit."""
+
+    task: str
+    item: str
+    variant: str
+    scenario: str | None
+    baseline: float
+    candidate: float
+
+    @property
+    def change(self) -> float:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """What could not be paired, and how far it could move the answer.
+
+    `only_baseline` and `only_candidate` are items scored on one side alone. `rows` repeat the headline analysis with every
+    missing score put at the metric's lowest and highest value, and with the two extreme assignments.
+    """
+
+    n_both: int
+    n_only_baseline: int
+    n_only_candidate: int
+    n_neither: int
+    only_baseline: tuple[str, ...] = ()
+    only_candidate: tuple[str, ...] = ()
+    rows: tuple[MethodRow, ...] = ()
+    explanation: str = ""
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is missing."""
+        return bool(self.n_only_baseline or self.n_only_candidate or self.n_neither or self.rows)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DependenceRow:
+    """Does the difference run in groups along a factor that was not declared as clusters?"""
+
+    factor: str
+    n_levels: int
+    design_effect: float
+    band_low: float
+    band_high: float
+    p_value: float
+    p_adjusted: float
+    flag: Literal["warn", "note", "none"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupRow:
+    """The comparison within one level of the factor named by `by`; `p_adjusted` is Holm's over the levels."""
+
+    level: str
+    n_items: int
+    baseline: float | None
+    candidate: float | None
+    estimate: float | None
+    std_error: float | None
+    conf_low: float | None
+    conf_high: float | None
+    p_value: float | None
+    p_adjusted: float | None
+    method: str
+    verdict: Verdict
+    verdict_reason: str
+    n_clusters: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """Is the candidate better than the baseline? The answer, and how it was reached.
+
+    All numbers are in the metric's own unit; `scale` and `unit` say how they are shown (100 and "pp" for proportions).
+    `estimate` is candidate minus baseline on the items both answered. The interval decides the verdict.
+
+    Attributes
+    ----------
+    verdict
+        invalid, powerless, equivalent, better, worse or inconclusive; `verdict_reason` says why in words.
+    method_reason
+        Why this method was picked.
+    mde
+        Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
+    rows
+        The headline row first, then the checks and second intervals of the same difference.
+    """
+
+    baseline: Score
+    candidate: Score
+    contrast: str
+    benchmark: str
+    tasks: tuple[str, ...]
+    metric: str
+    metric_kind: str
+    higher_is_better: bool
+    scale: float
+    unit: str
+    estimate: float | None
+    conf_level: float
+    method: str
+    method_reason: str
+    estimand: str
+    verdict: Verdict
+    verdict_reason: str
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    statistic: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    rows: tuple[MethodRow, ...] = ()
+    table: PairedTable | None = None
+    n_items: int = 0
+    n_trials: int = 0
+    n_clusters: int | None = None
+    clusters: tuple[str, ...] = ()
+    design_effect: float | None = None
+    effective_clusters: float | None = None
+    mde: float | None = None
+    smallest_p: float | None = None
+    margin: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    missing: Missing
+    flipped: tuple[FlippedItem, ...] = ()
+    dependence: tuple[DependenceRow, ...] = ()
+    by: str | None = None
+    groups: tuple[GroupRow, ...] = ()
+    seed: int = 0
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values: what `evalstats compare --format json` prints."""
+        return json_safe(self)
+
+    def to_frame(self) -> pl.DataFrame:
+        """Tidy rows in glossary names: every method's row, then one row for every group."""
+        frame = rows_frame((*self.rows, *self.missing.rows))
+        if not self.groups:
+            return frame
+        groups = [
+            {
+                "term": f"{self.by}={group.level}",
+                "method": group.method,
+                "role": "headline",
+                "conf_level": self.conf_level,
+                "estimate": group.estimate,
+                "std_error": group.std_error,
+                "conf_low": group.conf_low,
+                "conf_high": group.conf_high,
+                "p_value": group.p_value,
+                "p_adjusted": group.p_adjusted,
+                "n_items": group.n_items,
+                "n_clusters": group.n_clusters,
+                "note": f"{group.verdict}: {group.verdict_reason}",
+            }
+            for group in self.groups
+        ]
+        return pl.concat([frame, pl.DataFrame(groups, infer_schema_length=None)], how="diagonal_relaxed")
+
+    def summary(self) -> str:
+        """Sentences for a person: the verdict, the number, what it rests on, what to beware of."""
+        from evalstats.analysis.wording import comparison_sentences
+
+        return " ".join(comparison_sentences(self))
+
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        from evalstats.analysis.wording import comparison_blocks
+
+        return comparison_blocks(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
+
+
+def rows_frame(rows: tuple[MethodRow, ...]) -> pl.DataFrame:
+    """Return method rows as a frame with glossary names."""
+    fields = {
+        field.name: pl.String if field.type in (str, Role) else pl.Int64 if field.type == (int | None) else pl.Float64
+        for field in dataclasses.fields(MethodRow)
+    }
+    return pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=fields)
+
+
+def json_safe(value: object) -> Any:
+    """Return `value` as JSON can hold it: dataclasses as objects, tuples as arrays, non-finite numbers as null.
+
+    Examples
+    --------
+    >>> json_safe({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_safe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): json_safe(part) for key, part in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_safe(part) for part in cast("tuple[object, ...]", value)]
+    if isinstance(value, bool) or value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return str(value)

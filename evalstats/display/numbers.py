@@ -1,0 +1,70 @@
+"""How numbers are written: enough digits to decide by, never more than the data hold."""
+
+import math
+
+MINUS = "−"
+
+
+def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
+    """Write a number with a true minus; a dash where there is none.
+
+    Examples
+    --------
+    >>> number(1.5), number(-0.004), number(2.0, 1, sign=True), number(None)
+    ('1.50', '0.00', '+2.0', '–')
+    """
+    if value is None or not math.isfinite(value):
+        return "–"
+    rounded = round(value, digits) + 0.0
+    text = f"{abs(rounded):.{digits}f}"
+    if rounded < 0:
+        return MINUS + text
+    return f"+{text}" if sign and rounded > 0 else text
+
+
+def p_value(p: float | None) -> str:
+    """Write a p-value: three significant digits' worth, never 0 and never 1 by rounding.
+
+    Examples
+    --------
+    >>> p_value(0.0697), p_value(4.6e-6), p_value(1e-15), p_value(1.0), p_value(0.9999)
+    ('0.070', '4.6e-06', '<1e-12', '1', '>0.999')
+    """
+    if p is None or not math.isfinite(p):
+        return "–"
+    if p < 1e-12:
+        return "<1e-12"
+    if p < 0.001:
+        return f"{p:.1e}"
+    if p < 0.9995:
+        return f"{p:.3f}"
+    return "1" if p >= 1 else ">0.999"
+
+
+def interval(low: float | None, high: float | None, scale: float = 1.0, digits: int = 2, *, sign: bool = False) -> str:
+    """Write an interval in brackets, after multiplying by `scale`; "none" where there is no interval.
+
+    Examples
+    --------
+    >>> interval(0.3462, 0.6325, 100), interval(None, None)
+    ('[34.62, 63.25]', 'none')
+    """
+    if low is None or high is None:
+        return "none"
+    return f"[{number(low * scale, digits, sign=sign)}, {number(high * scale, digits, sign=sign)}]"
+
+
+def scaled(value: float | None, scale: float = 1.0, digits: int = 2, *, sign: bool = False) -> str:
+    """Write `value * scale`."""
+    return number(None if value is None else value * scale, digits, sign=sign)
+
+
+def plural(n: int, noun: str, many: str | None = None) -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "item"), plural(1200, "item"), plural(2, "person", "people")
+    ('1 item', '1,200 items', '2 people')
+    """
+    return f"{n:,} {noun if n == 1 else many or noun + 's'}"
