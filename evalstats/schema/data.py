@@ -1,14 +1,14 @@
 """`EvalData`: the six tidy tables together, with what went wrong while they were read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.schema.columns import TABLES, TableName, column_names
-from evalstats.schema.tables import empty_table
+from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.tables import empty_table, factor_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,19 +122,63 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
 
 
 def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:
-    """Stack checked tables; a factor that is text in one and a number in another becomes text."""
+    """Stack checked tables; a factor whose parts differ in dtype gets the one that `shared_dtypes` names.
+
+    Examples
+    --------
+    >>> row = {"benchmark": "b", "kind": "binary", "higher_is_better": True, "primary": False}
+    >>> parts = [pl.DataFrame([{**row, "metric": name, "level": level}]) for name, level in (("m", 1), ("n", 0.5))]
+    >>> concat_tables(parts, "metrics")["level"].to_list()
+    [1.0, 0.5]
+    """
     frames = [frame for frame in frames if frame.height]
     if not frames:
         return empty_table(table)
-    standard = set(column_names(table))
-    dtypes: dict[str, set[pl.DataType]] = {}
-    for frame in frames:
-        for name, dtype in frame.schema.items():
-            if name not in standard:
-                dtypes.setdefault(name, set()).add(dtype)
-    mixed = [name for name, found in dtypes.items() if len(found) > 1]
-    casted = [frame.with_columns(pl.col(name).cast(pl.String) for name in mixed if name in frame.columns) for frame in frames]
+    found = [factor_dtypes(frame, table) for frame in frames]
+    shared = shared_dtypes(found)
+    casted = [
+        frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
+        for frame, dtypes in zip(frames, found, strict=True)
+    ]
     return pl.concat(casted, how="diagonal")
+
+
+def factor_dtypes(frame: pl.DataFrame, table: TableName) -> dict[str, pl.DataType]:
+    """Dtype of every factor of a checked table; `Null` for one that holds nothing but nulls."""
+    empty = {name for name in frame.columns if frame[name].null_count() == frame.height}
+    return {name: pl.Null() if name in empty else frame.schema[name] for name in factor_columns(frame, table)}
+
+
+def shared_dtypes(found: Iterable[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:
+    """Dtype that holds a factor in all parts: whole and other numbers make numbers, any other mixture makes text.
+
+    A part where the factor is null throughout has no say, so that the answer does not depend on where a file was cut.
+    """
+    kinds: dict[str, set[pl.DataType]] = {}
+    for dtypes in found:
+        for name, dtype in dtypes.items():
+            kinds.setdefault(name, set()).add(dtype)
+    shared: dict[str, pl.DataType] = {}
+    for name, of_name in kinds.items():
+        present = of_name - {pl.Null()}
+        if len(present) == 1:
+            shared[name] = next(iter(present))
+        else:
+            shared[name] = pl.Float64() if present == {pl.Int64(), pl.Float64()} else pl.String()
+    return shared
+
+
+def factor_cast(name: str, dtype: pl.DataType, wanted: pl.DataType) -> pl.Expr:
+    """Expression for a factor of one dtype in another; a whole number becomes the same text whether it was 1 or 1.0."""
+    column = pl.col(name)
+    if dtype == wanted:
+        return column
+    if dtype == pl.Null():
+        return pl.lit(None, dtype=wanted).alias(name)
+    if dtype == pl.Float64() and wanted == pl.String():
+        whole = pl.when(column == column.round()).then(column.cast(pl.Int64, strict=False))
+        return pl.coalesce(whole.cast(pl.String), column.cast(pl.String)).alias(name)
+    return column.cast(wanted)
 
 
 def _without_runs(part: EvalData, runs: Sequence[str]) -> EvalData:
