@@ -19,12 +19,25 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
-from evalstats.schema.tables import frame_from_rows
+from evalstats.schema.tables import check_table, frame_from_rows
 
 Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "binary"]
 
 # How many rows a loader may hold before it hands them on.
 BATCH_ROWS = 5_000
+
+# What a loader runs into when a file is not what it seems.
+_LOADER_FAULTS = (
+    KeyError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    IndexError,
+    OverflowError,
+    RecursionError,
+    OSError,
+    pl.exceptions.PolarsError,
+)
 
 
 @dataclass(frozen=True)
@@ -90,11 +103,24 @@ class Head:
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
-        """Column names of a delimited text file (its first record)."""
+        """Column names of a delimited text file (its first record) or a Parquet file."""
+        if self.shape == "parquet":
+            return self._parquet_columns
         if self.shape != "text":
             return ()
-        first = next(csv.reader(io.StringIO(self.text), delimiter=self.delimiter), [])
+        nothing: list[str] = []
+        try:
+            first = next(csv.reader(io.StringIO(self.text, newline=""), delimiter=self.delimiter), nothing)
+        except csv.Error:
+            return ()
         return tuple(name.strip() for name in first)
+
+    @property
+    def _parquet_columns(self) -> tuple[str, ...]:
+        try:
+            return tuple(pl.read_parquet_schema(self.path))
+        except (OSError, pl.exceptions.PolarsError):
+            return ()
 
     @property
     def delimiter(self) -> str:
@@ -112,8 +138,8 @@ class Head:
 class Match:
     """How sure a loader is that a file is its own, from 0 to 1, and why, in words.
 
-    Use 0.9 for a set of keys only this format has, 0.5 for a likely guess, 0.1 for "any table". `skip` names a file that
-    belongs to the format and holds no results (a manifest): it is passed over without a complaint.
+    Use 0.9 for a set of keys only this format has, 0.5 for a likely guess, 0.1 for "any table". `skip` names a file
+    that belongs to the format and holds no results (a manifest): it is passed over without a complaint.
     """
 
     confidence: float
@@ -154,9 +180,20 @@ class Rows:
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Rows of one tidy table as a frame with glossary names, for loaders that work on whole columns."""
+
+    table: TableName
+    frame: pl.DataFrame
+
+
 @runtime_checkable
 class Loader(Protocol):
-    """One format. Register it in `evalstats.loaders.registry`, or from another package by the entry-point group `evalstats.loaders`."""
+    """One format, listed in `evalstats.loaders.registry` or offered by another package.
+
+    Other packages offer theirs by the entry-point group `evalstats.loaders`.
+    """
 
     @property
     def name(self) -> str:
@@ -181,8 +218,8 @@ class Loader(Protocol):
         """Group the files that were recognised into sources (`digest` is filled in afterwards)."""
         ...
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield the rows of one source, in batches of about `BATCH_ROWS`.
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
+        """Yield the rows of one source, in batches of about `BATCH_ROWS` (frames may be larger).
 
         Exactly one row of `runs` for every run, with the fields the loader knows; the counts, the source and the
         loader are filled in by the caller. Raise `UnreadableFileError` (or `InputError`) to reject the whole source;
@@ -242,16 +279,15 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             if isinstance(part, Problem):
                 yield part
             elif part.table == "runs":
-                runs.extend(part.rows)
-            elif part.rows:
-                frame = frame_from_rows(part.rows, part.table)
+                runs.extend(part.rows if isinstance(part, Rows) else part.frame.to_dicts())
+            elif (frame := _checked(part)).height:
                 _count_statuses(frame, counts)
                 yield part.table, frame
     except InputError as error:
         named = str(source.path)
         text = str(error) if named in str(error) else f"{named}: {error}"
         raise UnreadableFileError(text) from error
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError, RecursionError, OSError) as error:
+    except _LOADER_FAULTS as error:
         message = (
             f"{source.path}: is not a {loader.title} file as this loader knows it "
             f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
@@ -261,6 +297,12 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
         message = f"{source.path}: holds no run that the {loader.name} loader could read"
         raise UnreadableFileError(message)
     yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
+
+
+def _checked(part: Rows | Frame) -> pl.DataFrame:
+    if isinstance(part, Frame):
+        return check_table(part.frame, part.table)
+    return frame_from_rows(part.rows, part.table)
 
 
 def _count_statuses(frame: pl.DataFrame, counts: dict[str, dict[str, int]]) -> None:

@@ -9,7 +9,7 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +72,7 @@ class BoundedReader(io.RawIOBase):
 
 
 @contextmanager
-def open_bytes(path: Path) -> Iterator[BinaryIO]:
+def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name)."""
     try:
         raw = path.open("rb")
@@ -101,15 +101,17 @@ def digest_of(path: Path) -> str:
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[io.TextIOBase]:
+def open_text(path: Path) -> Generator[io.TextIOBase]:
     """Open a file as text: UTF-8, or what its byte-order mark says.
 
-    Decoding is strict: a wrong byte raises `UnicodeDecodeError`, which the readers below turn into `UnreadableFileError`.
+    Decoding is strict: a wrong byte raises `UnicodeDecodeError`, which the readers below turn into
+    `UnreadableFileError`.
     """
     with open_bytes(path) as stream:
         start = stream.read(4)
         encoding = next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
-        text = io.TextIOWrapper(_Rejoined(start, stream), encoding=encoding, errors="strict", newline="")
+        joined = cast("BinaryIO", _Rejoined(start, stream))
+        text = io.TextIOWrapper(joined, encoding=encoding, errors="strict", newline="")
         yield text
         text.detach()
 
@@ -166,7 +168,9 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
         yield from _JsonStream(stream.read, str(path)).document(arrays)
 
 
-def iter_json_text(read: Callable[[int], str], name: str, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+def iter_json_text(
+    read: Callable[[int], str], name: str, *, arrays: tuple[str, ...] = ()
+) -> Iterator[JsonItem | JsonMember]:
     """Do what `iter_json` does, on any `read(n_chars)` function."""
     yield from _JsonStream(read, name).document(arrays)
 
@@ -179,10 +183,9 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
     UnreadableFileError
         Naming the file and line that is not JSON.
     """
-    number = 0
     with open_text(path) as stream:
         try:
-            for number, line in enumerate(stream, start=1):  # noqa: B007 - the number is wanted after a decoding error
+            for number, line in enumerate(stream, start=1):
                 if line.strip():
                     yield number, loads(line, f"{path}: line {number}")
         except UnicodeDecodeError as error:
@@ -297,6 +300,8 @@ class _JsonStream:
                     raise self._fault(error.msg, at=error.pos) from error
                 self._grow()
                 continue
+            except ValueError as error:  # a whole number of thousands of digits
+                raise self._fault(str(error)) from error
             # A number that touches the window's end may go on behind it.
             if end >= len(self._window) and not self._ended and not isinstance(value, str | list | dict):
                 self._grow()
@@ -327,7 +332,9 @@ class _JsonStream:
         self._window = self._window[self._at :]
         self._at = 0
         if len(self._window) > MAX_RECORD_CHARS:
-            message = f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
+            message = (
+                f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
+            )
             raise UnreadableFileError(message)
         try:
             more = self._read(max(_CHUNK, len(self._window)))

@@ -5,9 +5,13 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import cast
 
+from evalstats.schema.tables import MILLISECONDS_FROM
+
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
-_MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
+# As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
+_TEXT_SECONDS_FROM = 1e8
+_COMPACT_DATE = 8
 
 
 def as_dict(value: object) -> dict[str, object]:
@@ -56,6 +60,8 @@ def as_text(value: object) -> str | None:
 def as_number(value: object) -> float | None:
     """Return a finite number, from a number, a boolean or numeric text; None for anything else, NaN included.
 
+    Text with underscores ("1_000", which Python would read) is no number.
+
     Examples
     --------
     >>> as_number(True), as_number("0.5"), as_number(float("nan")), as_number("x")
@@ -63,7 +69,7 @@ def as_number(value: object) -> float | None:
     """
     if isinstance(value, str):
         try:
-            value = float(value)
+            value = math.nan if "_" in value else float(value)
         except ValueError:
             return None
     if isinstance(value, bool | int | float):
@@ -82,24 +88,27 @@ def as_whole(value: object) -> int | None:
 
 
 def as_time(value: object) -> datetime | None:
-    """Return a time in UTC from ISO 8601 text, or seconds or milliseconds since 1970; None where it is none of these.
+    """Return a time in UTC from ISO 8601 text, or seconds or milliseconds since 1970, or a datetime; None for the rest.
+
+    The number may stand as text, as it does in a CSV file. A time without a zone is taken for UTC.
 
     Examples
     --------
     >>> as_time("2026-06-01T12:00:00+02:00").isoformat(), as_time(0.0).isoformat()
     ('2026-06-01T10:00:00+00:00', '1970-01-01T00:00:00+00:00')
     """
-    if isinstance(value, str):
+    seconds = None if isinstance(value, bool) else as_number(value)
+    if isinstance(value, str) and (seconds is None or len(value) <= _COMPACT_DATE):
         try:
-            parsed = datetime.fromisoformat(value)
+            value = datetime.fromisoformat(value)
         except ValueError:
             return None
-        return parsed.replace(tzinfo=UTC) if parsed.tzinfo is None else parsed.astimezone(UTC)
-    seconds = None if isinstance(value, bool) else as_number(value)
-    if seconds is None:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+    if seconds is None or (isinstance(value, str) and seconds < _TEXT_SECONDS_FROM):
         return None
     try:
-        return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= _MILLISECONDS_FROM else seconds, tz=UTC)
+        return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= MILLISECONDS_FROM else seconds, tz=UTC)
     except (OverflowError, OSError, ValueError):
         return None
 

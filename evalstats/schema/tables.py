@@ -12,6 +12,7 @@ from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_nam
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
 _SHOWN = 3
+MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
 
 
 def as_polars(frame: object) -> pl.DataFrame:
@@ -121,9 +122,13 @@ def _factor_series(name: str, values: list[object]) -> pl.Series:
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
-    if kinds in ({int}, {float}, {bool}):
+    if kinds in ({float}, {bool}) or (kinds == {int} and _fits_int64(values)):
         return pl.Series(name, values)
     return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+
+
+def _fits_int64(values: list[object]) -> bool:
+    return all(value is None or -(1 << 63) <= cast("int", value) < 1 << 63 for value in values)
 
 
 def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series:
@@ -169,8 +174,14 @@ def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
         series = series.cast(pl.Int64)  # ids that a reader widened to 12.0 because of a null elsewhere
     if isinstance(column.dtype, pl.Datetime):
         return _cast_time(series, column, where)
-    cast_series = series.cast(column.dtype, strict=False)
+    try:
+        cast_series = series.cast(column.dtype, strict=False)
+    except pl.exceptions.PolarsError as error:
+        message = f"{where}: column {column.name!r} holds {series.dtype}, which is not {column.dtype}; convert it first"
+        raise InputError(message) from error
     lost = cast_series.is_null() & series.is_not_null()
+    if column.dtype.is_integer() and series.dtype.is_float():
+        lost |= (cast_series != series).fill_null(value=False)  # a cast cuts 1.5 to 1
     if lost.any():
         expected = f"is not {column.dtype}"
         raise InputError(_fault(where, column, series, lost, expected, "convert or map another column"))
@@ -186,7 +197,7 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     elif series.dtype == pl.Date:
         parsed = series.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     elif series.dtype.is_numeric():
-        parsed = (series.cast(pl.Float64) * 1e6).cast(pl.Int64).cast(pl.Datetime("us", "UTC"))
+        parsed = _time_of_number(series.cast(pl.Float64))
     else:
         parsed = pl.Series(column.name, [None] * len(series), dtype=column.dtype)
     lost = parsed.is_null() & series.is_not_null()
@@ -195,16 +206,24 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     return parsed.alias(column.name)
 
 
+def _time_of_number(seconds: pl.Series) -> pl.Series:
+    """Read seconds since 1970, or milliseconds where the number is too large for seconds."""
+    milliseconds = seconds.abs() >= MILLISECONDS_FROM
+    microseconds = (seconds * 1e6).zip_with(~milliseconds, seconds * 1e3)
+    return microseconds.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
+
+
 def _is_whole(series: pl.Series) -> bool:
     present = series.drop_nulls()
     return bool((present.is_finite() & (present == present.round())).all())
 
 
 def _checked_factor(series: pl.Series) -> pl.Series:
-    if series.dtype in _FACTOR_DTYPES:
+    if isinstance(series.dtype, _FACTOR_DTYPES):
         return series
     if series.dtype.is_integer():
-        return series.cast(pl.Int64)
+        whole = series.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == series.null_count() else series.cast(pl.String)
     if series.dtype.is_float():
         return series.cast(pl.Float64)
     if isinstance(series.dtype, pl.List | pl.Struct | pl.Array):
