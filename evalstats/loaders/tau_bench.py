@@ -1,0 +1,276 @@
+"""tau-bench v1: one JSON list of simulated customer conversations, a row for every (task, trial).
+
+The file says nothing about the model. Two name patterns do: `<model>-<domain>.json` (the published trajectories) and
+`<strategy>-<model>-<temperature>_range_<start>-<end>_user-<user model>-<user strategy>_<time>.json` (what the harness
+writes), which leaves out the domain; the agent's policy, the first message of each conversation, tells that one.
+
+Format: sierra-research/tau-bench at 59a200c, `tau_bench/run.py` and `tau_bench/types.py`.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
+from evalstats.loaders.files import JsonItem, iter_json
+from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, get
+from evalstats.schema.data import Problem
+
+BENCHMARK: Final = "tau-bench"
+UNKNOWN_DOMAIN: Final = "unknown"
+OUT_OF_TURNS: Final = "ran out of turns: the harness gave no reward_info, which it counts as a failure"
+
+_SHOWN = 200  # characters of a value that could not be used
+_EPSILON = 1e-6  # the harness's own tolerance for "reward is 1"
+_DEFAULT_STRATEGY = "tool-calling"
+_HARNESS_NAME = re.compile(
+    r"(?P<strategy>tool-calling|act|react|few-shot)-(?P<model>.+)-(?P<temperature>\d+(?:\.\d+)?(?:e-?\d+)?)"
+    r"_range_(?P<start>-?\d+)-(?P<end>-?\d+)"
+    r"_user-(?P<user_model>.+)-(?P<user_strategy>human|llm|react|verify|reflection)_(?P<started>\d{10})"
+)
+_PUBLISHED_NAME = re.compile(r"(?P<model>.+)-(?P<domain>airline|retail)")
+_POLICY = re.compile(r"^#\s*(airline|retail) agent policy", re.IGNORECASE | re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameParts:
+    """What the file's name says of the run; None where it says nothing."""
+
+    model: str
+    recognised: bool
+    domain: str | None = None
+    strategy: str | None = None
+    temperature: float | None = None
+    item_limit: int | None = None
+    config: str | None = None
+
+    @property
+    def system(self) -> str:
+        """The model, and the agent's strategy unless it is the usual tool calling."""
+        return self.model if self.strategy in (None, _DEFAULT_STRATEGY) else f"{self.model} ({self.strategy})"
+
+
+def parts_of_name(stem: str) -> NameParts:
+    """Read model, domain and settings out of a file name without its ending.
+
+    Examples
+    --------
+    >>> parts_of_name("gpt-4o-airline").model, parts_of_name("gpt-4o-airline").domain
+    ('gpt-4o', 'airline')
+    >>> parts_of_name("react-gpt-4o-0.0_range_0--1_user-gpt-4o-llm_0102030405").system
+    'gpt-4o (react)'
+    """
+    if found := _HARNESS_NAME.fullmatch(stem):
+        start, end = int(found["start"]), int(found["end"])
+        return NameParts(
+            model=found["model"],
+            recognised=True,
+            strategy=found["strategy"],
+            temperature=float(found["temperature"]),
+            item_limit=end - start if end > start else None,
+            config=json.dumps(found.groupdict()),
+        )
+    if found := _PUBLISHED_NAME.fullmatch(stem):
+        return NameParts(model=found["model"], recognised=True, domain=found["domain"])
+    return NameParts(model=stem, recognised=False)
+
+
+def snapped_reward(value: object, where: str) -> float | None:
+    """Return a reward, exactly 0 or 1 where it is so within the harness's tolerance; None where there is no number.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the reward lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> snapped_reward(0.9999999, "row 0"), snapped_reward(0.5, "row 1"), snapped_reward(None, "row 2")
+    (1.0, 0.5, None)
+    """
+    reward = as_number(value)
+    if reward is None:
+        return None
+    for whole in (0.0, 1.0):
+        if abs(reward - whole) <= _EPSILON:
+            return whole
+    if not 0 < reward < 1:
+        raise UnreadableFileError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
+    return reward
+
+
+def first_line(value: object) -> str:
+    """Return the first line of an error message, short enough for a table."""
+    return (as_text(value) or "").strip().partition("\n")[0][:_SHOWN]
+
+
+def user_turns(messages: object) -> int | None:
+    """Count the messages of the simulated user; None where the conversation was not kept."""
+    return sum(message.get("role") == "user" for message in dicts(messages)) if messages else None
+
+
+def reward_metric(benchmark: str, metric: str, *, binary: bool, primary: bool) -> dict[str, object]:
+    """Return the row of `metrics` for a reward: binary unless the file held a value between 0 and 1."""
+    return {
+        "benchmark": benchmark,
+        "metric": metric,
+        "kind": "binary" if binary else "bounded",
+        "low": 0.0,
+        "high": 1.0,
+        "higher_is_better": True,
+        "unit": "proportion",
+        "primary": primary,
+    }
+
+
+class TauBenchLoader(SingleFileLoader):
+    """Loader of tau-bench v1 result files, plain or packed.
+
+    One run per file. Metric `reward` with its task as item and `trial` from 0; factor `user_cost_usd` is what the
+    simulated user cost (the agent's own cost is not in the file). A row whose `info` holds an `error` is a harness
+    failure (the harness counts it as 0); a row without `reward_info` and without an error ran out of turns and is 0.
+    """
+
+    name = "tau-bench"
+    title = "tau-bench v1 trajectories (.json)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise a list whose first element has task_id, reward, info and traj."""
+        if head.shape != "array":
+            return None
+        if {"task_id", "reward", "info", "traj"} <= head.keys:
+            return Match(confidence=0.95, reason="a list of rows with task_id, reward, info and traj")
+        if {"task_id", "reward", "info"} <= head.keys:
+            return Match(confidence=0.5, reason="a list of rows with task_id, reward and info")
+        return None
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield outcomes, the reward's kind, and the run.
+
+        Raises
+        ------
+        UnreadableFileError
+            If the file is no list of rows, a row has no task_id, or the same task and trial stand twice.
+        """
+        parts = parts_of_name(source.stem)
+        domain = parts.domain or _domain_from_policy(source.path)
+        yield from _doubts(source, parts, domain)
+        run = source.run_id()
+        common: dict[str, object] = {
+            "run": run,
+            "model": parts.model,
+            "system": parts.system,
+            "benchmark": BENCHMARK,
+            "task": domain or UNKNOWN_DOMAIN,
+        }
+        fractional = False
+        for batch in in_batches(_outcomes(source.path, common), "outcomes"):
+            fractional = fractional or any(row["score"] not in (None, 0.0, 1.0) for row in batch.rows)
+            yield batch
+        yield Rows(table="metrics", rows=[reward_metric(BENCHMARK, "reward", binary=not fractional, primary=True)])
+        yield Rows(table="runs", rows=[_run_row(common, parts)])
+
+
+def _outcomes(path: Path, common: dict[str, object]) -> Iterator[dict[str, object]]:
+    seen: dict[tuple[str, int], int] = {}
+    for index, row in _rows(path):
+        where = f"{path}: row {index}"
+        item = as_text(row.get("task_id"))
+        trial = as_whole(row.get("trial", 0))
+        if item is None or trial is None:
+            missing = "task_id" if item is None else "whole-number trial"
+            raise UnreadableFileError(f"{where}: has no {missing}; tau-bench names each row by task_id and trial")
+        first = seen.setdefault((item, trial), index)
+        if first != index:
+            message = (
+                f"{where}: task_id {item!r}, trial {trial} stands in row {first} already; "
+                "keep one of the two, or give the repetitions trials of their own"
+            )
+            raise UnreadableFileError(message)
+        yield {**common, "item": item, "trial": trial, "n_trials": 1, "metric": "reward", **_judged(row, where)}
+    if not seen:
+        raise UnreadableFileError(f"{path}: is an empty list; a tau-bench file holds one row for every task and trial")
+
+
+def _judged(row: dict[str, object], where: str) -> dict[str, object]:
+    """Score and status of one row, with what else it says."""
+    info = as_dict(row.get("info"))
+    raw = row.get("reward")
+    details: dict[str, object] = {
+        "n_turns": user_turns(row.get("traj")),
+        "user_cost_usd": as_number(info.get("user_cost")),
+        "score": None,
+        "status": "scored",
+        "status_reason": None,
+        "value_raw": None,
+    }
+    if info.get("error") is not None:
+        reason = first_line(info["error"]) or "an exception without a message"
+        return {**details, "status": "error", "status_reason": reason, "value_raw": json.dumps(raw)[:_SHOWN]}
+    reward = snapped_reward(raw, where)
+    if reward is None:
+        held = json.dumps(raw)[:_SHOWN]
+        return {**details, "status": "unscored", "status_reason": f"the reward is {held}", "value_raw": held}
+    # the harness gives no reward_info exactly where the conversation never came to its end
+    reason = OUT_OF_TURNS if info.get("reward_info") is None and reward == 0 else None
+    return {**details, "score": reward, "status_reason": reason}
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
+    for part in iter_json(path):
+        if not isinstance(part, JsonItem):
+            raise UnreadableFileError(f"{path}: is a JSON object; a tau-bench file is a list of rows")
+        row = as_dict(part.value)
+        if not row:
+            held = json.dumps(part.value)[:_SHOWN]
+            raise UnreadableFileError(f"{path}: row {part.index} is {held}, not an object with task_id and reward")
+        yield part.index, row
+
+
+def _domain_from_policy(path: Path) -> str | None:
+    """Read the domain from the agent policy that opens the first conversation kept; None where none is recognised."""
+    for _, row in _rows(path):
+        message = next(dicts(row.get("traj")), None)
+        if message is not None:
+            found = _POLICY.search(as_text(get(message, "content")) or "")
+            return found[1].lower() if found else None
+    return None
+
+
+def _doubts(source: Source, parts: NameParts, domain: str | None) -> Iterator[Problem]:
+    path = str(source.path)
+    if not parts.recognised:
+        message = (
+            f"tau-bench files name their model only in the file name, and this one follows no known pattern; the model "
+            f"is called {parts.model!r}. Rename it to <model>-<airline or retail>.json to say otherwise"
+        )
+        yield Problem(path=path, message=message, severity="note")
+    if domain is None:
+        message = (
+            "neither the file name nor the agent policy tells the domain; the task is called 'unknown', and its items "
+            "pair with those of any other file of unknown domain. Rename it to <model>-<airline or retail>.json"
+        )
+        yield Problem(path=path, message=message, severity="note")
+
+
+def _run_row(common: dict[str, object], parts: NameParts) -> dict[str, object]:
+    return {
+        "run": common["run"],
+        "model": parts.model,
+        "system": parts.system,
+        "benchmark": BENCHMARK,
+        "harness": "tau-bench",
+        "temperature": parts.temperature,
+        "item_limit": parts.item_limit,
+        "factor_names": [],
+        "dependence": [],
+        "config": parts.config,
+    }
+
+
+LOADER: Final = TauBenchLoader()
