@@ -1,0 +1,82 @@
+"""Outcome rows reduced to one row for every arm x item: counts and sums, from which every statistic is computed.
+
+Written once against narwhals, so that it runs where the rows are (Polars lazy or eager, DuckDB, PySpark); only the small
+table is collected.
+"""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import narwhals as nw
+import polars as pl
+
+from evalstats.schema.tables import as_polars
+
+ITEM_KEY = ("task", "item", "variant")
+
+
+def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
+    """Count and sum the scores of every (arm, item).
+
+    Parameters
+    ----------
+    outcomes
+        Rows of one metric of one benchmark, in any frame that narwhals knows, lazy or not.
+    arm
+        Column that names what is compared.
+    key
+        Columns that name an item.
+
+    Returns
+    -------
+    pl.DataFrame
+        `arm`, the key, `n_scored` (rows with a score), `n_error`, `n_unscored`, `total` (sum of scores) and `total_sq`
+        (sum of squares), sorted, so that the order of the rows given has no effect.
+
+    Examples
+    --------
+    >>> rows = {"model": ["m", "m"], "task": ["", ""], "item": ["q", "q"], "variant": ["", ""]}
+    >>> item_sums({**rows, "score": [1.0, None], "status": ["scored", "error"]}, arm="model").row(0)[4:7]
+    (1, 1, 0)
+    """
+    group = [arm, *[name for name in key if name != arm]]
+    frame = _native(outcomes)
+    flagged = frame.with_columns(
+        _is_scored=(nw.col("status") == "scored").cast(nw.Int64),
+        _is_error=(nw.col("status") == "error").cast(nw.Int64),
+        _is_unscored=(nw.col("status") == "unscored").cast(nw.Int64),
+        _square=nw.col("score") * nw.col("score"),
+    )
+    summed = flagged.group_by(group).agg(
+        n_scored=nw.col("_is_scored").sum(),
+        n_error=nw.col("_is_error").sum(),
+        n_unscored=nw.col("_is_unscored").sum(),
+        total=nw.col("score").sum(),
+        total_sq=nw.col("_square").sum(),
+    )
+    return as_polars(summed.to_native()).sort(group)
+
+
+def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
+    """Return the level of every factor for every item, as text; null where it varies within the item or is absent."""
+    wanted = [name for name in factors if name not in key]
+    if not wanted:
+        return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
+    text = _native(outcomes).with_columns(nw.col(name).cast(nw.String) for name in wanted)
+    ends = text.group_by(list(key)).agg(
+        *[nw.col(name).min().alias(f"_low_{name}") for name in wanted],
+        *[nw.col(name).max().alias(f"_high_{name}") for name in wanted],
+    )
+    collected = as_polars(ends.to_native()).sort(list(key))
+    return collected.select(
+        *key,
+        *[
+            pl.when(pl.col(f"_low_{name}") == pl.col(f"_high_{name}")).then(f"_low_{name}").alias(name)
+            for name in wanted
+        ],
+    )
+
+
+def _native(frame: object) -> "nw.LazyFrame[Any]":
+    known = frame if not isinstance(frame, dict) else as_polars(cast("object", frame))
+    return nw.from_native(cast("Any", known)).lazy()

@@ -1,0 +1,327 @@
+"""From paired item scores to the difference, its interval and its p-value: which method, why, and what stands beside it.
+
+This is the decision table of the toolkit for two systems on the same items.
+
+====================================  ===========================================  ==================================
+situation                             headline                                     beside it
+====================================  ===========================================  ==================================
+binary, one trial, independent items  Tango score interval and its score test      McNemar mid-p and exact, bootstrap
+trials, or bounded scores             augmented t on item means                    sign-flip, bootstraps, t
+continuous scores                     t on the differences                         sign-flip, bootstrap
+clustered items                       CR2 with Satterthwaite degrees of freedom    cluster sign-flip, cluster mean
+====================================  ===========================================  ==================================
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalstats.analysis.arms import Metric
+from evalstats.analysis.results import MethodRow, PairedTable, Role
+from evalstats.analysis.rows import method_row
+from evalstats.stats.bootstrap_law import augmented_percentile, percentile_law
+from evalstats.stats.clusters import ClusterMean, cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
+from evalstats.stats.estimate import Estimate
+from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, mcnemar_midp, tango
+from evalstats.stats.paired_means import SignFlip, augmented_t, paired_t, sign_flip
+from evalstats.stats.power import (
+    mde_from_std_error,
+    mde_paired_binary,
+    smallest_p_augmented_t,
+    smallest_p_clusters,
+    smallest_p_paired_binary,
+)
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+# Below this many discordant pairs no verdict is given: the score test's size is not to be trusted there.
+MIN_DISCORDANT = 6
+MIN_CLUSTERS = 5
+MIN_DF = 4.0
+# A bounded score with fewer exact ties than this is treated as continuous.
+FEW_TIES = 0.2
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairedScores:
+    """Item means of both arms on the items that both answered; shape (n_items,).
+
+    `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
+    each declared cluster column; empty means independent items.
+    """
+
+    baseline: Floats
+    candidate: Floats
+    n_trials: int
+    clusters: tuple[Ints, ...] = ()
+
+    @property
+    def differences(self) -> Floats:
+        """Candidate minus baseline."""
+        return self.candidate - self.baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """The headline estimate of a difference and everything that qualifies it."""
+
+    headline: Estimate
+    method_reason: str
+    rows: tuple[MethodRow, ...]
+    table: PairedTable | None = None
+    mde: float | None = None
+    smallest_p: float | None = None
+    design_effect: float | None = None
+    effective_clusters: float | None = None
+    doubts: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def paired_difference(scores: PairedScores, metric: Metric, *, conf_level: float, method: str, seed: int) -> Difference:
+    """Estimate the mean difference by the method that fits the data, or by the one that the user named.
+
+    Parameters
+    ----------
+    method
+        "auto", "tango", "augmented-t", "t" or "cr2".
+    """
+    chosen = _choose(scores, metric) if method == "auto" else method
+    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered}[chosen]
+    return build(scores, metric, conf_level, seed)
+
+
+def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
+    """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
+    chosen = _choose(scores, metric) if method == "auto" else method
+    if chosen == "tango":
+        return tango(_counts(scores), conf_level=conf_level)
+    if chosen == "cr2":
+        return _cluster_estimate(scores, metric, conf_level).estimate
+    if chosen == "augmented-t":
+        return augmented_t(
+            scores.differences, bound=metric.span or 1.0, n_trials=scores.n_trials, conf_level=conf_level
+        )
+    return paired_t(scores.differences, conf_level=conf_level)
+
+
+def _choose(scores: PairedScores, metric: Metric) -> str:
+    if scores.clusters:
+        return "cr2"
+    if metric.kind == "binary" and _single_binary(scores):
+        return "tango"
+    if metric.span is None:
+        return "t"
+    if metric.kind not in ("binary", "proportion") and np.mean(scores.differences == 0) < FEW_TIES:
+        return "t"
+    return "augmented-t"
+
+
+def _single_binary(scores: PairedScores) -> bool:
+    both = np.concatenate([scores.baseline, scores.candidate])
+    return scores.n_trials == 1 and bool(np.isin(both, (0.0, 1.0)).all())
+
+
+def _counts(scores: PairedScores) -> PairedCounts:
+    return PairedCounts.from_scores(scores.baseline, scores.candidate)
+
+
+def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:  # noqa: ARG001 - one signature for all
+    counts = _counts(scores)
+    headline = tango(counts, conf_level=conf_level)
+    law = percentile_law(scores.differences, conf_level=conf_level)
+    rows = (
+        _row(headline, "headline", "score interval; its p is the test that the interval inverts"),
+        _p_row("McNemar mid-p", mcnemar_midp(counts), headline, note="two-sided, on the discordant items"),
+        _p_row("McNemar exact", mcnemar_exact(counts), headline, note="two-sided binomial; conservative"),
+        _row(
+            law, "second interval", "for comparison with published bootstraps; too short near 0 and 1 below 300 items"
+        ),
+    )
+    discordance = counts.discordant / counts.n
+    doubts: list[str] = []
+    if counts.discordant == 0:
+        doubts.append("no discordant items: the two agree on every item")
+    elif counts.discordant < MIN_DISCORDANT:
+        doubts.append(f"only {counts.discordant} discordant items; fewer than {MIN_DISCORDANT} decide nothing")
+    return Difference(
+        headline=headline,
+        method_reason="the score is binary with one trial an item, and no clusters are declared",
+        rows=rows,
+        table=PairedTable(
+            both=counts.both,
+            only_candidate=counts.only_candidate,
+            only_baseline=counts.only_baseline,
+            neither=counts.neither,
+        ),
+        mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
+        smallest_p=smallest_p_paired_binary(counts.n),
+        doubts=tuple(doubts),
+        warnings=_few(counts.n),
+    )
+
+
+def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+    d = scores.differences
+    span = metric.span or 1.0
+    headline = augmented_t(d, bound=span, n_trials=scores.n_trials, conf_level=conf_level)
+    flip = sign_flip(d, seed=seed)
+    rows = (
+        _row(headline, "headline", "t on item means with one +bound and one -bound pseudo-item added"),
+        _flip_row(flip, headline),
+        _row(
+            percentile_law(d, conf_level=conf_level),
+            "second interval",
+            "exact law of the bootstrap over items; no seed",
+        ),
+        _row(
+            augmented_percentile(d, bound=span, conf_level=conf_level),
+            "second interval",
+            "the same with the two pseudo-items",
+        ),
+        _row(paired_t(d, conf_level=conf_level), "second interval", "plain t; too short where scores crowd at a bound"),
+    )
+    trials = scores.n_trials
+    why = f"there are at least {trials} trials an item" if trials > 1 else "the score is bounded"
+    return Difference(
+        headline=headline,
+        method_reason=f"{why}; item means are compared, and no clusters are declared",
+        rows=rows,
+        mde=_mde(headline, conf_level),
+        smallest_p=smallest_p_augmented_t(len(d), trials, conf_level=conf_level),
+        doubts=_no_change(d),
+        warnings=_few(len(d)),
+    )
+
+
+def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+    d = scores.differences
+    headline = paired_t(d, conf_level=conf_level)
+    rows = (
+        _row(headline, "headline", "t on the item differences"),
+        _flip_row(sign_flip(d, seed=seed), headline),
+        _row(
+            percentile_law(d, conf_level=conf_level),
+            "second interval",
+            "exact law of the bootstrap over items; no seed",
+        ),
+    )
+    kind = "continuous" if metric.span is None else "bounded with few ties"
+    return Difference(
+        headline=headline,
+        method_reason=f"the score is {kind}, and no clusters are declared",
+        rows=rows,
+        mde=_mde(headline, conf_level),
+        smallest_p=float(2.0 ** (1 - len(d))),
+        doubts=_no_change(d),
+        warnings=_few(len(d)),
+    )
+
+
+def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+    d = scores.differences
+    found = _cluster_estimate(scores, metric, conf_level)
+    headline = found.estimate
+    coarsest = _coarsest(scores.clusters)
+    flip = cluster_sign_flip(d, coarsest, seed=seed)
+    rows = [
+        _row(headline, "headline", _unclipped_note(found, metric)),
+        _flip_row(flip, headline, unit="cluster"),
+        _row(cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once"),
+        _row(
+            percentile_law(d, conf_level=conf_level, clusters=coarsest),
+            "second interval",
+            "exact law of the cluster bootstrap; too short with few clusters",
+        ),
+    ]
+    return Difference(
+        headline=headline,
+        method_reason="items are clustered, so clusters are the unit that carries information",
+        rows=tuple(rows),
+        mde=_mde(headline, conf_level),
+        smallest_p=smallest_p_clusters(found.n_clusters),
+        design_effect=found.design_effect,
+        effective_clusters=found.effective_clusters,
+        doubts=_cluster_doubts(headline, flip, conf_level),
+        warnings=headline.warnings,
+    )
+
+
+def _cluster_estimate(scores: PairedScores, metric: Metric, conf_level: float) -> ClusterMean:
+    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
+    if len(scores.clusters) == 1:
+        return cluster_mean(scores.differences, scores.clusters[0], conf_level=conf_level, low=low, high=high)
+    return multiway_mean(scores.differences, scores.clusters, conf_level=conf_level, low=low, high=high)
+
+
+def _coarsest(clusters: Sequence[Ints]) -> Ints:
+    return min(clusters, key=lambda codes: len(np.unique(codes)))
+
+
+def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
+    doubts: list[str] = []
+    if headline.df is not None and headline.df < MIN_DF:
+        doubts.append(f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)")
+    if headline.p_value is not None:
+        significant = headline.p_value <= 1 - conf_level
+        if significant and flip.smallest_p > 1 - conf_level:
+            doubts.append(f"the cluster sign-flip could not go below p = {flip.smallest_p:.3g} whatever the data")
+        elif significant != (flip.p_value <= 1 - conf_level):
+            doubts.append("the CR2 test and the cluster sign-flip disagree")
+    return tuple(doubts)
+
+
+def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
+    low, high = found.conf_low_unclipped, found.conf_high_unclipped
+    shown = found.estimate
+    if low is None or high is None or (low == shown.conf_low and high == shown.conf_high):
+        return ""
+    return f"clipped to the possible range; unclipped [{low * metric.scale:.1f}, {high * metric.scale:.1f}]"
+
+
+def _no_change(differences: Floats) -> tuple[str, ...]:
+    return () if np.any(differences != 0) else ("every item has the same score on both sides",)
+
+
+def _few(n: int) -> tuple[str, ...]:
+    return (f"only {n} items: intervals this small a sample gives are rough",) if n < 10 else ()
+
+
+def _mde(headline: Estimate, conf_level: float) -> float | None:
+    if headline.std_error is None or headline.df is None or headline.std_error <= 0:
+        return None
+    return mde_from_std_error(headline.std_error, headline.df, conf_level=conf_level, power=POWER)
+
+
+def _row(found: Estimate, role: Role, note: str) -> MethodRow:
+    return method_row(found, term="difference", role=role, note=note)
+
+
+def _p_row(method: str, p_value: float, headline: Estimate, *, note: str) -> MethodRow:
+    return MethodRow(
+        term="difference",
+        method=method,
+        role="check",
+        conf_level=headline.conf_level,
+        p_value=p_value,
+        n_items=headline.n,
+        note=note,
+    )
+
+
+def _flip_row(flip: SignFlip, headline: Estimate, *, unit: str = "item") -> MethodRow:
+    how = "exact" if flip.exact else f"{flip.n_resamples} random flips, seed {flip.seed}"
+    return MethodRow(
+        term="difference",
+        method=f"{unit} sign-flip" if unit != "item" else "sign-flip",
+        role="check",
+        conf_level=headline.conf_level,
+        p_value=flip.p_value,
+        n_items=headline.n,
+        n_clusters=headline.n_clusters,
+        n_resamples=None if flip.exact else flip.n_resamples,
+        note=f"{how}; {flip.n_nonzero} {unit}s differ, so its smallest attainable p is {flip.smallest_p:.2g}",
+    )

@@ -1,0 +1,176 @@
+"""Which columns make items dependent: declared by the user or the file, told by the design, or suspected from the data."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arms import Metric
+from evalstats.analysis.pairs import Pairs
+from evalstats.analysis.results import DependenceRow
+from evalstats.errors import InputError
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import EvalData
+from evalstats.stats.dependence import undeclared_dependence
+
+# Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
+_STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
+ITEM_OF_VARIANTS = "_task_item"
+
+
+def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
+    """Columns that may group items: some standard ones and every factor that is not a measurement."""
+    standard = set(column_names("outcomes"))
+    factors = [name for name in outcomes.columns if name not in standard and not outcomes[name].dtype.is_float()]
+    return (*_STANDARD_GROUPS, *factors)
+
+
+def chosen_clusters(
+    data: EvalData, pairs: Pairs, cluster: str | Sequence[str] | None, runs: Sequence[str], *, contrast: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the cluster columns in force, and a note for each that the user did not name.
+
+    The item is a cluster wherever it has several variants; columns that a file or a column map declares as dependence
+    are clusters too.
+
+    Raises
+    ------
+    InputError
+        If a named column does not exist, or its level varies within an item.
+    """
+    named = [] if cluster is None else [cluster] if isinstance(cluster, str) else list(cluster)
+    columns: list[str] = []
+    notes: list[str] = []
+    for name in named:
+        column = data.factor(name)
+        _check_constant(pairs, column, name)
+        columns.append(column)
+    declared = data.runs.filter(pl.col("run").is_in(list(runs)))["dependence"].explode().drop_nulls().unique().to_list()
+    for name in sorted(declared):
+        if name in pairs.items.columns and name not in columns and pairs.items[name].null_count() < len(pairs.items):
+            columns.append(name)
+            notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
+    if "variant" not in (contrast,) and _has_variants(pairs):
+        columns.append(ITEM_OF_VARIANTS)
+        notes.append("items come in several variants, so the variants of one item are one cluster")
+    return tuple(_without_nested(pairs, columns)), tuple(notes)
+
+
+def with_item_column(pairs: Pairs) -> Pairs:
+    """Add the column that names an item whatever its variant."""
+    from dataclasses import replace
+
+    text = [pl.col(name).cast(pl.String) for name in ("task", "item") if name in pairs.items.columns]
+    return replace(pairs, items=pairs.items.with_columns(pl.concat_str(text, separator="\x1f").alias(ITEM_OF_VARIANTS)))
+
+
+def cluster_label(column: str) -> str:
+    """What a cluster column is called in words."""
+    return "item" if column == ITEM_OF_VARIANTS else column
+
+
+def _has_variants(pairs: Pairs) -> bool:
+    paired = pairs.items.filter(pl.Series(pairs.paired))
+    return "variant" in paired.columns and paired[ITEM_OF_VARIANTS].n_unique() < paired.height
+
+
+def _check_constant(pairs: Pairs, column: str, name: str) -> None:
+    if column in pairs.items.columns:
+        missing = pairs.items[column].is_null() & pl.Series(pairs.paired)
+        if not missing.any():
+            return
+        items = pairs.items.filter(missing)["item"].head(3).to_list()
+        message = (
+            f"cluster {name!r} has no single level for {int(missing.sum())} of the paired items (first {items}): "
+            "it is empty there, or differs between rows of one item; fill it or choose another column"
+        )
+        raise InputError(message)
+    message = (
+        f"{name!r} cannot be a cluster: it does not describe items; columns that do: {', '.join(pairs.items.columns)}"
+    )
+    raise InputError(message)
+
+
+def _without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
+    """Drop a column whose groups lie within the groups of another: the coarser one covers it."""
+    codes = {name: pairs.codes(name) for name in dict.fromkeys(columns)}
+    kept: list[str] = []
+    for name, own in codes.items():
+        covered = any(
+            other != name and _nested(own, codes[other]) and not (_nested(codes[other], own) and other not in kept)
+            for other in codes
+        )
+        if not covered:
+            kept.append(name)
+    return kept
+
+
+def _nested(
+    inner: "np.ndarray[tuple[int], np.dtype[np.int64]]", outer: "np.ndarray[tuple[int], np.dtype[np.int64]]"
+) -> bool:
+    return len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
+
+
+def dependence_rows(
+    pairs: Pairs, columns: Sequence[str], clusters: Sequence[str], *, seed: int, conf_level: float
+) -> tuple[DependenceRow, ...]:
+    """Test whether the item differences run in groups along factors that were not declared.
+
+    Parameters
+    ----------
+    pairs
+        Paired items only.
+    columns
+        Candidate columns; those in `clusters`, with one level, or with more than half as many levels as items are passed
+        over.
+    """
+    n = pairs.items.height
+    factors: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
+    for name in columns:
+        if name in clusters or name not in pairs.items.columns or pairs.items[name].null_count():
+            continue
+        codes = pairs.codes(name)
+        levels = int(codes.max()) + 1 if n else 0
+        if 2 <= levels <= n / 2 and not any(np.array_equal(codes, other) for other in factors.values()):
+            factors[name] = codes
+    if not factors or n < 3:
+        return ()
+    differences = pairs.candidate.means() - pairs.baseline.means()
+    found = undeclared_dependence(differences, factors, seed=seed, conf_level=conf_level)
+    return tuple(
+        DependenceRow(
+            factor=row.factor,
+            n_levels=row.n_levels,
+            design_effect=row.design_effect,
+            band_low=row.band_low,
+            band_high=row.band_high,
+            p_value=row.p_value,
+            p_adjusted=row.p_adjusted,
+            flag=row.flag,
+        )
+        for row in found
+    )
+
+
+def duplicate_rows_warning(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: Metric) -> str | None:
+    """Return a warning when many items have the very same scores on every metric, as copies of one item would.
+
+    Only said where a metric is continuous: on right-or-wrong scores alone, equal rows mean nothing.
+    """
+    names = data.metrics.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("kind") == "continuous"))["metric"]
+    rows = data.outcomes.filter(pl.col("run").is_in(list(runs)) & (pl.col("benchmark") == metric.benchmark))
+    if not rows.filter(pl.col("metric").is_in(names.to_list())).height:
+        return None
+    key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
+    cells = rows.with_columns(
+        _cell=pl.concat_str("run", "metric", pl.col("trial").fill_null(0).cast(pl.String), separator="\x1f")
+    )
+    wide = cells.pivot("_cell", index=key, values="score", aggregate_function="first")
+    wide = wide.join(pairs.items.select(key), on=key, how="semi")
+    n, distinct = wide.height, wide.drop(key).unique().height
+    if n == 0 or distinct > 0.9 * n:
+        return None
+    return (
+        f"only {distinct} of {n} items have distinct scores over all metrics of both sides; items that are copies or "
+        "templates of one another count as one, so name what they share with --cluster"
+    )

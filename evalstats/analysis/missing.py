@@ -1,0 +1,79 @@
+"""What could not be paired, and how far it could move the answer: missing is neither wrong nor ignored."""
+
+import numpy as np
+
+from evalstats.analysis.arms import Metric
+from evalstats.analysis.difference import PairedScores, headline_interval
+from evalstats.analysis.pairs import Pairs, item_labels
+from evalstats.analysis.results import MethodRow, Missing
+from evalstats.analysis.rows import method_row
+
+# The four assignments of a missing score: (words, at the high end for the baseline, at the high end for the candidate).
+_ASSIGNMENTS = (
+    ("every missing score at the lowest value", False, False),
+    ("every missing score at the highest value", True, True),
+    ("missing scores against the candidate", True, False),
+    ("missing scores for the candidate", False, True),
+)
+
+
+def missing_account(
+    pairs: Pairs, metric: Metric, clusters: tuple[str, ...], *, conf_level: float, method: str
+) -> Missing:
+    """Count what is missing and repeat the headline analysis with every missing score put at either end.
+
+    A metric without bounds gets counts only: no worst case exists.
+    """
+    counts = {
+        "n_both": int(pairs.paired.sum()),
+        "n_only_baseline": int(pairs.only_baseline.sum()),
+        "n_only_candidate": int(pairs.only_candidate.sum()),
+        "n_neither": int((~pairs.paired & ~pairs.only_baseline & ~pairs.only_candidate).sum()),
+    }
+    names = {
+        "only_baseline": item_labels(pairs, pairs.only_baseline),
+        "only_candidate": item_labels(pairs, pairs.only_candidate),
+    }
+    if not pairs.incomplete():
+        return Missing(**counts, explanation="every item has a score on both sides, in every trial")
+    if metric.low is None or metric.high is None:
+        return Missing(**counts, **names, explanation="the metric has no bounds, so no worst case can be computed")
+    rows = tuple(
+        _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, assignment=assignment)
+        for assignment in _ASSIGNMENTS
+    )
+    return Missing(**counts, **names, rows=rows, explanation=_range_words(rows, metric))
+
+
+def _assigned(
+    pairs: Pairs,
+    metric: Metric,
+    clusters: tuple[str, ...],
+    *,
+    conf_level: float,
+    method: str,
+    assignment: tuple[str, bool, bool],
+) -> MethodRow:
+    words, baseline_high, candidate_high = assignment
+    low, high = metric.low or 0.0, metric.high if metric.high is not None else 1.0
+    expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
+    scores = PairedScores(
+        baseline=pairs.baseline.filled(high if baseline_high else low, expected),
+        candidate=pairs.candidate.filled(high if candidate_high else low, expected),
+        n_trials=int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present))),
+        clusters=tuple(pairs.codes(name) for name in clusters),
+    )
+    found = headline_interval(scores, metric, conf_level=conf_level, method=method)
+    return method_row(found, term="difference", role="sensitivity", note=words)
+
+
+def _smallest(present: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+    seen = present[present > 0]
+    return int(seen.min()) if len(seen) else 1
+
+
+def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:
+    estimates = [row.estimate for row in rows if row.estimate is not None]
+    low, high = min(estimates) * metric.scale, max(estimates) * metric.scale
+    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    return f"whatever the missing scores are, the difference on all items lies between {low:.1f} and {high:.1f}{unit}"

@@ -1,0 +1,206 @@
+"""One system's score on its own, with the interval that fits what the score is."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from evalstats.aggregate.items import constant_factors, item_sums
+from evalstats.analysis.arms import Arm, Metric, choose_arm, choose_metric
+from evalstats.analysis.grouping import chosen_clusters, cluster_label, group_columns, with_item_column
+from evalstats.analysis.pairs import Pairs, Side
+from evalstats.analysis.results import Score
+from evalstats.analysis.rows import method_row
+from evalstats.errors import CannotAnswerError
+from evalstats.schema.data import EvalData
+from evalstats.stats.bootstrap_law import percentile_law
+from evalstats.stats.clusters import cluster_mean, multiway_mean
+from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_score import failure_rate_limit, jeffreys, mean_t, variance_matched_wilson, wilson
+from evalstats.stats.trials import suite_pass
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+_MAX_K = 8
+
+
+def score(
+    data: EvalData,
+    name: str | None = None,
+    *,
+    metric: str | None = None,
+    cluster: str | Sequence[str] | None = None,
+    conf_level: float = 0.95,
+    contrast: str = "model",
+) -> Score | tuple[Score, ...]:
+    """Estimate one system's mean score with its interval; without a name, every system's.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave.
+    name
+        A run, system or model (or a level of `contrast`); None for all systems.
+    metric, cluster, conf_level, contrast
+        As in `compare`.
+
+    Returns
+    -------
+    Score or tuple of Score
+        Wilson for right-or-wrong scores of independent items; variance-matched Wilson for bounded scores, several trials or
+        clusters; t or cluster-robust t for unbounded scores.
+
+    Raises
+    ------
+    InputError
+        If a name or column is unknown or ambiguous.
+    CannotAnswerError
+        If nothing is scored.
+
+    Examples
+    --------
+    >>> from evalstats import datasets
+    >>> found = score(datasets.tenacious_held_out(), "trained")
+    >>> found.estimate, round(found.conf_low, 4), found.conf_high
+    (1.0, 0.918, 1.0)
+    """
+    chosen, rows = choose_metric(data, metric)
+    column = contrast if contrast == "model" else data.factor(contrast)
+    if name is None:
+        names = sorted(rows["system" if column == "model" else column].cast(pl.String).drop_nulls().unique().to_list())
+        arms = [choose_arm(rows, each, contrast=column, role="system") for each in names]
+    else:
+        arms = [choose_arm(rows, name, contrast=column, role="system")]
+    found = tuple(_score_alone(data, arm, chosen, cluster, conf_level=conf_level, contrast=column) for arm in arms)
+    return found if name is None else found[0]
+
+
+def _score_alone(
+    data: EvalData, arm: Arm, metric: Metric, cluster: str | Sequence[str] | None, *, conf_level: float, contrast: str
+) -> Score:
+    named = [data.factor(each) for each in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    factors = tuple(dict.fromkeys((*group_columns(arm.rows), *named)))
+    items = constant_factors(arm.rows, [each for each in factors if each != contrast])
+    key = ["task", "item", "variant"]
+    sums = items.select(key).join(item_sums(arm.rows.with_columns(_arm=pl.lit("a")), arm="_arm"), on=key, how="left")
+    scored = sums["n_scored"].to_numpy().astype(np.int64)
+    present = scored + (sums["n_error"] + sums["n_unscored"]).to_numpy().astype(np.int64)
+    side = Side(n_scored=scored, present=present, total=sums["total"].fill_null(0.0).to_numpy().astype(np.float64))
+    pairs = with_item_column(Pairs(items=items, baseline=side, candidate=side))
+    if not pairs.paired.any():
+        message = f"{arm.name!r} has no scored row of {metric.name!r}: {arm.rows.height} rows are errors or unscored"
+        raise CannotAnswerError(message)
+    clusters, notes = chosen_clusters(data, pairs, cluster, arm.runs, contrast=contrast)
+    scored_pairs = pairs.subset(pairs.paired)
+    found = score_of_arm(
+        arm, metric, data, clusters=clusters, conf_level=conf_level, pairs=scored_pairs, side=scored_pairs.baseline
+    )
+    return replace(found, notes=(*notes, *found.notes))
+
+
+def score_of_arm(
+    arm: Arm,
+    metric: Metric,
+    data: EvalData,
+    *,
+    clusters: tuple[str, ...],
+    conf_level: float,
+    pairs: Pairs,
+    side: Side,
+) -> Score:
+    """Score one arm on the items of `pairs` (for a comparison, those that both sides answered), `side` being its own."""
+    means = side.means()
+    codes = tuple(pairs.codes(name) for name in clusters)
+    codes = tuple(each for each in codes if len(np.unique(each)) < len(each))
+    rows = _rows(means, side, metric, codes, conf_level)
+    headline = rows[0]
+    failures = _failure_words(means, side, metric, conf_level)
+    return Score(
+        name=arm.name,
+        estimate=headline.estimate,
+        std_error=headline.std_error,
+        conf_low=headline.conf_low,
+        conf_high=headline.conf_high,
+        conf_level=conf_level,
+        df=headline.df,
+        method=headline.method,
+        metric=metric.name,
+        benchmark=metric.benchmark,
+        scale=metric.scale,
+        unit="%" if metric.is_share else metric.unit,
+        reason=headline.reason,
+        estimand=f"mean score over {'clusters of ' if codes else ''}items like these",
+        n_items=len(means),
+        n_trials=int(side.n_scored.sum()),
+        n_clusters=headline.n_clusters,
+        clusters=tuple(cluster_label(name) for name in clusters),
+        n_error=int((arm.rows["status"] == "error").sum()),
+        n_unscored=int((arm.rows["status"] == "unscored").sum()),
+        runs=arm.runs,
+        rows=tuple(
+            method_row(each, term="score", role="headline" if i == 0 else "second interval")
+            for i, each in enumerate(rows)
+        ),
+        pass_hat=_pass_hat(side, metric, codes, conf_level),
+        warnings=headline.warnings,
+        notes=(*failures, *_notes(data, arm)),
+    )
+
+
+def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
+    single = bool((side.n_scored == 1).all())
+    if metric.span is None:
+        return _unbounded(means, codes, conf_level)
+    if metric.kind == "binary" and single and not codes:
+        n, x = len(means), int(means.sum())
+        return [wilson(x, n, conf_level=conf_level), jeffreys(x, n, conf_level=conf_level)]
+    low, high = float(metric.low or 0.0), float(metric.high if metric.high is not None else 1.0)
+    clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
+    headline = variance_matched_wilson(
+        means, low=low, high=high, conf_level=conf_level, clusters=clusters, n_rows=int(side.n_scored.sum())
+    )
+    return [headline, percentile_law(means, conf_level=conf_level, clusters=clusters)]
+
+
+def _unbounded(means: Floats, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
+    if not codes:
+        return [mean_t(means, conf_level=conf_level), percentile_law(means, conf_level=conf_level)]
+    if len(codes) == 1:
+        return [cluster_mean(means, codes[0], conf_level=conf_level).estimate]
+    return [multiway_mean(means, codes, conf_level=conf_level).estimate]
+
+
+def _pass_hat(
+    side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float
+) -> tuple[tuple[int, float, float | None, float | None], ...]:
+    """Return pass^k for k up to the smallest number of trials: the chance that k trials of one item all succeed."""
+    trials = int(side.n_scored.min())
+    whole = np.allclose(side.total, np.round(side.total))
+    if metric.kind != "binary" or trials < 2 or not whole:
+        return ()
+    successes = np.round(side.total).astype(np.int64)
+    clusters = codes[0] if codes else None
+    found = [
+        (k, suite_pass(side.n_scored, successes, k, kind="pass^k", conf_level=conf_level, clusters=clusters))
+        for k in range(1, min(trials, _MAX_K) + 1)
+    ]
+    return tuple((k, each.estimate, each.conf_low, each.conf_high) for k, each in found)
+
+
+def _failure_words(means: Floats, side: Side, metric: Metric, conf_level: float) -> tuple[str, ...]:
+    """Say what a clean sweep does and does not show."""
+    n = len(means)
+    if metric.kind != "binary" or not bool((side.n_scored == 1).all()) or means.sum() not in (0.0, float(n)):
+        return ()
+    limit = 100 * failure_rate_limit(n, conf_level=conf_level)
+    what = "failure" if means.sum() == n else "success"
+    return (
+        f"{int(means.sum())} of {n}: the {what} rate is below {limit:.1f}% (one-sided {100 * conf_level:g}% limit)",
+    )
+
+
+def _notes(data: EvalData, arm: Arm) -> tuple[str, ...]:
+    notes = data.runs.filter(pl.col("run").is_in(list(arm.runs)))["note"].drop_nulls().unique().sort().to_list()
+    return tuple(notes)

@@ -1,0 +1,350 @@
+"""Results in words: the sentences, tables and method paragraphs that every output shares."""
+
+from collections.abc import Mapping, Sequence
+from typing import cast
+
+from evalstats.analysis.results import Comparison, DependenceRow, GroupRow, MethodRow, Score, Verdict
+from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
+from evalstats.display.numbers import interval, number, p_value, plural, scaled
+
+VERDICT_TONE: Mapping[Verdict, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "neutral",
+    "inconclusive": "caution",
+    "powerless": "caution",
+    "invalid": "bad",
+}
+_FLIPS_SHOWN = 12
+
+
+def comparison_sentences(result: Comparison) -> list[str]:
+    """Verdict, number, what it rests on; then the warnings."""
+    first = f"{_verdict_line(result)} ({result.verdict_reason})."
+    return [
+        first,
+        difference_sentence(result),
+        basis_sentence(result),
+        *[f"Warning: {text}." for text in result.warnings],
+    ]
+
+
+def comparison_blocks(result: Comparison) -> list[Block]:
+    """Return the whole comparison, verdict first, then the evidence, then the method."""
+    blocks: list[Block] = [
+        Heading(text=f"{result.candidate.name} against {result.baseline.name}", level=1),
+        Banner(
+            label=result.verdict,
+            text=f"{_verdict_line(result)}: {result.verdict_reason}.",
+            tone=VERDICT_TONE[result.verdict],
+        ),
+        Paragraph(text=f"{difference_sentence(result)} {basis_sentence(result)}"),
+    ]
+    if result.warnings:
+        blocks.append(Bullets(title="Warnings", items=result.warnings, tone="caution"))
+    blocks.append(scores_table(result))
+    blocks.append(methods_table(result))
+    if result.groups:
+        blocks.append(groups_table(result))
+    blocks.extend(missing_blocks(result))
+    blocks.extend(flipped_blocks(result))
+    if result.dependence:
+        blocks.append(dependence_table(result))
+    blocks.append(Bullets(title="Method", items=tuple(method_items(result))))
+    if result.notes:
+        blocks.append(Bullets(title="Notes", items=result.notes))
+    return blocks
+
+
+def _verdict_line(result: Comparison) -> str:
+    a, b = result.baseline.name, result.candidate.name
+    lines: dict[Verdict, str] = {
+        "better": f"{b} is better than {a} on {result.benchmark}",
+        "worse": f"{b} is worse than {a} on {result.benchmark}",
+        "equivalent": f"{b} and {a} are equivalent on {result.benchmark}, by the declared margin",
+        "inconclusive": f"the data do not tell {b} and {a} apart on {result.benchmark}",
+        "powerless": f"this design could not tell {b} and {a} apart on {result.benchmark}",
+        "invalid": f"{b} and {a} cannot be compared on these data",
+    }
+    line = lines[result.verdict]
+    return line if line.startswith((a, b)) else line[0].upper() + line[1:]
+
+
+def difference_sentence(result: Comparison) -> str:
+    """Return the difference with its interval and p, in one sentence."""
+    unit = f" {result.unit}" if result.unit else ""
+    shown = f"{scaled(result.estimate, result.scale, sign=True)}{unit}"
+    level = f"{100 * result.conf_level:g}%"
+    if result.conf_low is None:
+        return f"The observed difference is {shown}; there is no interval ({_no_interval(result)})."
+    ends = interval(result.conf_low, result.conf_high, result.scale)
+    p_text = p_value(result.p_value)
+    p_shown = f"p {p_text}" if p_text.startswith(("<", ">")) else f"p = {p_text}"
+    return f"The difference is {shown}, {level} interval {ends}, {p_shown} ({result.method})."
+
+
+def basis_sentence(result: Comparison) -> str:
+    """Say what the number rests on: items, clusters, trials, and what could have been seen."""
+    parts = [plural(result.n_items, "paired item")]
+    if result.n_clusters is not None:
+        names = " and ".join(result.clusters)
+        parts.append(f"in {result.n_clusters} clusters ({names})")
+    if result.n_trials > 2 * result.n_items:
+        parts.append(f"from {result.n_trials:,} scored trials")
+    text = f"It rests on {' '.join(parts)}"
+    if result.design_effect is not None:
+        text += f"; design effect {number(result.design_effect)}"
+        if result.effective_clusters is not None:
+            text += f", effectively {number(result.effective_clusters, 1)} clusters"
+    if result.mde is not None:
+        unit = f" {result.unit}" if result.unit else ""
+        text += f"; a true difference of {scaled(result.mde, result.scale, 1)}{unit} would be found with 80% power"
+    return f"{text}."
+
+
+def _no_interval(result: Comparison) -> str:
+    return result.verdict_reason if result.verdict == "invalid" else "see the method rows"
+
+
+def scores_table(result: Comparison) -> Table:
+    """Each side's own score on the shared items."""
+    unit = f" ({result.baseline.unit})" if result.baseline.unit else ""
+    return Table(
+        columns=("System", f"Score{unit}", f"{100 * result.conf_level:g}% interval", "Method"),
+        rows=tuple(
+            (
+                score.name,
+                scaled(score.estimate, score.scale, 1),
+                interval(score.conf_low, score.conf_high, score.scale, 1),
+                score.method,
+            )
+            for score in (result.baseline, result.candidate)
+        ),
+        align="lrrl",
+        caption=f"Scores on the shared items: {result.metric}",
+        wide=("Method",),
+    )
+
+
+def methods_table(result: Comparison) -> Table:
+    """Every method's answer to the same question; the first row is the headline."""
+    unit = f" ({result.unit})" if result.unit else ""
+    rows = tuple(_method_cells(row, result.scale) for row in result.rows)
+    return Table(
+        columns=("Method", "Role", f"Difference{unit}", f"{100 * result.conf_level:g}% interval", "p", "Note"),
+        rows=rows,
+        align="llrrrl",
+        caption="The difference, by method; the first row decides",
+        wide=("Role", "Note"),
+    )
+
+
+def _method_cells(row: MethodRow, scale: float) -> tuple[str, ...]:
+    ends = "" if row.conf_low is None and row.estimate is None else interval(row.conf_low, row.conf_high, scale)
+    estimate = "" if row.estimate is None else scaled(row.estimate, scale, sign=True)
+    return row.method, row.role, estimate, ends, "" if row.p_value is None else p_value(row.p_value), row.note
+
+
+def groups_table(result: Comparison) -> Table:
+    """Return the comparison within every level of the factor."""
+    unit = f" ({result.unit})" if result.unit else ""
+    return Table(
+        columns=(
+            str(result.by),
+            "Items",
+            "Baseline",
+            "Candidate",
+            f"Difference{unit}",
+            "Interval",
+            "Holm p",
+            "Verdict",
+        ),
+        rows=tuple(_group_cells(group, result.scale) for group in result.groups),
+        align="lrrrrrrl",
+        caption=(
+            f"By {result.by}: {len(result.groups)} comparisons as one family; intervals are simultaneous "
+            f"({100 * result.conf_level:g}% over all rows), p adjusted by Holm. Different verdicts in two rows are not by "
+            "themselves a difference between the rows"
+        ),
+        wide=("Baseline", "Candidate", "Holm p"),
+    )
+
+
+def _group_cells(group: GroupRow, scale: float) -> tuple[str, ...]:
+    return (
+        group.level,
+        str(group.n_items),
+        scaled(group.baseline, scale, 1),
+        scaled(group.candidate, scale, 1),
+        scaled(group.estimate, scale, 1, sign=True),
+        interval(group.conf_low, group.conf_high, scale, 1),
+        p_value(group.p_adjusted),
+        group.verdict,
+    )
+
+
+def missing_blocks(result: Comparison) -> list[Block]:
+    """Say what could not be paired and how far it could move the answer."""
+    missing = result.missing
+    counts = (
+        f"Items: {missing.n_both} scored on both sides, {missing.n_only_baseline} only for {result.baseline.name}, "
+        f"{missing.n_only_candidate} only for {result.candidate.name}, {missing.n_neither} on neither. "
+        f"Harness errors: {result.baseline.n_error} and {result.candidate.n_error}; "
+        f"unscored rows: {result.baseline.n_unscored} and {result.candidate.n_unscored}."
+    )
+    explanation = missing.explanation[:1].upper() + missing.explanation[1:]
+    blocks: list[Block] = [Heading(text="Missing data", level=2), Paragraph(text=f"{counts} {explanation}.")]
+    if missing.rows:
+        unit = f" ({result.unit})" if result.unit else ""
+        blocks.append(
+            Table(
+                columns=("If", f"Difference{unit}", "Interval", "p"),
+                rows=tuple(
+                    (
+                        row.note.partition(";")[0],
+                        scaled(row.estimate, result.scale, sign=True),
+                        interval(row.conf_low, row.conf_high, result.scale),
+                        p_value(row.p_value),
+                    )
+                    for row in missing.rows
+                ),
+                align="lrrr",
+                caption="The same analysis on all items, with the missing scores filled in",
+            )
+        )
+    return blocks
+
+
+def flipped_blocks(result: Comparison) -> list[Block]:
+    """List the items on which one side succeeds and the other fails."""
+    if not result.flipped:
+        return []
+    gained = sum(item.change > 0 for item in result.flipped)
+    lost = len(result.flipped) - gained
+    shown = result.flipped[:_FLIPS_SHOWN]
+    more = f"; the first {len(shown)} are shown" if len(shown) < len(result.flipped) else ""
+    return [
+        Table(
+            columns=("Item", "Scenario", "Baseline", "Candidate"),
+            rows=tuple(
+                (
+                    "/".join(part for part in (item.task, item.item, item.variant) if part),
+                    item.scenario or "",
+                    scaled(item.baseline, result.scale, 0),
+                    scaled(item.candidate, result.scale, 0),
+                )
+                for item in shown
+            ),
+            align="llrr",
+            caption=f"Items that flipped: {gained} gained, {lost} lost{more}",
+            wide=("Scenario",),
+        )
+    ]
+
+
+def dependence_table(result: Comparison) -> Table:
+    """Show the design effect of every factor that was not declared as clusters, with its permutation band."""
+    return Table(
+        columns=("Factor", "Levels", "Design effect", "Band if unrelated", "p (adjusted)", ""),
+        rows=tuple(
+            (
+                row.factor,
+                str(row.n_levels),
+                number(row.design_effect),
+                interval(row.band_low, row.band_high),
+                p_value(row.p_adjusted),
+                "" if row.flag == "none" else row.flag,
+            )
+            for row in result.dependence
+        ),
+        align="lrrrrl",
+        caption="Do the differences run in groups that were not declared as clusters?",
+        wide=("Band if unrelated",),
+    )
+
+
+def dependence_sentence(factor_names: Mapping[str, str], rows: Sequence[object]) -> list[str]:
+    """Return a warning for every factor along which the differences run in groups."""
+    own = {standard: name for name, standard in factor_names.items()}
+    found: list[str] = []
+    for row in cast("Sequence[DependenceRow]", rows):
+        if row.flag != "warn":
+            continue
+        name = own.get(row.factor, row.factor)
+        found.append(
+            f"the difference runs in groups of {name} ({row.n_levels} levels, design effect {number(row.design_effect, 1)}, "
+            f"permutation p {p_value(row.p_adjusted)}); this would matter if these groups are a sample of more: then the "
+            f"interval is too short, and --cluster {name} gives the honest one"
+        )
+    return found
+
+
+def method_items(result: Comparison) -> list[str]:
+    """Short statements on how the answer was reached."""
+    items = [
+        f"{result.method}, because {result.method_reason}.",
+        f"Estimand: {result.estimand}.",
+        f"Metric: {result.metric} ({result.metric_kind}{'' if result.higher_is_better else ', lower is better'}) on {result.benchmark}.",
+    ]
+    if result.margin is not None:
+        unit = f" {result.unit}" if result.unit else ""
+        items.append(
+            f"Margin declared: ±{scaled(result.margin, result.scale)}{unit}; the "
+            f"{100 * (2 * result.conf_level - 1):g}% interval is "
+            f"{interval(result.equivalence_low, result.equivalence_high, result.scale)}."
+        )
+    digests = ", ".join(f"{run} ({digest[:12]})" if digest else run for run, digest in result.sources)
+    items.append(f"Runs: {digests}. evalstats {result.version}, seed {result.seed} (permutations only).")
+    return items
+
+
+def score_sentences(score: Score) -> list[str]:
+    """Say one system's score in words."""
+    unit = "" if score.unit == "%" else f" {score.unit}" if score.unit else ""
+    percent = "%" if score.unit == "%" else ""
+    shown = f"{scaled(score.estimate, score.scale, 1)}{percent}{unit}"
+    level = f"{100 * score.conf_level:g}%"
+    if score.conf_low is None:
+        first = f"{score.name} scores {shown} on {score.benchmark} ({score.metric}); no interval: {score.reason}."
+    else:
+        ends = interval(score.conf_low, score.conf_high, score.scale, 1)
+        first = f"{score.name} scores {shown} on {score.benchmark} ({score.metric}), {level} interval {ends} ({score.method})."
+    basis = f"It rests on {plural(score.n_items, 'item')}"
+    if score.n_trials > score.n_items:
+        basis += f" and {plural(score.n_trials, 'trial')}"
+    if score.n_clusters is not None:
+        basis += f" in {score.n_clusters} clusters ({' and '.join(score.clusters)})"
+    if score.n_error or score.n_unscored:
+        basis += (
+            f"; {plural(score.n_error, 'harness error')} and {plural(score.n_unscored, 'unscored row')} are left out"
+        )
+    return [first, f"{basis}.", *[f"{text}." for text in (*score.notes, *score.warnings)]]
+
+
+def score_blocks(score: Score) -> list[Block]:
+    """Return one system's score with its further intervals and pass^k."""
+    blocks: list[Block] = [
+        Heading(text=f"{score.name} on {score.benchmark}", level=1),
+        Paragraph(text=" ".join(score_sentences(score))),
+        Table(
+            columns=("Method", "Score", f"{100 * score.conf_level:g}% interval"),
+            rows=tuple(
+                (row.method, scaled(row.estimate, score.scale), interval(row.conf_low, row.conf_high, score.scale))
+                for row in score.rows
+            ),
+            align="lrr",
+        ),
+    ]
+    if score.pass_hat:
+        blocks.append(
+            Table(
+                columns=("k", "pass^k", f"{100 * score.conf_level:g}% interval"),
+                rows=tuple(
+                    (str(k), scaled(estimate, 100), interval(low, high, 100))
+                    for k, estimate, low, high in score.pass_hat
+                ),
+                align="rrr",
+                caption="Chance (%) that k independent trials of one item all succeed; unbiased, items as the unit",
+            )
+        )
+    return blocks
