@@ -1,1 +1,86 @@
-"""evalstats."""
+"""evalstats turns LLM-evaluation results into conclusions one can defend.
+
+The whole public interface is listed here; nothing heavy is imported until it is used.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from evalstats import datasets
+    from evalstats.analysis.compare import compare
+    from evalstats.analysis.results import Comparison, Score
+    from evalstats.analysis.scores import score
+    from evalstats.errors import (
+        CannotAnswerError,
+        EvalStatsError,
+        EvalStatsWarning,
+        InputError,
+        RenderError,
+        StoreError,
+        UnreadableFileError,
+    )
+    from evalstats.loaders.frames import from_frame
+    from evalstats.loaders.registry import read
+    from evalstats.report.render import report
+    from evalstats.schema.columns import glossary
+    from evalstats.schema.data import EvalData
+    from evalstats.simulate.rutbench import simulate_rutbench
+    from evalstats.store.read import open_store
+
+_WHERE = {
+    "CannotAnswerError": "evalstats.errors",
+    "Comparison": "evalstats.analysis.results",
+    "EvalData": "evalstats.schema.data",
+    "EvalStatsError": "evalstats.errors",
+    "EvalStatsWarning": "evalstats.errors",
+    "InputError": "evalstats.errors",
+    "RenderError": "evalstats.errors",
+    "Score": "evalstats.analysis.results",
+    "StoreError": "evalstats.errors",
+    "UnreadableFileError": "evalstats.errors",
+    "compare": "evalstats.analysis.compare",
+    "from_frame": "evalstats.loaders.frames",
+    "glossary": "evalstats.schema.columns",
+    "open_store": "evalstats.store.read",
+    "read": "evalstats.loaders.registry",
+    "report": "evalstats.report.render",
+    "score": "evalstats.analysis.scores",
+    "simulate_rutbench": "evalstats.simulate.rutbench",
+}
+
+__all__ = [
+    "CannotAnswerError",
+    "Comparison",
+    "EvalData",
+    "EvalStatsError",
+    "EvalStatsWarning",
+    "InputError",
+    "RenderError",
+    "Score",
+    "StoreError",
+    "UnreadableFileError",
+    "compare",
+    "datasets",
+    "from_frame",
+    "glossary",
+    "open_store",
+    "read",
+    "report",
+    "score",
+    "simulate_rutbench",
+]
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+    """Import a public name when it is first used (PEP 562)."""
+    if name == "datasets":
+        return import_module("evalstats.datasets")
+    if name in _WHERE:
+        return getattr(import_module(_WHERE[name]), name)
+    message = f"module 'evalstats' has no attribute {name!r}"
+    raise AttributeError(message)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

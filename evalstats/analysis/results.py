@@ -88,10 +88,14 @@ class Score:
 
         return " ".join(score_sentences(self))
 
-    def _repr_html_(self) -> str:
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks."""
         from evalstats.analysis.wording import score_blocks
 
-        return to_html(score_blocks(self))
+        return score_blocks(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,9 @@ _T = pl.Datetime("us", "UTC")
 _LS = pl.List(pl.String())
 
 
-def _text(name: str, meaning: str, *, required: bool = False, fill: str | None = None, levels: tuple[str, ...] = ()) -> Column:
+def _text(
+    name: str, meaning: str, *, required: bool = False, fill: str | None = None, levels: tuple[str, ...] = ()
+) -> Column:
     return Column(name=name, dtype=_S, meaning=meaning, required=required, fill=fill, levels=levels)
 
 
@@ -62,17 +64,28 @@ _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("l
 OUTCOMES: tuple[Column, ...] = (
     _text("run", "One execution of one system on one benchmark; key into `runs`", required=True),
     _text("model", "Name of the language model", required=True),
-    _text("system", "What is compared when it is not the model alone (prompt, scaffold, defence); defaults to `model`", required=True),
+    _text(
+        "system",
+        "What is compared when it is not the model alone (prompt, scaffold, defence); defaults to `model`",
+        required=True,
+    ),
     _text("benchmark", "Name of the benchmark", required=True),
     _text("task", "Part of the benchmark that has its own items", required=True, fill=""),
     _text("item", "Pairing key within (benchmark, task); the same string for every model", required=True),
     _text("variant", "Version of the item: a user behaviour, a language, a perturbation", required=True, fill=""),
-    _count("trial", "Repetition of the same item by the same run; null when only an average of trials is known", "from 0"),
+    _count(
+        "trial", "Repetition of the same item by the same run; null when only an average of trials is known", "from 0"
+    ),
     _count("n_trials", "How many trials stand behind this row", "trials", low=1),
     _text("metric", "Name of the score", required=True),
     _number("score", "The score in the metric's own unit; null when there is none"),
     _text("value_raw", "The value as the file held it, when it was not already the number in `score`"),
-    _text("status", "scored: has a score; error: the harness failed; unscored: ran, but no score was given", required=True, levels=STATUSES),
+    _text(
+        "status",
+        "scored: has a score; error: the harness failed; unscored: ran, but no score was given",
+        required=True,
+        levels=STATUSES,
+    ),
     _text("status_reason", "Why the row is not scored"),
     _number("weight", "Sampling weight of the row", low=0),
     _SETTING,
@@ -114,7 +127,9 @@ COMPARISONS: tuple[Column, ...] = (
     _text("phase", "Phase of the arena's sampling (placement, proximity, random)"),
     _TIMESTAMP,
     _text("setting", "Where the vote was given", fill="live", levels=("lab", "live")),
-    _text("status", "scored: has an outcome; unscored: the label is missing or unknown", required=True, levels=STATUSES),
+    _text(
+        "status", "scored: has an outcome; unscored: the label is missing or unknown", required=True, levels=STATUSES
+    ),
     _text("status_reason", "Why the vote has no outcome"),
     _text("value_raw", "The winner's label as the file held it"),
 )
@@ -129,7 +144,14 @@ RATINGS: tuple[Column, ...] = (
     _text("criterion", "What was rated about it", required=True, fill=""),
     _number("value", "The rating as a number"),
     _text("label", "The rating as a category"),
-    Column(name="label_prob", dtype=_F, meaning="Known probability that the item was chosen for labelling", unit="proportion", low=0, high=1),
+    Column(
+        name="label_prob",
+        dtype=_F,
+        meaning="Known probability that the item was chosen for labelling",
+        unit="proportion",
+        low=0,
+        high=1,
+    ),
     _TIMESTAMP,
 )
 
@@ -173,7 +195,11 @@ RUNS: tuple[Column, ...] = (
     _count("item_limit", "Limit on the number of items, when the run was cut", "items"),
     _text("status", "What the harness said of the run: success, error, cancelled, started"),
     Column(name="factor_names", dtype=_LS, meaning="Source's own names of standard columns, as `own=standard`"),
-    Column(name="dependence", dtype=_LS, meaning="Columns whose levels make rows dependent (passage, template, user, session)"),
+    Column(
+        name="dependence",
+        dtype=_LS,
+        meaning="Columns whose levels make rows dependent (passage, template, user, session)",
+    ),
     _text("config", "Remaining configuration as a JSON object"),
     _text("note", "What a reader must know about the run, for example that it is simulated"),
     _count("n_scored", "Rows with a score", "rows"),

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal
 
 import polars as pl
@@ -15,7 +16,8 @@ from evalstats.schema.tables import empty_table, factor_columns
 class Problem:
     """One thing that went wrong with one file and did not stop the rest.
 
-    `severity` is "error" when nothing of the file (or row) was loaded, "note" when the reader should know and nothing was lost.
+    `severity` is "error" when nothing of the file (or row) was loaded, "note" when nothing was lost and the reader should
+    know.
     """
 
     path: str
@@ -24,10 +26,6 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}"
-
-
-def _table(name: TableName) -> pl.DataFrame:
-    return field(default_factory=lambda: empty_table(name))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +38,12 @@ class EvalData:
     ()
     """
 
-    outcomes: pl.DataFrame = _table("outcomes")
-    comparisons: pl.DataFrame = _table("comparisons")
-    ratings: pl.DataFrame = _table("ratings")
-    aggregates: pl.DataFrame = _table("aggregates")
-    runs: pl.DataFrame = _table("runs")
-    metrics: pl.DataFrame = _table("metrics")
+    outcomes: pl.DataFrame = field(default_factory=partial(empty_table, "outcomes"))
+    comparisons: pl.DataFrame = field(default_factory=partial(empty_table, "comparisons"))
+    ratings: pl.DataFrame = field(default_factory=partial(empty_table, "ratings"))
+    aggregates: pl.DataFrame = field(default_factory=partial(empty_table, "aggregates"))
+    runs: pl.DataFrame = field(default_factory=partial(empty_table, "runs"))
+    metrics: pl.DataFrame = field(default_factory=partial(empty_table, "metrics"))
     problems: tuple[Problem, ...] = ()
 
     def table(self, name: TableName) -> pl.DataFrame:
@@ -113,7 +111,9 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
     for part in parts:
         problems.extend(part.problems)
         again = [run for run in part.runs["run"].to_list() if run in seen]
-        problems.extend(Problem(path=run, message="read twice; the second copy is ignored", severity="note") for run in again)
+        problems.extend(
+            Problem(path=run, message="read twice; the second copy is ignored", severity="note") for run in again
+        )
         seen.update(part.runs["run"].to_list())
         kept.append(_without_runs(part, again))
     tables = {name: concat_tables([part.table(name) for part in kept], name) for name in TABLES}
@@ -185,7 +185,5 @@ def _without_runs(part: EvalData, runs: Sequence[str]) -> EvalData:
     if not runs:
         return part
     names: tuple[TableName, ...] = ("outcomes", "comparisons", "ratings", "aggregates", "runs")
-    kept = {
-        name: part.table(name).filter(~pl.col("run").is_in(list(runs)).fill_null(value=False)) for name in names
-    }
+    kept = {name: part.table(name).filter(~pl.col("run").is_in(list(runs)).fill_null(value=False)) for name in names}
     return replace(part, **kept)

@@ -108,7 +108,9 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
 
 def _standard_series(column: Column, values: list[object]) -> pl.Series:
     if isinstance(column.dtype, pl.List):
-        listed = [None if value is None else [str(part) for part in cast("Iterable[object]", value)] for value in values]
+        listed = [
+            None if value is None else [str(part) for part in cast("Iterable[object]", value)] for value in values
+        ]
         return pl.Series(column.name, listed, dtype=column.dtype)
     if column.dtype == pl.String:
         return pl.Series(column.name, [None if value is None else str(value) for value in values], dtype=pl.String)
@@ -146,11 +148,15 @@ def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series
         remedy = "put null where there is no score and say why in 'status'"
         raise InputError(_fault(where, column, series, series.is_nan(), "is NaN", remedy))
     if series.dtype.is_float() and series.is_infinite().any():
-        raise InputError(_fault(where, column, series, series.is_infinite(), "is infinite", "put null or a finite number"))
+        raise InputError(
+            _fault(where, column, series, series.is_infinite(), "is infinite", "put null or a finite number")
+        )
     if column.levels:
         unknown = series.is_not_null() & ~series.is_in(list(column.levels))
         if unknown.any():
-            raise InputError(_fault(where, column, series, unknown, "is unknown", f"use one of {', '.join(column.levels)}"))
+            raise InputError(
+                _fault(where, column, series, unknown, "is unknown", f"use one of {', '.join(column.levels)}")
+            )
     _check_bounds(series, column, where)
     return series
 
@@ -162,7 +168,9 @@ def _check_bounds(series: pl.Series, column: Column, where: str) -> None:
         wrong = outside(series, bound).fill_null(value=False)
         if wrong.any():
             side = "below" if bound == column.low else "above"
-            raise InputError(_fault(where, column, series, wrong, f"is {side} {bound:g}", "check the unit and the column"))
+            raise InputError(
+                _fault(where, column, series, wrong, f"is {side} {bound:g}", "check the unit and the column")
+            )
 
 
 def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
@@ -227,7 +235,9 @@ def _checked_factor(series: pl.Series) -> pl.Series:
     if series.dtype.is_float():
         return series.cast(pl.Float64)
     if isinstance(series.dtype, pl.List | pl.Struct | pl.Array):
-        return pl.Series(series.name, [None if value is None else str(value) for value in series.to_list()], dtype=pl.String)
+        return pl.Series(
+            series.name, [None if value is None else str(value) for value in series.to_list()], dtype=pl.String
+        )
     return series.cast(pl.String)
 
 

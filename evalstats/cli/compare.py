@@ -1,0 +1,74 @@
+"""`evalstats compare`: is B better than A?"""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalstats.cli import options
+
+_CANNOT_ANSWER = 3
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("compare")(compare)
+
+
+def compare(
+    targets: Annotated[
+        list[str], typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data.")
+    ],
+    baseline: Annotated[str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)] = None,
+    candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
+    store: options.StoreDir = None,
+    metric: options.MetricName = None,
+    by: options.By = None,
+    cluster: options.Cluster = None,
+    margin: Annotated[
+        str | None, typer.Option(help="Largest difference that does not matter, such as 2pp.", show_default=False)
+    ] = None,
+    conf_level: options.ConfLevel = 0.95,
+    contrast: options.Contrast = "model",
+    method: Annotated[str, typer.Option(help="auto, tango, augmented-t, t or cr2.")] = "auto",
+    where: options.Where = None,
+    map_: options.Map = None,
+    map_file: options.MapFile = None,
+    input_format: options.InputFormat = None,
+    style: options.OutputFormat = options.Format.TEXT,
+    output: options.Output = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """Is B better than A? The difference on shared items, with interval, p and verdict."""
+    from evalstats.analysis.compare import compare as compare_data
+    from evalstats.cli.load import column_map, parse_margin, sides
+    from evalstats.cli.show import show
+
+    found = sides(
+        [Path(target) for target in targets],
+        baseline=baseline,
+        candidate=candidate,
+        store=store,
+        where=where,
+        columns=column_map(map_, map_file),
+        input_format=input_format,
+        quiet=quiet,
+    )
+    result = compare_data(
+        found.data,
+        found.baseline,
+        found.candidate,
+        metric=metric,
+        by=by,
+        cluster=cluster,
+        margin=parse_margin(margin),
+        conf_level=conf_level,
+        contrast=contrast,
+        method=method,
+        seed=seed,
+    )
+    show(result.blocks(), result.to_dict(), style=style, output=output, no_color=no_color, quiet=quiet)
+    if result.verdict == "invalid":
+        raise typer.Exit(_CANNOT_ANSWER)

@@ -1,0 +1,64 @@
+"""`evalstats doctor`: is this installation sound, and what can it do here?"""
+
+import sys
+
+import typer
+
+# What the toolkit uses, and what for.
+_PARTS = (
+    ("polars", "tables"),
+    ("numpy", "numbers"),
+    ("scipy", "distributions"),
+    ("matplotlib", "figures"),
+    ("great_tables", "report tables"),
+    ("papermill", "reports: runs the cells"),
+    ("pypandoc", "reports: HTML"),
+    ("typst", "reports: PDF"),
+)
+_OTHER_PROJECT = "evalstats"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("doctor")(doctor)
+
+
+def doctor() -> None:
+    """Check the installation: versions, the report engines, and a clash of names."""
+    from importlib.metadata import PackageNotFoundError, version
+    from importlib.util import find_spec
+
+    from evalstats.report.quarto import find_quarto
+
+    rows: list[tuple[str, str, str]] = [("Python", sys.version.split()[0], "")]
+    for module, use in _PARTS:
+        name = {"pypandoc": "pypandoc-binary", "great_tables": "great-tables"}.get(module, module)
+        try:
+            found = version(name)
+        except PackageNotFoundError:
+            found = "present" if find_spec(module) else "missing"
+        rows.append((module, found, use))
+    quarto = find_quarto()
+    rows.append(("quarto", str(quarto) if quarto else "not found", "reports: the other engine (optional)"))
+    _print(rows)
+    missing = [name for name, found, _ in rows if found == "missing"]
+    if missing:
+        typer.echo(f"\nmissing: {', '.join(missing)}; install with: pip install 'evalstats-toolkit[report]'")
+    try:
+        other = version(_OTHER_PROJECT)
+    except PackageNotFoundError:
+        other = None
+    if other:
+        typer.echo(
+            f"\nanother project named 'evalstats' ({other}) is installed here and uses the same import name; "
+            "remove it with: pip uninstall evalstats, then install evalstats-toolkit again"
+        )
+    if missing or other:
+        raise typer.Exit(2)
+
+
+def _print(rows: list[tuple[str, str, str]]) -> None:
+    from evalstats.display.blocks import Table
+    from evalstats.display.text import to_text
+
+    typer.echo(to_text([Table(columns=("Part", "Version", "For"), rows=tuple(rows), align="lll")]))

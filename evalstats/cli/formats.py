@@ -1,0 +1,44 @@
+"""`evalstats formats`: what can be read, and what a file is taken for."""
+
+from pathlib import Path
+
+import typer
+
+from evalstats.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("formats")(formats)
+
+
+def formats(paths: options.Paths = None) -> None:
+    """List the formats that can be read; with files, say what each is taken for."""
+    from evalstats.cli.text import clean
+    from evalstats.display.blocks import Table
+    from evalstats.display.text import to_text
+    from evalstats.loaders.registry import list_files, loaders
+
+    if not paths:
+        rows = tuple((loader.name, loader.title) for loader in loaders())
+        typer.echo(to_text([Table(columns=("Format", "What it reads"), rows=rows, align="ll")]))
+        return
+    for path, _ in list_files(paths):
+        typer.echo(clean(f"{path}: {_taken_for(path)}"))
+
+
+def _taken_for(path: Path) -> str:
+    from evalstats.errors import UnreadableFileError
+    from evalstats.loaders.base import read_head
+    from evalstats.loaders.registry import loaders
+
+    try:
+        head = read_head(path)
+    except UnreadableFileError as error:
+        return f"not readable ({error})"
+    found = [(match, loader) for loader in loaders() if (match := loader.sniff(head)) is not None]
+    if not found:
+        return "no known format"
+    match, loader = max(found, key=lambda pair: pair[0].confidence)
+    passed = ", passed over" if match.skip else ""
+    return f"{loader.name}{passed} ({match.reason})"

@@ -1,0 +1,64 @@
+"""`evalstats ingest`: read result files into a store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evalstats.cli import options
+
+if TYPE_CHECKING:
+    from evalstats.cli.ingest_run import Progress
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("ingest")(ingest)
+
+
+def ingest(
+    paths: Annotated[list[Path], typer.Argument(help="Result files and folders.")],
+    store: Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")],
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
+    map_: options.Map = None,
+    map_file: options.MapFile = None,
+    input_format: options.InputFormat = None,
+    quiet: options.Quiet = False,
+) -> None:
+    """Read result files of any known format into a store of Parquet tables."""
+    from evalstats.cli.ingest_run import ingest as run
+    from evalstats.cli.load import column_map
+    from evalstats.cli.show import say
+
+    columns = column_map(map_, map_file)
+    with progress_bar() as on_progress:
+        report = run(paths, store, strict=strict, format=input_format, column_map=columns, on_progress=on_progress)
+    for line in report.summary_lines():
+        say(line, quiet=quiet)
+    if not report.n_readable:
+        raise typer.Exit(2)
+
+
+@contextmanager
+def progress_bar() -> Iterator["Progress | None"]:
+    """Draw progress on a terminal, and nothing in a pipe."""
+    from evalstats.cli.load import on_terminal
+
+    if not on_terminal():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+    from evalstats.cli.text import clean
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("reading", total=None)
+
+        def on_progress(done: int, total: int, path: Path) -> None:
+            progress.update(task, completed=done, total=total, description=clean(path.name)[:40])
+
+        yield on_progress

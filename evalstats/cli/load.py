@@ -1,0 +1,179 @@
+"""Turn the paths, names and filters of a command into data and the two sides to compare."""
+
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalstats.cli.show import say
+from evalstats.errors import InputError
+
+if TYPE_CHECKING:
+    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.schema.data import EvalData
+
+_PERCENT_POINTS = re.compile(r"^\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Data and the names of the two sides in it."""
+
+    data: "EvalData"
+    baseline: str
+    candidate: str
+
+
+def column_map(pairs: Sequence[str] | None, file: Path | None) -> "ColumnMap | None":
+    """Return the column map of --map and --map-file; None when neither is given."""
+    if not pairs and file is None:
+        return None
+    from evalstats.loaders.mapping import ColumnMap
+
+    return ColumnMap.from_options(pairs or (), file)
+
+
+def load(
+    paths: Sequence[Path],
+    *,
+    store: Path | None = None,
+    where: Sequence[str] | None = None,
+    columns: "ColumnMap | None" = None,
+    input_format: str | None = None,
+    quiet: bool = False,
+) -> "EvalData":
+    """Read a store, or files; say what could not be read; keep the rows that --where names."""
+    from evalstats.schema.data import combine
+
+    parts: list[EvalData] = []
+    files: list[Path] = []
+    for path in [*([store] if store else []), *paths]:
+        if (path == store) or _is_store(path):
+            from evalstats.store.read import open_store
+
+            parts.append(open_store(path).read())
+        else:
+            files.append(path)
+    if files:
+        from evalstats.loaders.registry import read
+
+        parts.append(read(*files, format=input_format, column_map=columns))
+    if not parts:
+        message = "nothing to read: give result files, folders, or --store DIR"
+        raise InputError(message)
+    data = parts[0] if len(parts) == 1 else combine(parts)
+    for problem in data.problems:
+        say(f"{'not read' if problem.severity == 'error' else 'note'}: {problem}", quiet=quiet)
+    return filtered(data, where)
+
+
+def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
+    """Keep the rows that every COLUMN=LEVEL names; the same column twice means either level."""
+    wanted: dict[str, list[str]] = {}
+    for condition in where or ():
+        name, equals, level = condition.partition("=")
+        if not equals:
+            message = f"--where {condition!r} is not COLUMN=LEVEL"
+            raise InputError(message)
+        wanted.setdefault(name, []).append(level)
+    return data.where(**wanted) if wanted else data
+
+
+def sides(
+    targets: Sequence[Path],
+    *,
+    baseline: str | None,
+    candidate: str | None,
+    store: Path | None,
+    where: Sequence[str] | None,
+    columns: "ColumnMap | None",
+    input_format: str | None,
+    quiet: bool,
+) -> Sides:
+    """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean.
+
+    Raises
+    ------
+    InputError
+        If it is not clear which two sides are meant; the message shows the three forms.
+    """
+    if baseline is not None and candidate is not None:
+        data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+        return Sides(data=data, baseline=baseline, candidate=candidate)
+    if baseline is not None or candidate is not None or len(targets) != 2:
+        message = (
+            f"two sides are needed, found {len(targets)} arguments"
+            f"{' and only one of --baseline and --candidate' if baseline or candidate else ''}; use one of: "
+            "compare A B (two files or folders); compare A B --store DIR (two names); "
+            "compare DATA --baseline A --candidate B"
+        )
+        raise InputError(message)
+    if store is not None:
+        data = load((), store=store, where=where, quiet=quiet)
+        return Sides(data=data, baseline=str(targets[0]), candidate=str(targets[1]))
+    return _two_files(targets, where=where, columns=columns, input_format=input_format, quiet=quiet)
+
+
+def _two_files(
+    targets: Sequence[Path],
+    *,
+    where: Sequence[str] | None,
+    columns: "ColumnMap | None",
+    input_format: str | None,
+    quiet: bool,
+) -> Sides:
+    from evalstats.analysis.arms import only_arm
+    from evalstats.schema.data import combine
+
+    parts = [
+        load([target], where=where, columns=columns, input_format=input_format, quiet=quiet) for target in targets
+    ]
+    for target, part in zip(targets, parts, strict=True):
+        if not part.outcomes.height:
+            message = f"{target}: holds no scores of single items, so nothing can be paired"
+            raise InputError(message)
+    names = [only_arm(part.outcomes, role=role) for part, role in zip(parts, ("baseline", "candidate"), strict=True)]
+    if names[0] == names[1]:
+        # The same model twice (two prompts, two dates): the files tell the sides apart.
+        names = _labels(targets)
+        parts = [_renamed(part, name) for part, name in zip(parts, names, strict=True)]
+    return Sides(data=combine(parts), baseline=names[0], candidate=names[1])
+
+
+def _labels(targets: Sequence[Path]) -> list[str]:
+    stems = [target.name for target in targets]
+    return stems if stems[0] != stems[1] else [str(target) for target in targets]
+
+
+def _renamed(part: "EvalData", name: str) -> "EvalData":
+    import polars as pl
+
+    return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
+
+
+def parse_margin(text: str | None) -> float | None:
+    """Read "2pp", "2%" or "0.02" as a difference in the metric's own unit.
+
+    Examples
+    --------
+    >>> parse_margin("2pp"), parse_margin("0.5"), parse_margin(None)
+    (0.02, 0.5, None)
+    """
+    if text is None:
+        return None
+    match = _PERCENT_POINTS.match(text)
+    if match is None:
+        message = f"--margin {text!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
+        raise InputError(message)
+    return float(match[1]) / 100 if match[2] else float(match[1])
+
+
+def _is_store(path: Path) -> bool:
+    return path.is_dir() and (path / "evalstats-store.json").is_file()
+
+
+def on_terminal() -> bool:
+    """Whether progress may be drawn."""
+    return sys.stderr.isatty()

@@ -1,0 +1,54 @@
+"""Options that mean the same thing in every command."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+class Format(StrEnum):
+    """How a result is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    MARKDOWN = "markdown"
+    HTML = "html"
+    LATEX = "latex"
+
+
+Paths = Annotated[list[Path] | None, typer.Argument(help="Result files, folders, or a store.", show_default=False)]
+StoreDir = Annotated[
+    Path | None, typer.Option("--store", help="Folder of ingested results to read from.", show_default=False)
+]
+OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="How to print the result.")]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Write to this file instead of the screen.", show_default=False)
+]
+MetricName = Annotated[
+    str | None, typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False)
+]
+By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
+Cluster = Annotated[
+    list[str] | None,
+    typer.Option("--cluster", "-c", help="Column whose levels share something; may be repeated.", show_default=False),
+]
+ConfLevel = Annotated[float, typer.Option("--conf-level", help="Level of the intervals.")]
+Seed = Annotated[int, typer.Option("--seed", help="For permutations; intervals do not depend on it.")]
+Contrast = Annotated[str, typer.Option("--contrast", help="What names the two sides: model, or another column.")]
+Where = Annotated[
+    list[str] | None,
+    typer.Option("--where", help="Keep rows with COLUMN=LEVEL; may be repeated.", show_default=False),
+]
+Map = Annotated[
+    list[str] | None,
+    typer.Option("--map", help="For a table of your own: STANDARD=COLUMN; may be repeated.", show_default=False),
+]
+MapFile = Annotated[
+    Path | None, typer.Option("--map-file", help="TOML file with the column map.", show_default=False)
+]
+InputFormat = Annotated[
+    str | None, typer.Option("--input-format", help="Format of the files, if detection should be passed by.", show_default=False)
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
+NoColor = Annotated[bool, typer.Option("--no-color", help="Never colour the output.")]

@@ -1,0 +1,45 @@
+"""`evalstats score`: every system's score with its interval."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalstats.cli import options
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("score")(score)
+
+
+def score(
+    paths: options.Paths = None,
+    system: Annotated[str | None, typer.Option(help="Run, system or model; default: all.", show_default=False)] = None,
+    store: options.StoreDir = None,
+    metric: options.MetricName = None,
+    cluster: options.Cluster = None,
+    conf_level: options.ConfLevel = 0.95,
+    where: options.Where = None,
+    map_: options.Map = None,
+    map_file: options.MapFile = None,
+    input_format: options.InputFormat = None,
+    style: options.OutputFormat = options.Format.TEXT,
+    output: options.Output = None,
+    quiet: options.Quiet = False,
+    no_color: options.NoColor = False,
+) -> None:
+    """One score at a time: the mean with an interval that fits what the score is."""
+    from evalstats.analysis.results import Score
+    from evalstats.analysis.scores import score as score_data
+    from evalstats.cli.load import column_map, load
+    from evalstats.cli.show import show
+
+    columns = column_map(map_, map_file)
+    targets: list[Path] = paths or []
+    data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    found = score_data(data, system, metric=metric, cluster=cluster, conf_level=conf_level)
+    scores = (found,) if isinstance(found, Score) else found
+    blocks = [block for each in scores for block in each.blocks()]
+    values = [each.to_dict() for each in scores]
+    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)

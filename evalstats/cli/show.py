@@ -1,0 +1,79 @@
+"""Print or write a result: JSON to stdout alone, everything else that is said to stderr."""
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from evalstats.cli.options import Format
+from evalstats.cli.text import clean
+from evalstats.display.blocks import Block
+from evalstats.errors import InputError
+
+_WIDTH = 80
+
+
+def show(
+    blocks: Sequence[Block], values: Any, *, style: Format, output: Path | None, no_color: bool, quiet: bool = False
+) -> None:
+    """Print blocks (or, as JSON, values) in the wanted style, or write them to a file, whole or not at all."""
+    text = render(blocks, values, style=style, color=output is None and may_color(no_color=no_color))
+    if output is None:
+        sys.stdout.write(text + "\n")
+        return
+    write_atomically(output, text + "\n")
+    say(f"written: {output}", quiet=quiet)
+
+
+def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool = False) -> str:
+    """Return the text of a result in a style."""
+    from evalstats.display.markup import to_html, to_latex, to_markdown
+    from evalstats.display.text import to_text
+
+    match style:
+        case Format.JSON:
+            return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)
+        case Format.MARKDOWN:
+            return to_markdown(blocks)
+        case Format.HTML:
+            return to_html(blocks)
+        case Format.LATEX:
+            return to_latex(blocks)
+        case Format.TEXT:
+            return to_text(blocks, width=_WIDTH, color=color)
+
+
+def may_color(*, no_color: bool) -> bool:
+    """Tell whether colour is wanted: a terminal, and neither --no-color nor NO_COLOR."""
+    return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
+
+
+def say(text: str, *, quiet: bool = False) -> None:
+    """Tell the user something beside the result."""
+    if not quiet:
+        print(clean(text), file=sys.stderr)
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file whole or not at all.
+
+    Raises
+    ------
+    InputError
+        If the folder does not exist or cannot be written.
+    """
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as stream:
+                stream.write(text)
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        message = f"{path}: cannot be written ({error.strerror or error})"
+        raise InputError(message) from error
