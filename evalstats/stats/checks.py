@@ -1,0 +1,94 @@
+"""Checks of arguments, made once at the public edge of every function in this package."""
+
+import math
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evalstats.errors import InputError
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+
+FEW_ITEMS = 10
+FEW_CLUSTERS = 5
+
+
+def as_values(values: ArrayLike, what: str = "values") -> FloatArray:
+    """Return a one-dimensional float64 array that is not empty and all finite, or raise InputError."""
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1:
+        raise InputError(f"{what} have {array.ndim} dimensions; give one number per item")
+    if array.size == 0:
+        raise InputError(f"{what} are empty; at least one is needed")
+    wrong = array.size - int(np.count_nonzero(np.isfinite(array)))
+    if wrong:
+        raise InputError(f"{wrong} of {array.size} {what} are NaN or infinite; leave out items that have no score")
+    return array
+
+
+def as_codes(codes: ArrayLike, n: int, what: str = "clusters") -> tuple[IntArray, int]:
+    """Return codes 0..G-1 in the order of the given integers, and G, or raise InputError."""
+    array = np.asarray(codes)
+    if array.shape != (n,):
+        raise InputError(f"{what} have shape {array.shape}, but there are {n} values; give one code per value")
+    if array.dtype.kind not in "iub":
+        raise InputError(f"{what} are of type {array.dtype}; give integer codes")
+    array = array.astype(np.int64)
+    low, high = int(array.min()), int(array.max())
+    if low < 0:
+        raise InputError(f"{what} hold {low}; codes are 0 or more: give items without a level one of their own")
+    if high < 2 * n + 1000:
+        present = np.bincount(array, minlength=high + 1) > 0
+        return (np.cumsum(present) - 1)[array].astype(np.int64), int(np.count_nonzero(present))
+    levels, compact = np.unique(array, return_inverse=True)
+    return compact.astype(np.int64), int(levels.size)
+
+
+def check_level(conf_level: float) -> float:
+    """Return `conf_level` if it lies strictly between 0 and 1."""
+    if not 0.0 < conf_level < 1.0:
+        hint = " (0.95, not 95)" if conf_level >= 1.0 else ""
+        raise InputError(f"conf_level is {conf_level:g}; give a number between 0 and 1{hint}")
+    return float(conf_level)
+
+
+def check_count(value: float, what: str, *, least: int = 0) -> int:
+    """Return a whole number of at least `least`."""
+    if not math.isfinite(value) or int(value) != value or value < least:
+        raise InputError(f"{what} is {value}; give a whole number of at least {least}")
+    return int(value)
+
+
+def check_bounds(values: FloatArray, low: float | None, high: float | None, what: str = "values") -> None:
+    """Raise InputError where a value lies outside [low, high] by more than rounding."""
+    if low is not None and high is not None and not low < high:
+        raise InputError(f"low is {low:g} and high is {high:g}; low must be below high")
+    slack = 1e-9 * max(abs(low or 0.0), abs(high or 0.0), 1e-300)
+    smallest, largest = float(values.min()), float(values.max())
+    if low is not None and smallest < low - slack:
+        raise InputError(f"{what} reach {smallest:g}, below the lowest possible {low:g}; check the unit")
+    if high is not None and largest > high + slack:
+        raise InputError(f"{what} reach {largest:g}, above the highest possible {high:g}; check the unit")
+
+
+def few_items(n: int) -> tuple[str, ...]:
+    """Return the warning for fewer than ten items."""
+    if n >= FEW_ITEMS:
+        return ()
+    return (f"only {n} item{'s' if n != 1 else ''}: no method is reliable below {FEW_ITEMS}",)
+
+
+def too_few_clusters(n_clusters: int) -> str | None:
+    """Return why there can be no interval, or None where there are at least five clusters."""
+    if n_clusters >= FEW_CLUSTERS:
+        return None
+    only = "1 cluster is" if n_clusters == 1 else f"{n_clusters} clusters are"
+    return f"{only} too few for an interval or a test; at least {FEW_CLUSTERS} are needed"
+
+
+def is_constant(values: FloatArray) -> bool:
+    """Whether the values differ by no more than rounding."""
+    low, high = float(values.min()), float(values.max())
+    return high - low <= 1e-12 * max(abs(low), abs(high))
