@@ -1,0 +1,106 @@
+"""`evalstats report`: a comparison as a page to read and to send on."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalstats.cli import options
+
+
+class Kind(StrEnum):
+    """Which page."""
+
+    COMPARISON = "comparison"
+
+
+class To(StrEnum):
+    """Which kind of document."""
+
+    HTML = "html"
+    PDF = "pdf"
+
+
+class Engine(StrEnum):
+    """What renders the page."""
+
+    AUTO = "auto"
+    QUARTO = "quarto"
+    EMBEDDED = "embedded"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("report")(report)
+
+
+def report(
+    kind: Annotated[Kind, typer.Argument(help="Page to render.")],
+    targets: Annotated[
+        list[str], typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data.")
+    ],
+    baseline: Annotated[str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)] = None,
+    candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
+    store: options.StoreDir = None,
+    to: Annotated[list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")] = None,
+    output: options.Output = None,
+    engine: Annotated[Engine, typer.Option("--engine", help="What renders the page.")] = Engine.AUTO,
+    metric: options.MetricName = None,
+    by: options.By = None,
+    cluster: options.Cluster = None,
+    margin: Annotated[
+        str | None, typer.Option(help="Largest difference that does not matter, such as 2pp.", show_default=False)
+    ] = None,
+    conf_level: options.ConfLevel = 0.95,
+    contrast: options.Contrast = "model",
+    where: options.Where = None,
+    map_: options.Map = None,
+    map_file: options.MapFile = None,
+    input_format: options.InputFormat = None,
+    seed: options.Seed = 0,
+    quiet: options.Quiet = False,
+) -> None:
+    """Render a report: one self-contained HTML file, or a PDF."""
+    from evalstats.cli.load import column_map, parse_margin, sides
+    from evalstats.cli.show import say
+    from evalstats.report.render import render_report
+
+    found = sides(
+        [Path(target) for target in targets],
+        baseline=baseline,
+        candidate=candidate,
+        store=store,
+        where=where,
+        columns=column_map(map_, map_file),
+        input_format=input_format,
+        quiet=quiet,
+    )
+    for kind_of_document in to or [To.HTML]:
+        rendered = render_report(
+            kind=kind.value,
+            data=found.data,
+            baseline=found.baseline,
+            candidate=found.candidate,
+            to=kind_of_document.value,
+            output=_target(output, kind_of_document, several=len(to or []) > 1),
+            engine=engine.value,
+            options={
+                "metric": metric,
+                "by": by,
+                "cluster": cluster,
+                "margin": parse_margin(margin),
+                "conf_level": conf_level,
+                "contrast": contrast,
+                "seed": seed,
+            },
+        )
+        say(f"rendered by the {rendered.engine} engine", quiet=quiet)
+        typer.echo(str(rendered.path))
+
+
+def _target(output: Path | None, to: To, *, several: bool) -> Path:
+    """Return where the document goes; with several documents the ending follows the kind."""
+    if output is None:
+        return Path(f"comparison.{to.value}")
+    return output.with_suffix(f".{to.value}") if several else output

@@ -1,0 +1,73 @@
+"""`evalstats store`: what a store holds; remove a run; check its files."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from evalstats.cli import options
+
+if TYPE_CHECKING:
+    from evalstats.display.blocks import Table
+    from evalstats.store.read import Store
+
+
+class Action(StrEnum):
+    """What to do with the store."""
+
+    LIST = "list"
+    CHECK = "check"
+    REMOVE = "remove"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    app.command("store")(store)
+
+
+def store(
+    folder: Annotated[Path, typer.Argument(help="The store.")],
+    action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
+    run: Annotated[str | None, typer.Argument(help="Run to remove.", show_default=False)] = None,
+    style: options.OutputFormat = options.Format.TEXT,
+    no_color: options.NoColor = False,
+) -> None:
+    """List the runs of a store, check its files, or remove a run."""
+    from evalstats.cli.show import say, show
+    from evalstats.errors import InputError
+    from evalstats.store.read import open_store
+
+    opened = open_store(folder)
+    if action is Action.REMOVE:
+        if run is None:
+            message = f"name the run to remove: evalstats store {folder} remove RUN"
+            raise InputError(message)
+        opened.remove(run)
+        say(f"removed: {run}")
+    elif action is Action.CHECK:
+        faults = opened.check()
+        for fault in faults:
+            say(str(fault))
+        if faults:
+            raise typer.Exit(2)
+        say(f"sound: {len(opened.sources())} sources")
+    else:
+        blocks, values = _listing(opened)
+        show(blocks, values, style=style, output=None, no_color=no_color)
+
+
+def _listing(opened: "Store") -> tuple[list["Table"], list[dict[str, object]]]:
+    from evalstats.display.blocks import Table
+
+    rows = opened.runs().sort("benchmark", "run")
+    names = ["run", "model", "benchmark", "n_scored", "n_error", "n_unscored", "loader", "source"]
+    values = rows.select(names).to_dicts()
+    cells = tuple(tuple(str(row[name] if row[name] is not None else "") for name in names[:6]) for row in values)
+    table = Table(
+        columns=("Run", "Model", "Benchmark", "Scored", "Error", "Unscored"),
+        rows=cells,
+        align="lllrrr",
+        caption=f"{len(values)} runs",
+    )
+    return [table], values

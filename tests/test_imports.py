@@ -1,0 +1,100 @@
+"""Imports go one way, and nothing heavy is imported before it is used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
+
+# Who may import whom. A part may always import itself.
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "schema": {"errors"},
+    "display": {"errors"},
+    "stats": {"errors"},
+    "loaders": {"errors", "schema"},
+    "store": {"errors", "schema"},
+    "datasets": {"errors", "schema"},
+    "aggregate": {"errors", "schema"},
+    "simulate": {"errors", "schema", "stats", "datasets"},
+    "analysis": {"errors", "schema", "display", "stats", "aggregate", "simulate"},
+    "plots": {"errors", "display", "analysis"},
+    "report": {"errors", "schema", "display", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
+    "cli": {
+        "errors", "schema", "display", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets", "stats",
+    },
+}  # fmt: skip
+
+
+def part_of(path: Path) -> str:
+    relative = path.relative_to(PACKAGE)
+    return relative.parts[0].removesuffix(".py")
+
+
+def imported_parts(path: Path) -> set[tuple[str, int]]:
+    """Parts of evalstats that a module imports, anywhere in it, with the line."""
+    found: set[tuple[str, int]] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module] if node.module != "evalstats" else [f"evalstats.{alias.name}" for alias in node.names]
+        found |= {(name.split(".")[1], node.lineno) for name in names if name.startswith("evalstats.")}
+    return found
+
+
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path.parent != PACKAGE or path.stem == "errors")
+
+
+def test_every_part_has_a_place_in_the_order() -> None:
+    assert {part_of(path) for path in MODULES} == set(ALLOWED)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_go_one_way(path: Path) -> None:
+    part = part_of(path)
+    turned_round = {
+        f"line {line}: {part} imports {other}"
+        for other, line in imported_parts(path)
+        if other != part and other not in ALLOWED[part]
+    }
+    assert not turned_round
+
+
+def test_the_order_has_no_circle() -> None:
+    done: set[str] = set()
+    while len(done) < len(ALLOWED):
+        ready = {part for part, needs in ALLOWED.items() if part not in done and needs <= done}
+        assert ready, f"circle among {set(ALLOWED) - done}"
+        done |= ready
+
+
+HEAVY = ("polars", "numpy", "scipy", "matplotlib", "pandas", "great_tables", "statsmodels", "rich", "typer", "papermill")
+
+
+def test_importing_the_package_imports_nothing_heavy() -> None:
+    code = f"import evalstats, sys; print([m for m in {HEAVY!r} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_help_imports_no_numbers() -> None:
+    code = (
+        "import sys; sys.argv = ['evalstats', '--help']\n"
+        "from evalstats.cli.main import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        f"print([m for m in {HEAVY[:8]!r} if m in sys.modules], file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+
+
+def test_every_public_name_can_be_had() -> None:
+    import evalstats
+
+    for name in evalstats.__all__:
+        assert getattr(evalstats, name) is not None
