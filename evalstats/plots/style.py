@@ -1,0 +1,256 @@
+"""The visual language: colours by role, sizes by medium, and figures that look the same wherever they are made.
+
+Colours have roles, not names. A figure is drawn in the light palette; `svg` writes each role as a CSS variable with the
+light colour behind it, so one file follows a page's dark mode and still reads where no style sheet reaches it.
+"""
+
+import io
+import re
+import warnings
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from typing import Any, Final, Literal
+from xml.sax.saxutils import quoteattr
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from evalstats.display.blocks import Tone
+
+Medium = Literal["screen", "phone", "print"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Palette:
+    """A colour for every role.
+
+    `good`, `bad` and `neutral` are the Okabe-Ito blue, vermillion and a grey, darkened or lightened until text in them
+    has a contrast of at least 4.5 to 1 on `surface`. Blue and vermillion stay apart in every common colour blindness.
+    """
+
+    surface: str
+    raised: str
+    ink: str
+    muted: str
+    line: str
+    band: str
+    good: str
+    bad: str
+    caution: str
+    neutral: str
+
+
+LIGHT: Final = Palette(
+    surface="#ffffff",
+    raised="#f5f7f9",
+    ink="#1b2129",
+    muted="#55606c",
+    line="#d6dce3",
+    band="#e6edf4",
+    good="#0069a8",
+    bad="#b84300",
+    caution="#855800",
+    neutral="#4a5663",
+)
+DARK: Final = Palette(
+    surface="#12161b",
+    raised="#1a2027",
+    ink="#e7ebef",
+    muted="#a2adb9",
+    line="#37414c",
+    band="#222d39",
+    good="#62bbee",
+    bad="#f59a63",
+    caution="#e5b557",
+    neutral="#b3bdc8",
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """Measures of one medium, in pixels of the figure (1/72 inch, so that text sizes are pixels as well).
+
+    `stacked` puts a row's words above its interval instead of beside it.
+    """
+
+    width: float
+    font: float
+    row: float
+    stacked: bool = False
+
+
+SIZES: Final[dict[Medium, Size]] = {
+    "screen": Size(width=860, font=13.5, row=31),
+    "phone": Size(width=340, font=13, row=50, stacked=True),
+    "print": Size(width=482, font=8.6, row=19),
+}
+
+_TONES: Final[dict[Tone, str]] = {
+    "good": LIGHT.good,
+    "bad": LIGHT.bad,
+    "caution": LIGHT.caution,
+    "neutral": LIGHT.neutral,
+    "plain": LIGHT.ink,
+}
+
+# Layout is measured in the one family that comes with matplotlib; the SVG then takes the font of the page around it,
+# and every such font is narrower.
+_RC: Final[dict[str, Any]] = {
+    "font.family": ["DejaVu Sans"],
+    "text.usetex": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "evalstats",
+    "path.simplify": False,
+    "axes.unicode_minus": True,
+}
+_FAMILY = re.compile(r"font(?:-family)?: ?[^;\"]*")
+_IDENTIFIER = re.compile(r'\s+id="([^"]+)"')
+
+
+def tone_color(tone: Tone) -> str:
+    """Return the colour of a tone in the light palette.
+
+    Examples
+    --------
+    >>> tone_color("good") == LIGHT.good
+    True
+    """
+    return _TONES[tone]
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast ratio of two colours as WCAG 2 defines it, from 1 to 21.
+
+    Examples
+    --------
+    >>> contrast("#000000", "#ffffff")
+    21.0
+    """
+    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (lighter + 0.05) / (darker + 0.05)
+
+
+def _luminance(color: str) -> float:
+    channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def css_variables(palette: Palette) -> dict[str, str]:
+    """Return the palette as CSS variables: `--es-ink` and so on.
+
+    Examples
+    --------
+    >>> css_variables(DARK)["--es-good"]
+    '#62bbee'
+    """
+    return {f"--es-{role}": color for role, color in asdict(palette).items()}
+
+
+def untyped(thing: object) -> Any:
+    """Return `thing` without its type: matplotlib leaves the types of its keyword arguments unknown.
+
+    Examples
+    --------
+    >>> untyped(1)
+    1
+    """
+    return thing
+
+
+@contextmanager
+def house_style() -> Generator[None]:
+    """Make and save figures under the same settings, whatever the user's own matplotlib settings are."""
+    with untyped(mpl).rc_context(), warnings.catch_warnings():
+        mpl.rcdefaults()
+        untyped(mpl.rcParams).update(_RC)
+        # A name in a script that the measuring font lacks is still drawn by the reader's browser.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
+        yield
+
+
+def new_figure(size: Size, height: float) -> Figure:
+    """Return an empty figure of `size.width` by `height` pixels with a transparent background."""
+    return Figure(figsize=(size.width / 72, height / 72), dpi=72, facecolor="none", edgecolor="none")
+
+
+def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = "inherit", alt: str = "") -> str:
+    """Return the figure as an SVG element whose bytes depend on nothing but the figure.
+
+    Parameters
+    ----------
+    figure
+        A figure made by this package.
+    prefix
+        Put before every id, so that several figures can stand in one page.
+    adaptive
+        Write colours as CSS variables (`var(--es-ink, #1b2129)`). Without, as plain colours, for programs that know no
+        variables (Typst, editors).
+    font
+        CSS font family of the text. Text stays text: it can be searched, copied and read in any script.
+    alt
+        Text for those who do not see the figure.
+    """
+    buffer = io.StringIO()
+    with house_style():
+        no_metadata: dict[str, Any] = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        untyped(figure).savefig(buffer, format="svg", transparent=True, metadata=no_metadata)
+    text = buffer.getvalue()
+    text = text[text.index("<svg") :]
+    # Inside a page matplotlib's own style sheet would reach every other drawing.
+    text = re.sub(r"\s*<(metadata|style).*?</\1>", "", text, flags=re.DOTALL)
+    text = re.sub(r'(width|height)="([\d.]+)pt"', r'\1="\2"', text, count=2)
+    text = _own_font(text, font)
+    text = _own_ids(text, prefix)
+    label = f'role="img" aria-label={quoteattr(alt)}' if alt else 'aria-hidden="true"'
+    text = text.replace("<svg ", f'<svg {label} stroke-linejoin="round" ', 1)
+    return _with_variables(text) if adaptive else text
+
+
+def _own_font(text: str, font: str) -> str:
+    def replaced(style: re.Match[str]) -> str:
+        declarations = [part.strip() for part in style.group(1).split(";") if part.strip()]
+        kept: list[str] = []
+        for declaration in declarations:
+            name, _, value = declaration.partition(":")
+            if name == "font":
+                kept += _long_font(value, font)
+            elif name == "font-family":
+                kept.append(f"font-family: {font}")
+            else:
+                kept.append(declaration)
+        return f'style="{"; ".join(kept)}"'
+
+    return re.sub(r'style="([^"]*font[^"]*)"', replaced, text)
+
+
+def _long_font(value: str, font: str) -> list[str]:
+    """Write the shorthand `font: 600 12px 'DejaVu Sans'` out, with the family replaced."""
+    size = re.search(r"([\d.]+)px", value)
+    parts = [f"font-size: {size.group(1)}px"] if size else []
+    weight = re.search(r"\b(bold|[1-9]00)\b", value.partition("px")[0])
+    if weight:
+        parts.append(f"font-weight: {weight.group(1)}")
+    return [*parts, f"font-family: {font}"]
+
+
+def _own_ids(text: str, prefix: str) -> str:
+    """Drop ids that nothing refers to and put the prefix before the rest: figures in one page never share an id."""
+
+    def kept(found: re.Match[str]) -> str:
+        name = found.group(1)
+        return f' id="{prefix}{name}"' if f'#{name}"' in text or f"#{name})" in text else ""
+
+    renamed = _IDENTIFIER.sub(kept, text)
+    return re.sub(r'(href="|url\()#', rf"\g<1>#{prefix}", renamed)
+
+
+def _with_variables(text: str) -> str:
+    roles = {color: role for role, color in asdict(LIGHT).items()}
+
+    def variable(found: re.Match[str]) -> str:
+        color = found.group(0).lower()
+        return f"var(--es-{roles[color]}, {color})" if color in roles else color
+
+    return re.sub(r'style="[^"]*"', lambda style: re.sub(r"#[0-9a-fA-F]{6}", variable, style.group(0)), text)
