@@ -1,0 +1,196 @@
+"""Read result files into a store: the step behind `evalstats ingest`, without its options and its progress bar."""
+
+import json
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Literal
+
+import polars as pl
+
+from evalstats.cli.ingest_report import IngestReport, SourceReport
+from evalstats.errors import InputError, StoreError, UnreadableFileError
+from evalstats.loaders.base import Loader, Source, tables_of, with_digest
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import Planned, plan
+from evalstats.schema.data import Problem
+from evalstats.store.layout import MARKER, Shelf, some_of
+from evalstats.store.make import make_store
+from evalstats.store.manifest import Manifest, Origin
+from evalstats.store.write import Committed, SourceWriter, held_already
+
+Progress = Callable[[int, int, Path], None]
+
+
+def ingest(
+    paths: Iterable[str | Path],
+    store: str | Path,
+    *,
+    strict: bool = False,
+    format: str | None = None,
+    column_map: ColumnMap | None = None,
+    on_progress: Progress | None = None,
+) -> IngestReport:
+    """Read result files and folders of any known format into a store, which is made if it is not there.
+
+    Each source (a file, or the files of one run) is in the store whole or not at all, also when the process is killed
+    or another one ingests the same files. A source that is there already, byte for byte and read the same way, is
+    passed over; one that was read by another version of its loader, or with another column map, is put in its place.
+
+    Parameters
+    ----------
+    paths
+        Files and folders. What lies inside a store is passed over.
+    store
+        Folder of the store.
+    strict
+        Raise on the first source that cannot be read; those before it stay in the store.
+    format, column_map
+        As in `evalstats.read`.
+    on_progress
+        Called with (sources done, sources in all, file) before every source, and once more at the end.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist.
+    StoreError
+        If the store cannot be used, or can no longer be written to.
+    UnreadableFileError
+        With `strict`, for the first source that cannot be read.
+    """
+    shelf = make_store(store)
+    planned, problems = _plan(paths, format, column_map)
+    reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
+    if strict and reports:
+        raise UnreadableFileError(f"{reports[0].path}: {reports[0].reason}")
+    path = Path(store)
+    for done, item in enumerate(planned):
+        path = item.source.path
+        if on_progress is not None:
+            on_progress(done, len(planned), path)
+        try:
+            reports.append(_ingest_source(shelf, item.loader, item.source, column_map))
+        except UnreadableFileError as error:
+            if strict:
+                raise
+            reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
+    if on_progress is not None:
+        on_progress(len(planned), len(planned), path)
+    notes = tuple(problem for problem in problems if problem.severity == "note")
+    return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
+
+
+def _plan(
+    paths: Iterable[str | Path], format: str | None, column_map: ColumnMap | None
+) -> tuple[list[Planned], list[Problem]]:
+    """Plan, and leave out whatever lies inside a store: its tables are no result files."""
+    options = {} if column_map is None else {"column_map": column_map}
+    planned, problems = plan(paths, format=format, **options)
+    inside: dict[Path, None] = {}
+    kept: list[Planned] = []
+    for item in planned:
+        found = _store_around(item.source.path)
+        if found is None:
+            kept.append(item)
+        else:
+            inside[found] = None
+    problems = [problem for problem in problems if _store_around(Path(problem.path)) is None]
+    message = "is a store; its files are passed over"
+    problems.extend(Problem(path=str(found), message=message, severity="note") for found in inside)
+    return kept, problems
+
+
+def _store_around(path: Path) -> Path | None:
+    return next((folder for folder in path.absolute().parents if (folder / MARKER).is_file()), None)
+
+
+def _failed(path: str, reason: str) -> SourceReport:
+    return SourceReport(path=path, status="failed", reason=reason)
+
+
+def _ingest_source(shelf: Shelf, loader: Loader, source: Source, column_map: ColumnMap | None) -> SourceReport:
+    origin = _origin(loader, source, column_map)
+    held = held_already(shelf, origin)
+    if held is not None:
+        return _report("skipped", origin, held.manifest, f"the store has these bytes already, from {held.origin.path}")
+    other = _other_version(shelf, origin)
+    committed = _commit(shelf, loader, source, origin)
+    if committed.outcome == "present":
+        return _report("skipped", origin, committed.manifest, "another process put it into the store meanwhile")
+    return _report("loaded", origin, committed.manifest, _what_it_replaces(committed) or other)
+
+
+def _commit(shelf: Shelf, loader: Loader, source: Source, origin: Origin) -> Committed:
+    try:
+        return _written(shelf, loader, source, origin)
+    except (StoreError, UnreadableFileError):
+        raise
+    except InputError as error:
+        raise UnreadableFileError(str(error)) from error
+    # A loader may come from another package and raise anything, and Polars panics on some damaged files; whatever one
+    # file brings about must not stop the others.
+    except (Exception, pl.exceptions.PanicException) as error:
+        message = (
+            f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
+            "check that the file is whole, or report it with the harness's version"
+        )
+        raise UnreadableFileError(message) from error
+
+
+def _written(shelf: Shelf, loader: Loader, source: Source, origin: Origin) -> Committed:
+    with SourceWriter(shelf, origin) as writer:
+        for part in tables_of(loader, source):
+            if isinstance(part, Problem):
+                writer.add_problem(part)
+            else:
+                writer.add(*part)
+        if with_digest(source).digest != origin.digest:
+            message = f"{source.path}: changed while it was being read; ingest it again when its run has ended"
+            raise UnreadableFileError(message)
+        return writer.commit()
+
+
+def _origin(loader: Loader, source: Source, column_map: ColumnMap | None) -> Origin:
+    options = {} if column_map is None else {"column_map": json.dumps(column_map.as_config(), sort_keys=True)}
+    return Origin(
+        path=str(source.path),
+        digest=source.digest,
+        loader=loader.name,
+        loader_version=loader.version,
+        options=options,
+    )
+
+
+def _other_version(shelf: Shelf, origin: Origin) -> str:
+    """Say that the store holds the same path with other bytes: then the same results may be in it twice."""
+    for source in shelf.current():
+        if source.origin.path == origin.path and source.origin.digest != origin.digest:
+            runs = some_of((entry.run for entry in source.manifest.runs), shown=3)
+            return (
+                f"the store also holds what this file was before (run {runs}); if that is outdated, "
+                f"remove it: evalstats store {shelf.store} remove RUN"
+            )
+    return ""
+
+
+def _what_it_replaces(committed: Committed) -> str:
+    if not committed.replaced:
+        return ""
+    earlier, origin = committed.replaced[0], committed.manifest.origin
+    if earlier.removed_runs:
+        return f"brought back {some_of(earlier.removed_runs, shown=3)}, which had been removed"
+    if (earlier.loader, earlier.loader_version) == (origin.loader, origin.loader_version):
+        return "put in the place of an earlier reading with another column map"
+    return f"put in the place of an earlier reading by {earlier.loader} {earlier.loader_version}"
+
+
+def _report(status: Literal["loaded", "skipped"], origin: Origin, manifest: Manifest, reason: str) -> SourceReport:
+    return SourceReport(
+        path=origin.path,
+        status=status,
+        reason=reason,
+        loader=origin.loader,
+        runs=manifest.runs,
+        rows=manifest.rows(),
+        problems=manifest.problems,
+    )

@@ -1,0 +1,82 @@
+"""Text from result files, made safe for a terminal.
+
+A model's name may hold escape sequences that move the cursor, recolour the screen or turn the reading direction.
+Every string that came from a file or a path goes through `clean` before it is printed (and is printed without markup).
+"""
+
+import unicodedata
+
+# Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
+_KEPT = "\u200c\u200d"
+_SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+# Control, format (direction marks, zero-width characters), surrogate, line and paragraph separator.
+_UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+
+
+def clean(text: str) -> str:
+    r"""Return `text` on one line, with control, direction and invisible characters spelled out.
+
+    They are spelled out, not dropped, so that two names that differ stay different.
+
+    Examples
+    --------
+    >>> print(clean("gpt\x1b[2J\u202e4\nb"))
+    gpt\x1b[2J\u202e4\nb
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_spelled(character) for character in text)
+
+
+def shorten(text: str, width: int) -> str:
+    """Return cleaned text in at most `width` terminal cells, the end cut off with an ellipsis where it is longer.
+
+    Examples
+    --------
+    >>> shorten("a long name", 7), shorten("模型名称", 5)
+    ('a long…', '模型…')
+    """
+    text = clean(text)
+    if cell_width(text) <= width:
+        return text
+    kept, used = "", 0
+    for character in text:
+        used += cell_width(character)
+        if used > width - 1:
+            break
+        kept += character
+    return kept + "…"
+
+
+def padded(text: str, width: int) -> str:
+    """Return cleaned text in exactly `width` terminal cells."""
+    text = shorten(text, width)
+    return text + " " * (width - cell_width(text))
+
+
+def cell_width(text: str) -> int:
+    """Terminal cells that `text` takes: two for wide East Asian characters, none for combining marks.
+
+    Examples
+    --------
+    >>> cell_width("abc"), cell_width("模型"), cell_width("e\u0301")
+    (3, 4, 1)
+    """
+    return sum(_cells(character) for character in text)
+
+
+def _spelled(character: str) -> str:
+    if character in _SPELLED:
+        return _SPELLED[character]
+    if character in _KEPT or unicodedata.category(character) not in _UNSAFE:
+        return character
+    code = ord(character)
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _cells(character: str) -> int:
+    if character in _KEPT or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1

@@ -1,0 +1,241 @@
+"""Read a store: which runs it holds, and their tables, lazily or as one `EvalData`. Needs no loader."""
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+
+import polars as pl
+
+from evalstats.errors import InputError, StoreError
+from evalstats.schema.columns import KEYS, TABLES, TableName, column_names
+from evalstats.schema.data import EvalData, Problem
+from evalstats.store.check import check_store, is_whole, shared_runs
+from evalstats.store.layout import Shelf, StoredSource, check_marker, some_of
+from evalstats.store.parts import files_of, scan_parts
+from evalstats.store.remove import remove_run
+
+
+def open_store(path: str | Path) -> "Store":
+    """Open a store for reading.
+
+    Raises
+    ------
+    StoreError
+        If there is no store at `path`, it is damaged, or a newer evalstats wrote it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from evalstats.store.make import make_store
+    >>> folder = Path(tempfile.mkdtemp(), "store")
+    >>> _ = make_store(folder)
+    >>> open_store(folder).runs().height
+    0
+    """
+    path = Path(path)
+    check_marker(path)
+    return Store(path)
+
+
+class Store:
+    """A store as it stood when it was first asked: what others ingest afterwards is seen by opening it again.
+
+    The same files give the same rows in the same order, whatever the order of ingest.
+    """
+
+    __slots__ = ("_sources", "path")
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._sources: tuple[StoredSource, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Store {str(self.path)!r}>"
+
+    def sources(self) -> tuple[StoredSource, ...]:
+        """Return what was ingested, in the order of the runs' names: folder and manifest of each source.
+
+        Raises
+        ------
+        StoreError
+            If the manifest of a source cannot be read.
+        """
+        if self._sources is None:
+            self._sources = Shelf(self.path).current()
+        return self._sources
+
+    def runs(self) -> pl.DataFrame:
+        """Return the table `runs`: one row for every run, with its source, loader and counts.
+
+        Raises
+        ------
+        StoreError
+            If a part is damaged, or a run is in two sources.
+        """
+        return self._collect("runs", self._sound_sources(), pl.lit(value=True))
+
+    def models(self) -> tuple[str, ...]:
+        """Names of all models with rows in any table, sorted."""
+        found = {entry.model for source in self.sources() for entry in source.manifest.runs if entry.model is not None}
+        for table in TABLES:
+            for column in ("model", "model_a", "model_b"):
+                if column in column_names(table):
+                    lazy = self.scan(table).select(column).unique()
+                    found.update(self._guarded(lazy)[column].drop_nulls().to_list())
+        return tuple(sorted(found))
+
+    def scan(self, table: TableName) -> pl.LazyFrame:
+        """Return one table as a lazy Polars frame over the Parquet files: nothing is read until it is collected.
+
+        Factors whose dtype differs between sources have the dtype that holds them all (text, unless all are numbers).
+
+        Raises
+        ------
+        StoreError
+            If a run is in two sources. Damage shows as a Polars error when the frame is collected; `check` names it.
+        """
+        return scan_parts(files_of(self._sound_sources(), table), table)
+
+    def read(
+        self,
+        *,
+        runs: Collection[str] | None = None,
+        models: Collection[str] | None = None,
+        tables: Collection[TableName] | None = None,
+    ) -> EvalData:
+        """Read the store, or the part of it that is wanted, into memory.
+
+        Parameters
+        ----------
+        runs
+            Names of the runs wanted; all by default. Rows that name no run (published numbers, ratings) come along with
+            the runs of their source.
+        models
+            Names of the models wanted; all by default. Of `comparisons` the battles between two of them are read.
+        tables
+            Tables wanted; the others are empty. `runs` is always read.
+
+        Returns
+        -------
+        EvalData
+            The tables, and the problems that were noted when their files were ingested.
+
+        Raises
+        ------
+        InputError
+            If a run, model or table of that name is not there; the message lists what is.
+        StoreError
+            If a part is damaged, or a run is in two sources.
+        """
+        sources = self._with_runs(runs)
+        self._refuse_unknown_models(models)
+        frames = {
+            table: self._collect(table, sources, _selection(table, runs, models)) for table in _tables_wanted(tables)
+        }
+        notes = [problem for source in sources for problem in source.manifest.problems]
+        if "metrics" in frames:
+            frames["metrics"], contradictions = _one_definition(frames["metrics"], self.path)
+            notes.extend(contradictions)
+        return EvalData(**frames, problems=tuple(notes))
+
+    def check(self) -> tuple[Problem, ...]:
+        """Compare every file with its manifest (`evalstats.store.check.check_store`); no problems means it is whole."""
+        return check_store(self.path)
+
+    def remove(self, run: str) -> "Store":
+        """Take a run out and return the store as it then is; ingesting the run's file again brings it back.
+
+        Raises
+        ------
+        InputError
+            If there is no such run.
+        StoreError
+            If the store cannot be written to, or the run's source is damaged.
+        """
+        remove_run(Shelf(self.path), run)
+        return open_store(self.path)
+
+    def _sound_sources(self) -> tuple[StoredSource, ...]:
+        for message in shared_runs(self.sources()):
+            raise StoreError(f"{self.path}: {message}")
+        return self.sources()
+
+    def _with_runs(self, runs: Collection[str] | None) -> tuple[StoredSource, ...]:
+        sources = self._sound_sources()
+        if runs is None:
+            return sources
+        have = {entry.run for source in sources for entry in source.manifest.runs}
+        _refuse_unknown(runs, have, f"{self.path}: holds no run")
+        return tuple(source for source in sources if any(entry.run in runs for entry in source.manifest.runs))
+
+    def _refuse_unknown_models(self, models: Collection[str] | None) -> None:
+        if models is None:
+            return
+        listed = {entry.model for source in self.sources() for entry in source.manifest.runs}
+        if not listed.issuperset(models):
+            _refuse_unknown(models, set(self.models()), f"{self.path}: holds no model")
+
+    def _collect(self, table: TableName, sources: Sequence[StoredSource], selection: pl.Expr) -> pl.DataFrame:
+        return self._guarded(scan_parts(files_of(sources, table), table).filter(selection))
+
+    def _guarded(self, lazy: pl.LazyFrame) -> pl.DataFrame:
+        """Collect; where that fails, say which source is at fault."""
+        try:
+            return lazy.collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise StoreError(self._blame(error)) from error
+
+    def _blame(self, error: Exception) -> str:
+        for source in self.sources():
+            if not source.folder.exists():
+                return f"{self.path}: {source} was removed or replaced while the store was read; open the store again"
+            if not is_whole(source):
+                return f"{self.path}: {source} is damaged ({_first_line(error)}); ingest its file again to mend it"
+        return f"{self.path}: cannot be read ({_first_line(error)}); `evalstats store {self.path} check` says more"
+
+
+def _selection(table: TableName, runs: Collection[str] | None, models: Collection[str] | None) -> pl.Expr:
+    names = column_names(table)
+    selection = pl.lit(value=True)
+    if runs is not None and "run" in names:
+        selection &= pl.col("run").is_in(list(runs)) | pl.col("run").is_null()
+    if models is None:
+        return selection
+    wanted = list(models)
+    if table == "runs":
+        return selection & (pl.col("model").is_in(wanted) | pl.col("model").is_null())
+    for name in ("model", "model_a", "model_b"):
+        if name in names:
+            selection &= pl.col(name).is_in(wanted)
+    return selection
+
+
+def _tables_wanted(tables: Collection[TableName] | None) -> list[TableName]:
+    if tables is None:
+        return list(TABLES)
+    _refuse_unknown(tables, set(TABLES), "there is no table")
+    return [table for table in TABLES if table in tables or table == "runs"]
+
+
+def _refuse_unknown(wanted: Iterable[str], have: Collection[str], nothing: str) -> None:
+    for name in wanted:
+        if name not in have:
+            raise InputError(f"{nothing} {name!r}; there are {some_of(sorted(have))}")
+
+
+def _one_definition(metrics: pl.DataFrame, store: Path) -> tuple[pl.DataFrame, list[Problem]]:
+    """Keep the first definition of every metric, and report where another differs."""
+    key = list(KEYS["metrics"])
+    kept = metrics.unique(subset=key, keep="first", maintain_order=True)
+    differing = metrics.select(column_names("metrics")).unique().filter(pl.struct(key).is_duplicated())
+    return kept, [
+        Problem(
+            path=str(store),
+            message=f"sources describe metric {metric!r} of {benchmark!r} differently; the first description counts",
+            severity="note",
+        )
+        for benchmark, metric in sorted(differing.select(key).unique().iter_rows())
+    ]
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0]

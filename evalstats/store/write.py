@@ -1,0 +1,248 @@
+"""Write a source into a store: part by part into a folder of its own, and then all at once."""
+
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Literal, Self
+from uuid import uuid4
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.schema.columns import TableName, schema_of
+from evalstats.schema.data import Problem, concat_tables, factor_dtypes
+from evalstats.schema.tables import check_table
+from evalstats.store.check import is_whole
+from evalstats.store.disk import lock, sha256_of, sync_folder, write_bytes, write_parquet, writing_to
+from evalstats.store.layout import INCOMING, SOURCES, Shelf, StoredSource, now, program_version
+from evalstats.store.make import drop_source
+from evalstats.store.manifest import MANIFEST, SCHEMA_VERSION, Manifest, Origin, Part, RunEntry, manifest_text
+from evalstats.store.parts import repeated_key
+
+# A part is written when the frames held reach either of these.
+PART_ROWS = 50_000
+PART_BYTES = 32 << 20
+
+# Notes kept of one source; a damaged file of a million rows would otherwise leave a million.
+MAX_PROBLEMS = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What became of a source: added, put in the place of earlier readings of the same bytes, or there already."""
+
+    outcome: Literal["added", "replaced", "present"]
+    manifest: Manifest
+    replaced: tuple[Origin, ...] = ()
+
+
+def held_already(shelf: Shelf, origin: Origin) -> StoredSource | None:
+    """Return the stored source that is the same reading of the same bytes and is whole; None if it is to be read."""
+    for source in shelf.current():
+        same = source.origin.same_reading(origin) and source.manifest.schema_version == SCHEMA_VERSION
+        if same and is_whole(source):
+            return source
+    return None
+
+
+class SourceWriter:
+    """Takes the checked frames of one source, in any order and number, and commits them all or none.
+
+    A context manager: what was not committed is gone when the block is left. Frames are gathered into parts of about
+    `PART_ROWS` rows or `PART_BYTES`, so memory is bounded by one part, and 8 bytes a row while keys are compared.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from evalstats.schema.tables import frame_from_rows
+    >>> from evalstats.store.make import make_store
+    >>> shelf = make_store(Path(tempfile.mkdtemp(), "store"))
+    >>> origin = Origin(path="a.csv", digest="ab" * 32, loader="table", loader_version="1")
+    >>> with SourceWriter(shelf, origin) as writer:
+    ...     writer.add("runs", frame_from_rows([{"run": "a~abab", "benchmark": "b"}], "runs"))
+    ...     writer.commit().outcome
+    'added'
+    """
+
+    def __init__(self, shelf: Shelf, origin: Origin) -> None:
+        self._shelf = shelf
+        self._origin = origin
+        self._held: dict[TableName, list[pl.DataFrame]] = {}
+        self._parts: list[Part] = []
+        self._runs: list[RunEntry] = []
+        self._named: set[str] = set()
+        self._problems: list[Problem] = []
+        self._n_problems = 0
+        self._folder = shelf.store / INCOMING / uuid4().hex
+        self._lock: int | None = None
+
+    def __enter__(self) -> Self:
+        with writing_to(self._shelf.store):
+            self._folder.mkdir()
+            self._lock = lock(self._folder)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def add(self, table: TableName, frame: pl.DataFrame) -> None:
+        """Take rows of one table.
+
+        Raises
+        ------
+        InputError
+            If the frame is not a checked table and does not become one.
+        StoreError
+            If the store cannot be written to.
+        """
+        expected = schema_of(table)
+        if list(frame.schema.items())[: len(expected)] != list(expected.items()):
+            frame = check_table(frame, table, source=self._origin.path)
+        if table == "runs":
+            self._runs.extend(_run_entries(frame))
+        elif "run" in expected:
+            self._named.update(frame["run"].drop_nulls().unique().to_list())
+        held = self._held.setdefault(table, [])
+        held.append(frame)
+        if sum(part.height for part in held) >= PART_ROWS or sum(part.estimated_size() for part in held) >= PART_BYTES:
+            self._flush(table)
+
+    def add_problem(self, problem: Problem) -> None:
+        """Take a note that belongs to the source; past `MAX_PROBLEMS` only their number is kept."""
+        self._n_problems += 1
+        if len(self._problems) < MAX_PROBLEMS:
+            self._problems.append(problem)
+
+    def commit(self) -> Committed:
+        """Check the source as a whole and move it into the store, in one step that others see whole or not at all.
+
+        Raises
+        ------
+        InputError
+            If a key stands twice, a row belongs to no run, or a run's name is taken by another source.
+        StoreError
+            If the store cannot be written to.
+        """
+        for table in list(self._held):
+            self._flush(table)
+        self._refuse_repeated_keys()
+        self._refuse_unlisted_runs()
+        manifest = self._manifest()
+        with writing_to(self._shelf.store):
+            write_bytes(self._folder / MANIFEST, manifest_text(manifest).encode())
+            sync_folder(self._folder)
+            return self._move_in(manifest)
+
+    def _flush(self, table: TableName) -> None:
+        frame = concat_tables(self._held.pop(table), table)
+        if not frame.height:
+            return
+        index = sum(part.table == table for part in self._parts)
+        path = self._folder / f"{table}-{index:04d}.parquet"
+        with writing_to(self._shelf.store):
+            write_parquet(path, frame, row_group_size=PART_ROWS)
+            part = Part(
+                file=path.name,
+                table=table,
+                rows=frame.height,
+                bytes=path.stat().st_size,
+                sha256=sha256_of(path),
+                factors=factor_dtypes(frame, table),
+            )
+        self._parts.append(part)
+
+    def _refuse_repeated_keys(self) -> None:
+        tables: dict[TableName, None] = dict.fromkeys(part.table for part in self._parts)
+        for table in tables:
+            files = [(self._folder / part.file, part) for part in self._parts if part.table == table]
+            with writing_to(self._shelf.store):
+                repeated = repeated_key(files, table)
+            if repeated is not None:
+                named = ", ".join(f"{name}={value!r}" for name, value in repeated.items() if value not in (None, ""))
+                message = (
+                    f"{self._origin.path}: {table}: more than one row has the key {named}; a row is named by "
+                    f"{', '.join(repeated)}: drop the copies or tell them apart (repetitions by 'trial')"
+                )
+                raise InputError(message)
+
+    def _refuse_unlisted_runs(self) -> None:
+        unlisted = sorted(self._named - {entry.run for entry in self._runs})
+        if unlisted:
+            message = (
+                f"{self._origin.path}: has rows of run {unlisted[0]!r}, which its table of runs does not list; "
+                f"this is a fault of the loader {self._origin.loader!r}, which must list every run once"
+            )
+            raise InputError(message)
+
+    def _manifest(self) -> Manifest:
+        problems = tuple(self._problems)
+        if self._n_problems > len(problems):
+            more = f"and {self._n_problems - len(problems)} more such notes, which are not kept"
+            problems = (*problems, Problem(path=self._origin.path, message=more, severity="note"))
+        return Manifest(
+            origin=self._origin,
+            parts=tuple(self._parts),
+            runs=tuple(sorted(self._runs, key=lambda entry: entry.run)),
+            problems=problems,
+            committed=now(),
+            evalstats=program_version(),
+        )
+
+    def _move_in(self, manifest: Manifest) -> Committed:
+        store = self._shelf.store
+        target = store / SOURCES / self._origin.folder
+        others = self._shelf.current()
+        _refuse_taken_runs(manifest, others)
+        earlier = [source for source in others if source.origin.digest == self._origin.digest]
+        for source in earlier:
+            if source.folder == target and not is_whole(source):
+                drop_source(store, source)
+        try:
+            self._folder.rename(target)
+        except OSError:
+            if target.is_dir():  # another process was faster with the same bytes
+                return Committed(outcome="present", manifest=manifest)
+            raise
+        sync_folder(target.parent)
+        replaced = [source for source in earlier if source.folder != target]
+        for source in replaced:
+            drop_source(store, source)
+        outcome = "replaced" if replaced else "added"
+        return Committed(outcome=outcome, manifest=manifest, replaced=tuple(source.origin for source in replaced))
+
+
+def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
+    columns = ("run", "model", "benchmark", "n_scored", "n_error", "n_unscored")
+    return [
+        RunEntry(
+            run=run,
+            model=model,
+            benchmark=benchmark,
+            n_scored=scored or 0,
+            n_error=error or 0,
+            n_unscored=unscored or 0,
+        )
+        for run, model, benchmark, scored, error, unscored in runs.select(columns).iter_rows()
+    ]
+
+
+def _refuse_taken_runs(manifest: Manifest, others: Sequence[StoredSource]) -> None:
+    names = {entry.run for entry in manifest.runs}
+    for other in others:
+        if other.origin.digest == manifest.origin.digest:
+            continue
+        taken = sorted(names.intersection(entry.run for entry in other.manifest.runs))
+        if taken:
+            message = (
+                f"{manifest.origin.path}: holds run {taken[0]!r}, and so does {other.origin.path}, which is in the "
+                "store with other bytes; to put this one in its place, remove that run first "
+                "(`evalstats store DIR remove RUN`) and ingest again"
+            )
+            raise InputError(message)
