@@ -1,0 +1,83 @@
+"""The shipped figures as they stand in their files: CSV whose first lines, marked `#`, name source and licence."""
+
+import csv
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_HERE = "evalstats.datasets"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DimensionCounts:
+    """One judgment dimension of Tenacious-Bench's held-out split: how many pairs each of two critics got right."""
+
+    dimension: str
+    task_type: str
+    source_mode: str
+    both_right: int
+    only_baseline: int
+    only_trained: int
+    neither: int
+
+    def pairs(self) -> tuple[tuple[str, bool, bool], ...]:
+        """Expand the counts to pairs: (made item id, baseline right, trained right).
+
+        Examples
+        --------
+        >>> counts = DimensionCounts(
+        ...     dimension="d", task_type="t", source_mode="s", both_right=1, only_baseline=0, only_trained=1, neither=0
+        ... )
+        >>> counts.pairs()
+        (('d-01', True, True), ('d-02', False, True))
+        """
+        cells = (
+            (self.both_right, True, True),
+            (self.only_baseline, True, False),
+            (self.only_trained, False, True),
+            (self.neither, False, False),
+        )
+        outcomes = [(baseline, trained) for count, baseline, trained in cells for _ in range(count)]
+        return tuple((f"{self.dimension}-{place:02d}", *outcome) for place, outcome in enumerate(outcomes, start=1))
+
+
+@cache
+def tenacious_counts() -> tuple[DimensionCounts, ...]:
+    """Return the counts of Tenacious-Bench's held-out split, one element a dimension.
+
+    Examples
+    --------
+    >>> sum(len(counts.pairs()) for counts in tenacious_counts())
+    43
+    """
+    return tuple(
+        DimensionCounts(
+            dimension=row["dimension"],
+            task_type=row["task_type"],
+            source_mode=row["source_mode"],
+            both_right=int(row["both_right"]),
+            only_baseline=int(row["only_baseline"]),
+            only_trained=int(row["only_trained"]),
+            neither=int(row["neither"]),
+        )
+        for row in rows_of(_HERE, "tenacious_held_out.csv")
+    )
+
+
+@cache
+def tau_airline_rewards() -> tuple[tuple[int, ...], ...]:
+    """Return tau-bench airline rewards of gpt-4o: 50 tasks in order of their id, 4 trials each, 1 or 0.
+
+    Examples
+    --------
+    >>> rewards = tau_airline_rewards()
+    >>> len(rewards), rewards[1]
+    (50, (0, 1, 0, 0))
+    """
+    return tuple(tuple(int(digit) for digit in row["rewards"]) for row in rows_of(_HERE, "tau_airline.csv"))
+
+
+def rows_of(package: str, name: str) -> list[dict[str, str]]:
+    """Read a CSV file that ships inside a package, passing over the lines that begin with `#`."""
+    text = files(package).joinpath(name).read_text(encoding="utf-8")
+    return list(csv.DictReader(line for line in text.splitlines() if not line.startswith("#")))

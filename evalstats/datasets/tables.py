@@ -1,0 +1,182 @@
+"""The shipped figures as tidy tables, in the shape that the loaders give to the files the figures were taken from."""
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from evalstats.datasets.figures import tau_airline_rewards, tenacious_counts
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import frame_from_rows
+
+
+def tenacious_held_out() -> EvalData:
+    """Two critics on Tenacious-Bench's held-out split: 43 pairs of drafts, baseline 22 right, trained 43.
+
+    Each row says whether a critic scored the better of two drafts higher. Published are the outcomes by judgment
+    dimension; the rows are expanded from those counts, and the item ids are made. Within each of the seven dimensions
+    all pairs have the same outcome, so the pairs are far from independent.
+
+    Returns
+    -------
+    EvalData
+        Runs of the models "baseline" and "trained"; metric "correct"; `scenario` is the dimension; the factors
+        `task_type` and `source_mode` are constant within it.
+
+    Notes
+    -----
+    Source: github.com/nebiyuephrata/SignalForge @ 7d1a806, ablations/held_out_traces.jsonl. No licence was found there;
+    the counts are carried as figures. All 21 errors of the baseline are exact ties of its two scores.
+
+    Examples
+    --------
+    >>> data = tenacious_held_out()
+    >>> data.outcomes["score"].sum(), data.where(model="trained").outcomes["score"].sum()
+    (65.0, 43.0)
+    >>> data.factor("dimension")
+    'scenario'
+    """
+    rows: list[dict[str, object]] = []
+    for counts in tenacious_counts():
+        for item, baseline, trained in counts.pairs():
+            rows.extend(
+                {
+                    "run": _tenacious_run(model),
+                    "model": model,
+                    "system": model,
+                    "benchmark": "Tenacious-Bench",
+                    "item": item,
+                    "trial": 0,
+                    "n_trials": 1,
+                    "metric": "correct",
+                    "score": float(correct),
+                    "status": "scored",
+                    "scenario": counts.dimension,
+                    "task_type": counts.task_type,
+                    "source_mode": counts.source_mode,
+                }
+                for model, correct in (("baseline", baseline), ("trained", trained))
+            )
+    runs: list[dict[str, object]] = [
+        {
+            "run": _tenacious_run(model),
+            "model": model,
+            "system": model,
+            "benchmark": "Tenacious-Bench",
+            "source": "github.com/nebiyuephrata/SignalForge @ 7d1a806: ablations/held_out_traces.jsonl",
+            "factor_names": ["dimension=scenario"],
+            "note": "the published outcome, expanded from counts by dimension; the item ids are made",
+            "n_scored": len(rows) // 2,
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+        for model in ("baseline", "trained")
+    ]
+    return _data(rows, runs, benchmark="Tenacious-Bench", metric="correct")
+
+
+def tau_airline() -> EvalData:
+    """Rewards of gpt-4o on tau-bench's airline tasks: 50 tasks, 4 trials each.
+
+    Returns
+    -------
+    EvalData
+        One run of the model "gpt-4o"; metric "reward", 1 for a solved task and 0 otherwise; `task` is "airline".
+
+    Notes
+    -----
+    Source: github.com/sierra-research/tau-bench @ 59a200c6d5, historical_trajectories/gpt-4o-airline.json, licence MIT.
+    Its README gives pass^1 to pass^4 as 0.420, 0.273, 0.220, 0.200.
+
+    Examples
+    --------
+    >>> data = tau_airline()
+    >>> data.outcomes.height, data.outcomes["score"].mean()
+    (200, 0.42)
+    """
+    run = "gpt-4o-airline"
+    common = {"run": run, "model": "gpt-4o", "system": "gpt-4o", "benchmark": "tau-bench"}
+    rows: list[dict[str, object]] = [
+        {
+            **common,
+            "task": "airline",
+            "item": str(task),
+            "trial": trial,
+            "n_trials": 1,
+            "metric": "reward",
+            "score": float(reward),
+            "status": "scored",
+        }
+        for task, rewards in enumerate(tau_airline_rewards())
+        for trial, reward in enumerate(rewards)
+    ]
+    runs: list[dict[str, object]] = [
+        {
+            **common,
+            "source": "github.com/sierra-research/tau-bench @ 59a200c6d5: historical_trajectories/gpt-4o-airline.json",
+            "harness": "tau-bench",
+            "note": "the published rewards, without the conversations",
+            "n_scored": len(rows),
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+    ]
+    return _data(rows, runs, benchmark="tau-bench", metric="reward")
+
+
+_ALL: Mapping[str, Callable[[], EvalData]] = MappingProxyType(
+    {"tenacious_held_out": tenacious_held_out, "tau_airline": tau_airline}
+)
+
+
+def names() -> tuple[str, ...]:
+    """Names of the data sets that ship with the package.
+
+    Examples
+    --------
+    >>> names()
+    ('tenacious_held_out', 'tau_airline')
+    """
+    return tuple(_ALL)
+
+
+def load(name: str) -> EvalData:
+    """Return a shipped data set by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name; the message lists all.
+
+    Examples
+    --------
+    >>> load("tau_airline").models()
+    ('gpt-4o',)
+    """
+    if name not in _ALL:
+        message = f"there is no data set {name!r}; shipped are {', '.join(_ALL)}"
+        raise InputError(message)
+    return _ALL[name]()
+
+
+def _tenacious_run(model: str) -> str:
+    return f"tenacious_held_out.{model}"
+
+
+def _data(rows: list[dict[str, object]], runs: list[dict[str, object]], *, benchmark: str, metric: str) -> EvalData:
+    metrics: list[dict[str, object]] = [
+        {
+            "benchmark": benchmark,
+            "metric": metric,
+            "kind": "binary",
+            "low": 0.0,
+            "high": 1.0,
+            "higher_is_better": True,
+            "unit": "proportion",
+            "primary": True,
+        }
+    ]
+    return EvalData(
+        outcomes=frame_from_rows(rows, "outcomes"),
+        runs=frame_from_rows(runs, "runs"),
+        metrics=frame_from_rows(metrics, "metrics"),
+    )
