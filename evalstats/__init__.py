@@ -72,7 +72,7 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - any public object
+def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
     if name == "datasets":
         return import_module("evalstats.datasets")

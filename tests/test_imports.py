@@ -73,7 +73,18 @@ def test_the_order_has_no_circle() -> None:
         done |= ready
 
 
-HEAVY = ("polars", "numpy", "scipy", "matplotlib", "pandas", "great_tables", "statsmodels", "rich", "typer", "papermill")
+HEAVY = (
+    "polars",
+    "numpy",
+    "scipy",
+    "matplotlib",
+    "pandas",
+    "great_tables",
+    "statsmodels",
+    "rich",
+    "typer",
+    "papermill",
+)
 
 
 def test_importing_the_package_imports_nothing_heavy() -> None:

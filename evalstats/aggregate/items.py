@@ -1,7 +1,7 @@
 """Outcome rows reduced to one row for every arm x item: counts and sums, from which every statistic is computed.
 
-Written once against narwhals, so that it runs where the rows are (Polars lazy or eager, DuckDB, PySpark); only the small
-table is collected.
+Written once against narwhals, so that it runs where the rows are (Polars lazy or eager, DuckDB, PySpark); only the
+small table is collected.
 """
 
 from collections.abc import Sequence

@@ -97,7 +97,7 @@ def compare(
     by_column = None if by is None else data.factor(by)
     groups = group_columns(rows)
     named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
-    factors = tuple(dict.fromkeys((*groups, *named, *([by_column] if by_column else []))))
+    factors = sorted({*groups, *named, *([by_column] if by_column else [])})
     every = with_item_column(pair_items(first, second, factors=factors, contrast=column))
     runs = tuple(sorted({*first.runs, *second.runs}))
     clusters, cluster_notes = chosen_clusters(data, every, cluster, runs, contrast=column)

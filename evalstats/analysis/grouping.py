@@ -1,4 +1,4 @@
-"""Which columns make items dependent: declared by the user or the file, told by the design, or suspected from the data."""
+"""Which columns make items dependent: declared by user or file, told by the design, or suspected from the data."""
 
 from collections.abc import Sequence
 
@@ -50,7 +50,7 @@ def chosen_clusters(
         if name in pairs.items.columns and name not in columns and pairs.items[name].null_count() < len(pairs.items):
             columns.append(name)
             notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
-    if "variant" not in (contrast,) and _has_variants(pairs):
+    if contrast != "variant" and _has_variants(pairs):
         columns.append(ITEM_OF_VARIANTS)
         notes.append("items come in several variants, so the variants of one item are one cluster")
     return tuple(_without_nested(pairs, columns)), tuple(notes)
@@ -65,7 +65,7 @@ def with_item_column(pairs: Pairs) -> Pairs:
 
 
 def cluster_label(column: str) -> str:
-    """What a cluster column is called in words."""
+    """Return what a cluster column is called in words."""
     return "item" if column == ITEM_OF_VARIANTS else column
 
 

@@ -1,5 +1,7 @@
 """What could not be paired, and how far it could move the answer: missing is neither wrong nor ignored."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from evalstats.analysis.arms import Metric
@@ -24,25 +26,23 @@ def missing_account(
 
     A metric without bounds gets counts only: no worst case exists.
     """
-    counts = {
-        "n_both": int(pairs.paired.sum()),
-        "n_only_baseline": int(pairs.only_baseline.sum()),
-        "n_only_candidate": int(pairs.only_candidate.sum()),
-        "n_neither": int((~pairs.paired & ~pairs.only_baseline & ~pairs.only_candidate).sum()),
-    }
-    names = {
-        "only_baseline": item_labels(pairs, pairs.only_baseline),
-        "only_candidate": item_labels(pairs, pairs.only_candidate),
-    }
+    counted = Missing(
+        n_both=int(pairs.paired.sum()),
+        n_only_baseline=int(pairs.only_baseline.sum()),
+        n_only_candidate=int(pairs.only_candidate.sum()),
+        n_neither=int((~pairs.paired & ~pairs.only_baseline & ~pairs.only_candidate).sum()),
+        only_baseline=item_labels(pairs, pairs.only_baseline),
+        only_candidate=item_labels(pairs, pairs.only_candidate),
+    )
     if not pairs.incomplete():
-        return Missing(**counts, explanation="every item has a score on both sides, in every trial")
+        return replace(counted, explanation="every item has a score on both sides, in every trial")
     if metric.low is None or metric.high is None:
-        return Missing(**counts, **names, explanation="the metric has no bounds, so no worst case can be computed")
+        return replace(counted, explanation="the metric has no bounds, so no worst case can be computed")
     rows = tuple(
         _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, assignment=assignment)
         for assignment in _ASSIGNMENTS
     )
-    return Missing(**counts, **names, rows=rows, explanation=_range_words(rows, metric))
+    return replace(counted, rows=rows, explanation=_range_words(rows, metric))
 
 
 def _assigned(

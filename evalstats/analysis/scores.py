@@ -81,7 +81,7 @@ def _score_alone(
     data: EvalData, arm: Arm, metric: Metric, cluster: str | Sequence[str] | None, *, conf_level: float, contrast: str
 ) -> Score:
     named = [data.factor(each) for each in ([cluster] if isinstance(cluster, str) else cluster or ())]
-    factors = tuple(dict.fromkeys((*group_columns(arm.rows), *named)))
+    factors = sorted({*group_columns(arm.rows), *named})
     items = constant_factors(arm.rows, [each for each in factors if each != contrast])
     key = ["task", "item", "variant"]
     sums = items.select(key).join(item_sums(arm.rows.with_columns(_arm=pl.lit("a")), arm="_arm"), on=key, how="left")

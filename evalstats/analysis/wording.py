@@ -280,11 +280,12 @@ def dependence_sentence(factor_names: Mapping[str, str], rows: Sequence[object])
 
 
 def method_items(result: Comparison) -> list[str]:
-    """Short statements on how the answer was reached."""
+    """Return short statements on how the answer was reached."""
+    kind = result.metric_kind + ("" if result.higher_is_better else ", lower is better")
     items = [
         f"{result.method}, because {result.method_reason}.",
         f"Estimand: {result.estimand}.",
-        f"Metric: {result.metric} ({result.metric_kind}{'' if result.higher_is_better else ', lower is better'}) on {result.benchmark}.",
+        f"Metric: {result.metric} ({kind}) on {result.benchmark}.",
     ]
     if result.margin is not None:
         unit = f" {result.unit}" if result.unit else ""

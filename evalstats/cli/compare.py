@@ -17,9 +17,12 @@ def register(app: typer.Typer) -> None:
 
 def compare(
     targets: Annotated[
-        list[str], typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data.")
+        list[str],
+        typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data."),
     ],
-    baseline: Annotated[str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)
+    ] = None,
     candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
     store: options.StoreDir = None,
     metric: options.MetricName = None,

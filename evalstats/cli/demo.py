@@ -25,7 +25,9 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for files, store and reports.")] = Path(
         "evalstats-demo"
     ),
-    to: Annotated[list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")] = None,
+    to: Annotated[
+        list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")
+    ] = None,
 ) -> None:
     """Write result files, ingest them, compare, and render two reports."""
     from evalstats.cli.ingest_run import ingest

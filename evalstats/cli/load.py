@@ -127,9 +127,7 @@ def _two_files(
     from evalstats.analysis.arms import only_arm
     from evalstats.schema.data import combine
 
-    parts = [
-        load([target], where=where, columns=columns, input_format=input_format, quiet=quiet) for target in targets
-    ]
+    parts = [load([target], where=where, columns=columns, input_format=input_format, quiet=quiet) for target in targets]
     for target, part in zip(targets, parts, strict=True):
         if not part.outcomes.height:
             message = f"{target}: holds no scores of single items, so nothing can be paired"

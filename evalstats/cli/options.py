@@ -26,7 +26,8 @@ Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to this file instead of the screen.", show_default=False)
 ]
 MetricName = Annotated[
-    str | None, typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False)
+    str | None,
+    typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False),
 ]
 By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
 Cluster = Annotated[
@@ -44,11 +45,10 @@ Map = Annotated[
     list[str] | None,
     typer.Option("--map", help="For a table of your own: STANDARD=COLUMN; may be repeated.", show_default=False),
 ]
-MapFile = Annotated[
-    Path | None, typer.Option("--map-file", help="TOML file with the column map.", show_default=False)
-]
+MapFile = Annotated[Path | None, typer.Option("--map-file", help="TOML file with the column map.", show_default=False)]
 InputFormat = Annotated[
-    str | None, typer.Option("--input-format", help="Format of the files, if detection should be passed by.", show_default=False)
+    str | None,
+    typer.Option("--input-format", help="Format of the files, if detection should be passed by.", show_default=False),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.")]
 NoColor = Annotated[bool, typer.Option("--no-color", help="Never colour the output.")]

@@ -38,12 +38,17 @@ def register(app: typer.Typer) -> None:
 def report(
     kind: Annotated[Kind, typer.Argument(help="Page to render.")],
     targets: Annotated[
-        list[str], typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data.")
+        list[str],
+        typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data."),
     ],
-    baseline: Annotated[str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)] = None,
+    baseline: Annotated[
+        str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)
+    ] = None,
     candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
     store: options.StoreDir = None,
-    to: Annotated[list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")] = None,
+    to: Annotated[
+        list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")
+    ] = None,
     output: options.Output = None,
     engine: Annotated[Engine, typer.Option("--engine", help="What renders the page.")] = Engine.AUTO,
     metric: options.MetricName = None,

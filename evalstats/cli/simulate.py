@@ -22,7 +22,8 @@ def simulate(
     what: Annotated[What, typer.Argument(help="Benchmark whose format is written.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
     model: Annotated[
-        list[str] | None, typer.Option("--model", help="Published model; may be repeated. Default: all.", show_default=False)
+        list[str] | None,
+        typer.Option("--model", help="Published model; may be repeated. Default: all.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the benchmark and of everything drawn.")] = 0,
 ) -> None:

@@ -11,12 +11,12 @@ _TONE = {"good": "#0b6e4f", "bad": "#a4343a", "caution": "#8a5a00", "neutral": "
 
 
 def to_markdown(blocks: Sequence[Block]) -> str:
-    """Return GitHub-flavoured Markdown, fit for a pull-request comment.
+    r"""Return GitHub-flavoured Markdown, fit for a pull-request comment.
 
     Examples
     --------
     >>> print(to_markdown([Heading(text="A|B", level=2)]))
-    ## A\\|B
+    ## A\|B
     """
     return "\n\n".join(_markdown(block) for block in blocks)
 

@@ -54,7 +54,12 @@ def _painted(text: str, tone: Tone, *, color: bool) -> str:
 
 def _wrap(text: str, width: int, *, first: str = "", rest: str = "") -> str:
     return textwrap.fill(
-        one_line(text), width, initial_indent=first, subsequent_indent=rest, break_long_words=True, break_on_hyphens=False
+        one_line(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=True,
+        break_on_hyphens=False,
     )
 
 

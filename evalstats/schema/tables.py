@@ -278,7 +278,7 @@ def _check_key(data: pl.DataFrame, key: tuple[str, ...], where: str) -> None:
     raise InputError(message)
 
 
-def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:
+def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence
     rows = wrong.arg_true()
     shown = ", ".join(f"row {row}: {series[row]!r}" for row in rows[:_SHOWN])
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""

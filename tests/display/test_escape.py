@@ -41,9 +41,7 @@ def test_html_holds_no_tag_and_no_open_quote(text: str) -> None:
 def test_markdown_escapes_every_active_character(text: str) -> None:
     escaped = for_markdown(text)
     bare = [
-        char
-        for previous, char in zip("x" + escaped, escaped, strict=False)
-        if char in "|*_`[]<>#" and previous != "\\"
+        char for previous, char in zip("x" + escaped, escaped, strict=False) if char in "|*_`[]<>#" and previous != "\\"
     ]
     assert not bare
 
@@ -51,7 +49,13 @@ def test_markdown_escapes_every_active_character(text: str) -> None:
 @given(st.text())
 def test_latex_leaves_no_active_character(text: str) -> None:
     escaped = for_latex(text)
-    for command in (r"\textbackslash{}", r"\textasciicircum{}", r"\textasciitilde{}", r"\textless{}", r"\textgreater{}"):
+    for command in (
+        r"\textbackslash{}",
+        r"\textasciicircum{}",
+        r"\textasciitilde{}",
+        r"\textless{}",
+        r"\textgreater{}",
+    ):
         escaped = escaped.replace(command, "")
     escaped = escaped.replace(r"\textbar{}", "")
     for char in "{}$&#%_":
