@@ -1,0 +1,280 @@
+"""lm-evaluation-harness and the Open LLM Leaderboards: published results, and samples where they were logged.
+
+A results file and the samples files with the same time stamp in the same folder are one source. It makes one run for
+every benchmark. The benchmark of a task is the top-level group it is in, if that is exactly one (`mmlu_anatomy` is a
+task of `mmlu`), else the task itself; a task run by itself and the same task run with its group are therefore different
+benchmarks. Shape of results: `lm_eval_results`; items, metrics and trials: `lm_eval_samples`; the first leaderboard:
+`lm_eval_lighteval`.
+
+Format: EleutherAI/lm-evaluation-harness at 4e7e0d4 (0.4.13.dev0), and older files back to 0.3.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders import lm_eval_lighteval as lighteval
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head
+from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
+from evalstats.loaders.lm_eval_files import (
+    day_of_stamp,
+    group,
+    holds_samples,
+    looks_like_samples,
+    model_of_folder,
+    plain_name,
+    stamp_of_name,
+    task_of_name,
+)
+from evalstats.loaders.lm_eval_results import Results, is_proportion, read_results
+from evalstats.loaders.lm_eval_samples import LOG_LIKELIHOOD, SampleReader, TaskOfRun
+from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.values import as_dict, as_list, as_whole
+from evalstats.schema.data import Problem
+
+_HARNESS_MEMBERS: Final = frozenset(
+    {"n-shot", "group_subtasks", "lm_eval_version", "task_hashes", "higher_is_better", "config_general"}
+)
+_PUBLISHED_KEY = re.compile(r'"[^"\n]{1,80}_stderr(?:,[^"\n]{1,80})?"\s*:|"alias"\s*:|"[^"\n]{1,80},none"\s*:')
+_LISTED: Final = 8
+
+
+@dataclass(kw_only=True)
+class _Reading:
+    """What is gathered while the samples of one source are read."""
+
+    ranges: Ranges = field(default_factory=Ranges)
+    readers: dict[str, SampleReader] = field(default_factory=dict[str, SampleReader])
+
+
+class LmEvalLoader:
+    """Loader of lm-evaluation-harness results and samples, and of lighteval results."""
+
+    name = "lm-eval"
+    title = "lm-evaluation-harness results and samples (results_*.json, samples_*.jsonl)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise samples by doc_id with doc and answers, results by the harness's own members or metric keys."""
+        if head.shape in ("array", "lines", "object") and looks_like_samples(head):
+            return Match(confidence=0.9, reason="a sample has doc_id, doc and responses")
+        if head.shape != "object" or "results" not in head.keys:
+            return None
+        if head.keys & _HARNESS_MEMBERS:
+            return Match(confidence=0.9, reason="results with members only lm-eval or lighteval writes")
+        results = head.members.get("results", {})
+        if not isinstance(results, dict) or not _PUBLISHED_KEY.search(head.text):
+            return None
+        settled = {"config", "versions"} <= head.keys
+        return Match(confidence=0.9 if settled else 0.6, reason="results with lm-eval's metric keys")
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        """Group results and samples by folder and time stamp."""
+        return group(files)
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield outcomes of all samples, then the published numbers, metrics and runs."""
+        head = read_head(source.path)
+        if holds_samples(head):
+            yield from self._read_orphans(source)
+            return
+        results = read_results(source.path)
+        if lighteval.is_lighteval(results):
+            yield from self._read_lighteval(source, results)
+            return
+        model = results.model or model_of_folder(source.path)
+        if results.has_random_name:
+            text = f"the model name {model!r} may be one that lm-eval made up, since its arguments name no model"
+            yield _note(source, text)
+        reading = _Reading()
+        for path in source.companions:
+            task = _task_of_run(source, results, model, task_of_name(plain_name(path)))
+            yield from self._read_samples(task, _samples_of(path), reading)
+        for name, samples in results.embedded.items():
+            task = _task_of_run(source, results, model, name)
+            placed = ((f"{source.path}: sample {at} of {name}", one) for at, one in enumerate(as_list(samples)))
+            yield from self._read_samples(task, placed, reading)
+        yield from _problems(source, results, reading)
+        yield from _summaries(source, results, model, reading)
+
+    def _read_samples(
+        self, task: TaskOfRun, samples: Iterable[tuple[str, object]], reading: _Reading
+    ) -> Iterator[Rows | Problem]:
+        reader = reading.readers.setdefault(task.task, SampleReader(task, reading.ranges))
+        return in_batches(reader.rows(samples), "outcomes")
+
+    def _read_orphans(self, source: Source) -> Iterator[Rows | Problem]:
+        """Read samples without results: the model is named after the folder, and each task is its own benchmark."""
+        model = model_of_folder(source.path)
+        text = (
+            f"samples without their results file: the model is named {model!r} after the folder, and shots, versions, "
+            "limits and groups are unknown"
+        )
+        yield _note(source, text)
+        reading = _Reading()
+        tasks: dict[str, TaskOfRun] = {}
+        for path in (source.path, *source.companions):
+            name = task_of_name(plain_name(path))
+            tasks[name] = TaskOfRun(run=source.run_id(name), model=model, benchmark=name, task=name)
+            yield from self._read_samples(tasks[name], _samples_of(path), reading)
+        yield from _reader_notes(source, reading)
+        yield Rows(table="metrics", rows=[reading.ranges.row(*key) for key in reading.ranges])
+        runs: list[dict[str, object]] = [
+            {"run": task.run, "model": model, "system": model, "benchmark": name, "harness": "lm-eval"}
+            for name, task in tasks.items()
+        ]
+        yield Rows(table="runs", rows=runs)
+
+    def _read_lighteval(self, source: Source, results: Results) -> Iterator[Rows | Problem]:
+        keys = lighteval.task_keys(results)
+        model = results.model or model_of_folder(source.path)
+        run_of = {key.benchmark: source.run_id(key.benchmark) for key in keys}
+        day = day_of_stamp(stamp_of_name(plain_name(source.path)))
+        yield _note(source, "published numbers without items: no two models can be compared item by item")
+        numbers = list(lighteval.aggregate_rows(results, model, run_of, day))
+        yield Rows(table="aggregates", rows=numbers)
+        yield Rows(table="metrics", rows=_metrics_of_published(numbers, results))
+        runs = [
+            lighteval.run_row(results, run, model, tuple(key for key in keys if key.benchmark == benchmark))
+            for benchmark, run in run_of.items()
+        ]
+        yield Rows(table="runs", rows=runs)
+
+
+def _task_of_run(source: Source, results: Results, model: str, name: str) -> TaskOfRun:
+    benchmark = results.benchmark(name)
+    return TaskOfRun(
+        run=source.run_id(benchmark),
+        model=model,
+        benchmark=benchmark,
+        task=name,
+        metrics=results.metrics(name),
+        filters=results.filters(name),
+        repeats=as_whole(results.part("configs", name).get("repeats")),
+    )
+
+
+def _samples_of(path: Path) -> Iterator[tuple[str, object]]:
+    """Yield the samples of a file, from JSON Lines or from the one list of older files, each with its place."""
+    if read_head(path).shape != "array":
+        return ((f"{path}: line {number}", value) for number, value in iter_json_lines(path))
+    return ((f"{path}: element {part.index}", part.value) for part in iter_json(path) if isinstance(part, JsonItem))
+
+
+def _summaries(source: Source, results: Results, model: str, reading: _Reading) -> Iterator[Rows]:
+    """Yield published numbers, metrics and one run for every benchmark."""
+    names = dict.fromkeys((*results.tasks, *reading.readers))
+    tasks_of: dict[str, list[str]] = {}
+    for name in names:
+        tasks_of.setdefault(results.benchmark(name), []).append(name)
+    for name in results.groups:
+        tasks_of.setdefault(results.benchmark(name), [])
+    if not tasks_of:
+        message = f"{source.path}: 'results' is empty and there are no samples beside it; nothing to read"
+        raise UnreadableFileError(message)
+    run_of = {benchmark: source.run_id(benchmark) for benchmark in tasks_of}
+    numbers = list(results.aggregate_rows(model, run_of))
+    yield Rows(table="aggregates", rows=numbers)
+    yield Rows(table="metrics", rows=_metrics(results, tasks_of, numbers, reading.ranges))
+    rows = [results.run_row(run_of[benchmark], model, benchmark, tasks) for benchmark, tasks in tasks_of.items()]
+    yield Rows(table="runs", rows=rows)
+
+
+def _metrics(
+    results: Results, tasks_of: dict[str, list[str]], numbers: Sequence[dict[str, object]], ranges: Ranges
+) -> list[dict[str, object]]:
+    """Describe the metrics that were seen, then those only published; the first published one is the headline."""
+    rows: list[dict[str, object]] = []
+    headline: dict[object, object] = {}
+    for number in sorted(numbers, key=lambda number: number["task"] != ""):  # a group's own number comes first
+        headline.setdefault(number["benchmark"], number["metric"])
+    for benchmark, metric in ranges:
+        base = metric.partition(",")[0]
+        directions = [results.higher_is_better(task, metric) for task in tasks_of.get(benchmark, [])]
+        direction = next((said for said in directions if said is not None), None)
+        rows.append(
+            ranges.row(
+                benchmark,
+                metric,
+                higher_is_better=True if base == LOG_LIKELIHOOD else direction,
+                primary=headline.get(benchmark) == metric,
+                unit="nats" if base == LOG_LIKELIHOOD else None,
+            )
+        )
+    seen = set(ranges)
+    unseen = [number for number in numbers if (number["benchmark"], number["metric"]) not in seen]
+    return rows + _metrics_of_published(unseen, results, headline)
+
+
+def _metrics_of_published(
+    numbers: Iterable[dict[str, object]], results: Results, headline: dict[object, object] | None = None
+) -> list[dict[str, object]]:
+    """Describe metrics of which only aggregates are known: bounded where the harness is known to give proportions."""
+    rows: dict[tuple[object, object], dict[str, object]] = {}
+    headline = {} if headline is None else headline
+    for number in numbers:
+        benchmark, metric = number["benchmark"], str(number["metric"])
+        bounded = is_proportion(metric)
+        rows.setdefault(
+            (benchmark, metric),
+            {
+                "benchmark": benchmark,
+                "metric": metric,
+                "kind": "bounded" if bounded else "continuous",
+                "low": 0.0 if bounded else None,
+                "high": 1.0 if bounded else None,
+                "higher_is_better": results.higher_is_better(str(number["task"] or benchmark), metric),
+                "unit": "proportion" if bounded else None,
+                "primary": headline.setdefault(benchmark, metric) == metric,
+            },
+        )
+    return list(rows.values())
+
+
+def _problems(source: Source, results: Results, reading: _Reading) -> Iterator[Problem]:
+    """Report what the results file speaks of and the samples do not hold."""
+    if not reading.readers:
+        yield _note(source, "published numbers without samples: no two models can be compared item by item")
+        return
+    absent = [task for task in results.tasks if task not in reading.readers]
+    if absent:
+        more = f" and {len(absent) - _LISTED} more" if len(absent) > _LISTED else ""
+        listed = ", ".join(absent[:_LISTED])
+        yield _note(source, f"no samples for {len(absent)} of the tasks, only published numbers: {listed}{more}")
+    for name, reader in reading.readers.items():
+        said = as_whole(as_dict(results.part("n-samples").get(name)).get("effective"))
+        if said is not None and said != reader.n_documents:
+            text = (
+                f"the results of {name} rest on {said:,} documents, the samples file holds {reader.n_documents:,}: "
+                "published numbers and items do not speak of the same documents"
+            )
+            yield _note(source, text)
+    yield from _reader_notes(source, reading)
+
+
+def _reader_notes(source: Source, reading: _Reading) -> Iterator[Problem]:
+    by_position = [name for name, reader in reading.readers.items() if reader.by_position]
+    if by_position:
+        listed = ", ".join(by_position[:_LISTED])
+        text = (
+            f"samples of {listed} have no doc_hash, so doc_id (a place in the split) names the item: compare only runs "
+            "of the same version of the data"
+        )
+        yield _note(source, text)
+    guessed = [name for name, reader in reading.readers.items() if reader.guessed_filters]
+    if guessed:
+        listed = ", ".join(guessed[:_LISTED])
+        text = (
+            f"samples of {listed} have several rows for a document and name no filter: called filter-2, filter-3, ..."
+        )
+        yield _note(source, text)
+
+
+def _note(source: Source, text: str) -> Problem:
+    return Problem(path=str(source.path), message=text, severity="note")
+
+
+LOADER: Final = LmEvalLoader()

@@ -1,0 +1,356 @@
+"""The results file of lm-evaluation-harness: published numbers, and how each task was run.
+
+Keys of a published number are `acc,none` (metric, filter) since 0.4.0 and bare `acc` before; its standard error stands
+beside it as `acc_stderr,none`, as a number or as the text "N/A". Groups stand among the tasks and again under `groups`.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.files import JsonMember, iter_json
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, get
+
+# In the order in which the harness looks for the model's name.
+_NAME_ARGUMENTS: Final = ("peft", "delta", "pretrained", "model", "path", "engine")
+_PROMPT_FIELDS: Final = (
+    "dataset_path", "dataset_name", "test_split", "fewshot_split", "doc_to_text", "doc_to_target", "doc_to_choice",
+    "description", "target_delimiter", "fewshot_delimiter", "fewshot_config", "num_fewshot", "gen_prefix",
+)  # fmt: skip
+_CONFIG_FIELDS: Final = (
+    "model", "model_args", "model_num_parameters", "model_dtype", "model_revision", "model_sha", "batch_size", "limit",
+    "gen_kwargs", "random_seed", "numpy_seed", "torch_seed", "fewshot_seed",
+)  # fmt: skip
+_MEMBER_FIELDS: Final = (
+    "git_hash", "transformers_version", "model_source", "system_instruction_sha", "fewshot_as_multiturn",
+    "chat_template_sha", "max_length",
+)  # fmt: skip
+# Large, and of no use here.
+_DROPPED: Final = frozenset({"pretty_env_info", "chat_template"})
+_NO_METRIC: Final = frozenset({"alias", "name", "sample_len", "sample_count", "samples"})
+_STDERR: Final = "_stderr"
+# The harness writes 999 for it when it was told only to predict.
+BYPASS: Final = "bypass"
+_LOWER_IS_BETTER: Final = frozenset(
+    {"perplexity", "word_perplexity", "byte_perplexity", "bits_per_byte", "brier_score", "ter", "wer", "cer"}
+)
+_PROPORTIONS: Final = ("acc", "exact_match", "em", "pass@", "prompt_level", "inst_level", "mc1", "mc2", "f1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """One published number of a task or group. `key` is the key in the file, `metric` its name here."""
+
+    key: str
+    metric: str
+    base: str
+    value: object
+    std_error: float | None
+
+
+def metric_name(metric: str, filter_name: str | None) -> str:
+    """Name a metric after a filter: the metric alone for the filter "none".
+
+    Examples
+    --------
+    >>> metric_name("acc", "none"), metric_name("exact_match", "strict-match")
+    ('acc', 'exact_match,strict-match')
+    """
+    return metric if filter_name in (None, "", "none") else f"{metric},{filter_name}"
+
+
+def published(numbers: object) -> Iterator[Published]:
+    """Yield the published numbers of one task, without standard errors, names and counts.
+
+    Examples
+    --------
+    >>> [(p.metric, p.std_error) for p in published({"alias": "x", "acc,none": 0.5, "acc_stderr,none": "N/A"})]
+    [('acc', None)]
+    """
+    held = as_dict(numbers)
+    for key, value in held.items():
+        base, comma, filter_name = key.partition(",")
+        if key in _NO_METRIC or base.endswith(_STDERR) or base == BYPASS or isinstance(value, dict | list):
+            continue
+        if isinstance(value, str) and as_number(value) is None and not comma:
+            continue
+        error = as_number(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
+        std_error = error if error is not None and error >= 0 else None
+        yield Published(key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error)
+
+
+def is_proportion(metric: str) -> bool:
+    """Whether the harness is known to publish the metric as a number from 0 to 1."""
+    return metric.startswith(_PROPORTIONS)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Results:
+    """A results file: its members, and answers to what the other modules ask of them."""
+
+    path: Path
+    members: dict[str, object]
+    embedded: dict[str, object] = field(default_factory=dict[str, object])
+
+    def part(self, name: str, *path: str) -> dict[str, object]:
+        """Return a member that should be an object, or something inside it; {} where it is none."""
+        return as_dict(get(self.members.get(name), *path))
+
+    @cached_property
+    def groups(self) -> frozenset[str]:
+        """Names of groups: what has children (older files give tasks an empty list) or stands under `groups`."""
+        with_children = {name for name, children in self.part("group_subtasks").items() if as_list(children)}
+        return frozenset(with_children | set(self.part("groups")))
+
+    @cached_property
+    def tasks(self) -> tuple[str, ...]:
+        """Names of the tasks with results that are not groups."""
+        return tuple(name for name in self.part("results") if name not in self.groups)
+
+    @cached_property
+    def _parents(self) -> dict[str, set[str]]:
+        parents: dict[str, set[str]] = {}
+        for group, children in self.part("group_subtasks").items():
+            for child in as_list(children):
+                parents.setdefault(str(child), set()).add(group)
+        return parents
+
+    def benchmark(self, task: str) -> str:
+        """Return the benchmark of a task: the top-level group if it is in exactly one, else the task itself."""
+        tops: set[str] = set()
+        seen = {task}
+        waiting = [task]
+        while waiting:
+            name = waiting.pop()
+            parents = self._parents.get(name, set())
+            if not parents and name != task:
+                tops.add(name)
+            waiting.extend(parents - seen)
+            seen |= parents
+        return tops.pop() if len(tops) == 1 else task
+
+    def leaves(self, group: str) -> frozenset[str]:
+        """Names of the tasks below a group, through groups inside it."""
+        found: set[str] = set()
+        seen = {group}
+        waiting = [group]
+        while waiting:
+            for child in map(str, as_list(self.part("group_subtasks").get(waiting.pop()))):
+                if child in seen:
+                    continue
+                seen.add(child)
+                (waiting.append if child in self.groups else found.add)(child)
+        return frozenset(found)
+
+    def effective(self, task: str) -> int | None:
+        """Return how many documents of a task were run, where the file says so."""
+        said = as_whole(get(self.members.get("n-samples"), task, "effective"))
+        return as_whole(get(self.members.get("results"), task, "sample_len")) if said is None else said
+
+    def shots(self, task: str) -> int | None:
+        """Return the number of worked examples in the prompt (before 0.4: one number for all tasks)."""
+        said = self.part("n-shot").get(task, self.part("configs", task).get("num_fewshot"))
+        return as_whole(said if said is not None else self.part("config").get("num_fewshot"))
+
+    def temperature(self, task: str) -> float | None:
+        """Return the sampling temperature of a generation task; 0 where sampling was off, None if nothing is said."""
+        options = {**self.part("configs", task, "generation_kwargs"), **_options(self.part("config").get("gen_kwargs"))}
+        said = as_number(options.get("temperature"))
+        if said is None and options.get("do_sample") in (False, "False", "false"):
+            return 0.0
+        return said if said is None or said >= 0 else None
+
+    def filters(self, task: str) -> dict[str, tuple[dict[str, object], ...]]:
+        """Return the filters of a task in order, each with its steps."""
+        listed = self.part("configs", task).get("filter_list")
+        return {str(one.get("name")): tuple(dicts(one.get("filter"))) for one in dicts(listed)}
+
+    def metrics(self, task: str) -> tuple[str, ...]:
+        """Names of the metrics published for a task."""
+        return tuple(number.metric for number in published(self.part("results").get(task)))
+
+    def higher_is_better(self, task: str, metric: str) -> bool | None:
+        """Return the direction of a metric: as the file has it, else as the harness defines it; None if neither."""
+        base = metric.partition(",")[0]
+        said = get(self.members.get("higher_is_better"), task, base)
+        if isinstance(said, bool):
+            return said
+        return False if base in _LOWER_IS_BETTER else None
+
+    @cached_property
+    def model(self) -> str | None:
+        """The model as the harness named it, else as its arguments do, else None."""
+        return (
+            as_text(self.members.get("model_name"))
+            or self._name_in_arguments
+            or as_text(self.part("config_general").get("model_name"))
+            or as_text(self.part("config").get("model"))
+        )
+
+    @property
+    def has_random_name(self) -> bool:
+        """Whether the harness found no name among the model's arguments, and so made one up."""
+        name = as_text(self.members.get("model_name")) or ""
+        made_up = len(name) == 8 and name.isalnum() and name.isascii()
+        return made_up and self._name_in_arguments is None
+
+    @property
+    def _name_in_arguments(self) -> str | None:
+        given = self.part("config").get("model_args")
+        options = _options(given)
+        return next((name for key in _NAME_ARGUMENTS if (name := as_text(options.get(key)))), None)
+
+    def prompt_hash(self, tasks: Sequence[str]) -> str | None:
+        """Digest of the prompt templates of some tasks and of the instruction put before them (not the chat template).
+
+        None where the file holds no templates.
+        """
+        templates = {
+            task: {name: config[name] for name in _PROMPT_FIELDS if name in config}
+            for task in sorted(tasks)
+            if (config := self.part("configs", task))
+        }
+        if not templates:
+            return None
+        around = [self.members.get("system_instruction"), self.members.get("fewshot_as_multiturn")]
+        return hashlib.sha256(_json([templates, around]).encode()).hexdigest()
+
+    def run_row(self, run: str, model: str, benchmark: str, tasks: Sequence[str]) -> dict[str, object]:
+        """Make the row of `runs`: one model on one benchmark, which may have several tasks.
+
+        Shots, version and temperature are given where all tasks agree; `config` has them task by task.
+        """
+        versions = {task: as_text(self.part("versions").get(task)) for task in tasks}
+        shots = {task: self.shots(task) for task in tasks}
+        temperatures = {task: self.temperature(task) for task in tasks}
+        return {
+            "run": run,
+            "model": model,
+            "system": model,
+            "benchmark": benchmark,
+            "harness": "lm-eval",
+            "harness_version": as_text(self.members.get("lm_eval_version")),
+            "task_version": _agreed(versions.values()),
+            "n_shots": _agreed(shots.values()),
+            "prompt_hash": self.prompt_hash(tasks),
+            "temperature": _agreed(temperatures.values()),
+            "item_limit": self._limit(tasks),
+            "status": "success",
+            "config": _json(self._config(tasks, versions=versions, shots=shots, temperatures=temperatures)),
+            "timestamp": as_time(self.members.get("date")),
+        }
+
+    def _limit(self, tasks: Sequence[str]) -> int | None:
+        limit = as_number(self.part("config").get("limit"))
+        if limit is None or limit < 0:
+            return None
+        if limit >= 1:
+            return int(limit)
+        counts = [self.effective(task) for task in tasks]  # a limit below 1 is a share of each task's documents
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def _config(self, tasks: Sequence[str], **by_task: Mapping[str, object]) -> dict[str, object]:
+        config = self.part("config")
+        kept: dict[str, object] = {name: config[name] for name in _CONFIG_FIELDS if config.get(name) is not None}
+        kept |= {name: self.members[name] for name in _MEMBER_FIELDS if self.members.get(name) is not None}
+        kept |= {name: values for name, values in by_task.items() if _agreed(values.values()) is None}
+        kept["task_hashes"] = {task: self.part("task_hashes").get(task) for task in tasks}
+        repeats = {task: self.part("configs", task).get("repeats") for task in tasks}
+        kept["repeats"] = {task: number for task, number in repeats.items() if number not in (None, 1)}
+        return {name: value for name, value in kept.items() if value not in ({}, None)}
+
+    def aggregate_rows(self, model: str, run_of: dict[str, str]) -> Iterator[dict[str, object]]:
+        """Yield the published numbers, each group once. `run_of` names the run of each benchmark.
+
+        A group that is its own benchmark has the task ""; a group inside another one is a task of it.
+        """
+        results = self.part("results")
+        groups = {**{name: results[name] for name in results if name in self.groups}, **self.part("groups")}
+        for name in (*self.tasks, *groups):
+            is_group = name in groups
+            benchmark = self.benchmark(name)
+            for number in published(groups[name] if is_group else results[name]):
+                yield {
+                    "model": model,
+                    "benchmark": benchmark,
+                    "task": "" if is_group and name == benchmark else name,
+                    "metric": number.metric,
+                    "estimate": as_number(number.value),
+                    "std_error": number.std_error,
+                    "method": _method(number, is_group=is_group),
+                    "n": self._n(name, number, groups.get(name)),
+                    "unit": "proportion" if is_proportion(number.base) else None,
+                    "setting": "lab",
+                    "date": date.date() if (date := as_time(self.members.get("date"))) else None,
+                    "run": run_of.get(benchmark),
+                    "value_raw": None if as_number(number.value) is not None else str(number.value),
+                }
+
+    def _n(self, name: str, number: Published, group: object) -> int | None:
+        if group is None:
+            return self.effective(name)
+        counted = as_whole(get(group, "sample_count", number.key))
+        if counted is not None:
+            return counted
+        parts = [self.effective(task) for task in self.leaves(name)]
+        if not parts or None in parts:
+            return as_whole(get(group, "sample_len"))
+        return sum(part for part in parts if part is not None)
+
+
+def _method(number: Published, *, is_group: bool) -> str:
+    if number.std_error is None:
+        return "published, no stderr"
+    return "published, pooled stderr" if is_group else "published"
+
+
+def _options(given: object) -> dict[str, object]:
+    """Read options given as an object, as JSON text, or as `a=1,b=2`."""
+    if not isinstance(given, str):
+        return as_dict(given)
+    if given.lstrip().startswith("{"):
+        try:
+            return as_dict(json.loads(given))
+        except (ValueError, RecursionError):
+            return {}
+    pairs = (part.partition("=") for part in given.split(","))
+    return {key.strip(): value.strip() for key, equals, value in pairs if equals}
+
+
+def _agreed(values: Iterable[object]) -> object:
+    distinct = set(values)
+    return distinct.pop() if len(distinct) == 1 else None
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+
+
+def read_results(path: Path) -> Results:
+    """Read a results file.
+
+    Raises
+    ------
+    UnreadableFileError
+        If it is no JSON object with an object `results`.
+    """
+    members: dict[str, object] = {}
+    embedded: dict[str, object] = {}
+    for part in iter_json(path):
+        if not isinstance(part, JsonMember):
+            message = f"{path}: is a list; a results file of lm-eval is one JSON object"
+            raise UnreadableFileError(message)
+        if part.member == "samples":
+            embedded = as_dict(part.value)
+        elif part.member not in _DROPPED:
+            members[part.member] = part.value
+    if not isinstance(members.get("results"), dict):
+        found = ", ".join(list(members)[:8]) or "nothing"
+        message = f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
+        raise UnreadableFileError(message)
+    return Results(path=path, members=members, embedded=embedded)
