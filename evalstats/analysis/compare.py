@@ -10,10 +10,10 @@ from evalstats.analysis.arms import Arm, Metric, choose_arm, choose_metric
 from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.grouping import (
     chosen_clusters,
-    cluster_label,
     dependence_rows,
     duplicate_rows_warning,
     group_columns,
+    label_of,
     with_item_column,
 )
 from evalstats.analysis.missing import missing_account
@@ -21,6 +21,7 @@ from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.analysis.wording import dependence_warnings
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.multiplicity import holm
@@ -115,10 +116,15 @@ def compare(
     )
     result = question.answer(contrast=contrast, notes=cluster_notes)
     suspects = dependence_rows(
-        every.subset(every.paired), [c for c in groups if c != column], clusters, seed=seed, conf_level=conf_level
+        every.subset(every.paired),
+        [name for name in groups if name != column],
+        clusters,
+        names=data.factor_names(),
+        seed=seed,
+        conf_level=conf_level,
     )
     duplicates = duplicate_rows_warning(data, every, runs, chosen) if not clusters else None
-    warnings = [*result.warnings, *_dependence_warnings(data, suspects), *([duplicates] if duplicates else [])]
+    warnings = [*result.warnings, *dependence_warnings(suspects), *([duplicates] if duplicates else [])]
     result = replace(result, dependence=suspects, warnings=tuple(warnings))
     if by is None or by_column is None:
         return result
@@ -167,6 +173,7 @@ class _Question:
         evidence = self._evidence(found, self.conf_level, low, high)
         verdict, reason = decide(evidence)
         headline = found.headline
+        names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         first, second = (
             score_of_arm(
                 arm, metric, self.data, clusters=self.clusters, conf_level=self.conf_level, pairs=paired, side=side
@@ -194,7 +201,7 @@ class _Question:
             p_value=headline.p_value,
             method=headline.method,
             method_reason=found.method_reason,
-            estimand=_estimand(self.clusters),
+            estimand=_estimand(names),
             verdict=verdict,
             verdict_reason=reason,
             rows=found.rows,
@@ -202,7 +209,7 @@ class _Question:
             n_items=paired.items.height,
             n_trials=int(paired.baseline.n_scored.sum() + paired.candidate.n_scored.sum()),
             n_clusters=headline.n_clusters,
-            clusters=tuple(cluster_label(name) for name in self.clusters),
+            clusters=names,
             design_effect=found.design_effect,
             effective_clusters=found.effective_clusters,
             mde=found.mde,
@@ -334,10 +341,8 @@ def _tasks(paired: Pairs) -> tuple[str, ...]:
 
 def _estimand(clusters: tuple[str, ...]) -> str:
     if clusters:
-        names = " and ".join(cluster_label(name) for name in clusters)
-        return (
-            f"mean difference over items, for new {names} groups like these (the {names} is the unit that was sampled)"
-        )
+        names = " and ".join(clusters)
+        return f"mean difference over items, for new levels of {names} like these ({names} is the unit that was sampled)"
     return "mean difference over items, for new items like these (the item is the unit that was sampled)"
 
 
@@ -357,12 +362,6 @@ def _flipped(paired: Pairs) -> tuple[FlippedItem, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
-
-
-def _dependence_warnings(data: EvalData, rows: Sequence[object]) -> list[str]:
-    from evalstats.analysis.wording import dependence_sentence
-
-    return dependence_sentence(data.factor_names(), rows)
 
 
 def _run_notes(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:

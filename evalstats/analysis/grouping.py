@@ -1,6 +1,6 @@
 """Which columns make items dependent: declared by user or file, told by the design, or suspected from the data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
@@ -64,9 +64,11 @@ def with_item_column(pairs: Pairs) -> Pairs:
     return replace(pairs, items=pairs.items.with_columns(pl.concat_str(text, separator="\x1f").alias(ITEM_OF_VARIANTS)))
 
 
-def cluster_label(column: str) -> str:
-    """Return what a cluster column is called in words."""
-    return "item" if column == ITEM_OF_VARIANTS else column
+def label_of(column: str, factor_names: Mapping[str, str]) -> str:
+    """Return what a column is called in words: the source's own name for it, where it has one."""
+    if column == ITEM_OF_VARIANTS:
+        return "item"
+    return next((own for own, standard in sorted(factor_names.items()) if standard == column), column)
 
 
 def _has_variants(pairs: Pairs) -> bool:
@@ -112,7 +114,13 @@ def _nested(
 
 
 def dependence_rows(
-    pairs: Pairs, columns: Sequence[str], clusters: Sequence[str], *, seed: int, conf_level: float
+    pairs: Pairs,
+    columns: Sequence[str],
+    clusters: Sequence[str],
+    *,
+    names: Mapping[str, str],
+    seed: int,
+    conf_level: float,
 ) -> tuple[DependenceRow, ...]:
     """Test whether the item differences run in groups along factors that were not declared.
 
@@ -123,6 +131,8 @@ def dependence_rows(
     columns
         Candidate columns; those in `clusters`, with one level, or with more than half as many levels as items are passed
         over.
+    names
+        Sources' own names of standard columns.
     """
     n = pairs.items.height
     factors: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
@@ -139,7 +149,7 @@ def dependence_rows(
     found = undeclared_dependence(differences, factors, seed=seed, conf_level=conf_level)
     return tuple(
         DependenceRow(
-            factor=row.factor,
+            factor=label_of(row.factor, names),
             n_levels=row.n_levels,
             design_effect=row.design_effect,
             band_low=row.band_low,

@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import constant_factors, item_sums
 from evalstats.analysis.arms import Arm, Metric, choose_arm, choose_metric
-from evalstats.analysis.grouping import chosen_clusters, cluster_label, group_columns, with_item_column
+from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.results import Score
 from evalstats.analysis.rows import method_row
@@ -135,7 +135,7 @@ def score_of_arm(
         n_items=len(means),
         n_trials=int(side.n_scored.sum()),
         n_clusters=headline.n_clusters,
-        clusters=tuple(cluster_label(name) for name in clusters),
+        clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
         n_error=int((arm.rows["status"] == "error").sum()),
         n_unscored=int((arm.rows["status"] == "unscored").sum()),
         runs=arm.runs,

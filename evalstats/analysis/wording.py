@@ -1,7 +1,6 @@
 """Results in words: the sentences, tables and method paragraphs that every output shares."""
 
 from collections.abc import Mapping, Sequence
-from typing import cast
 
 from evalstats.analysis.results import Comparison, DependenceRow, GroupRow, MethodRow, Score, Verdict
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
@@ -44,6 +43,9 @@ def comparison_blocks(result: Comparison) -> list[Block]:
         blocks.append(Bullets(title="Warnings", items=result.warnings, tone="caution"))
     blocks.append(scores_table(result))
     blocks.append(methods_table(result))
+    notes = tuple(f"{row.method}: {row.note}" for row in result.rows if row.note)
+    if notes:
+        blocks.append(Bullets(items=notes))
     if result.groups:
         blocks.append(groups_table(result))
     blocks.extend(missing_blocks(result))
@@ -131,18 +133,18 @@ def methods_table(result: Comparison) -> Table:
     unit = f" ({result.unit})" if result.unit else ""
     rows = tuple(_method_cells(row, result.scale) for row in result.rows)
     return Table(
-        columns=("Method", "Role", f"Difference{unit}", f"{100 * result.conf_level:g}% interval", "p", "Note"),
+        columns=("Method", "Role", f"Difference{unit}", f"{100 * result.conf_level:g}% interval", "p"),
         rows=rows,
-        align="llrrrl",
+        align="llrrr",
         caption="The difference, by method; the first row decides",
-        wide=("Role", "Note"),
+        wide=("Role",),
     )
 
 
 def _method_cells(row: MethodRow, scale: float) -> tuple[str, ...]:
     ends = "" if row.conf_low is None and row.estimate is None else interval(row.conf_low, row.conf_high, scale)
     estimate = "" if row.estimate is None else scaled(row.estimate, scale, sign=True)
-    return row.method, row.role, estimate, ends, "" if row.p_value is None else p_value(row.p_value), row.note
+    return row.method, row.role, estimate, ends, "" if row.p_value is None else p_value(row.p_value)
 
 
 def groups_table(result: Comparison) -> Table:
@@ -263,20 +265,15 @@ def dependence_table(result: Comparison) -> Table:
     )
 
 
-def dependence_sentence(factor_names: Mapping[str, str], rows: Sequence[object]) -> list[str]:
+def dependence_warnings(rows: Sequence[DependenceRow]) -> list[str]:
     """Return a warning for every factor along which the differences run in groups."""
-    own = {standard: name for name, standard in factor_names.items()}
-    found: list[str] = []
-    for row in cast("Sequence[DependenceRow]", rows):
-        if row.flag != "warn":
-            continue
-        name = own.get(row.factor, row.factor)
-        found.append(
-            f"the difference runs in groups of {name} ({row.n_levels} levels, design effect {number(row.design_effect, 1)}, "
-            f"permutation p {p_value(row.p_adjusted)}); this would matter if these groups are a sample of more: then the "
-            f"interval is too short, and --cluster {name} gives the honest one"
-        )
-    return found
+    return [
+        f"the difference runs in groups of {row.factor} ({row.n_levels} levels, design effect "
+        f"{number(row.design_effect, 1)}, permutation p {p_value(row.p_adjusted)}); this would matter if these groups are "
+        f"a sample of more: then the interval is too short, and --cluster {row.factor} gives the honest one"
+        for row in rows
+        if row.flag == "warn"
+    ]
 
 
 def method_items(result: Comparison) -> list[str]:

@@ -56,7 +56,7 @@ class _Tags(HTMLParser):
         self.tags: set[str] = set()
         self.open: list[str] = []
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002 - the parser's own signature
         self.tags.add(tag)
         self.open.append(tag)
 
