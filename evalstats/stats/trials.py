@@ -1,0 +1,216 @@
+"""Several trials per item: pass@k, pass^k, and how much of the variance lies within items."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray, check_count
+from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_score import variance_matched_wilson
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponents:
+    """Miller's decomposition of the variance of item means.
+
+    Attributes
+    ----------
+    within
+        Mean variance of the trials of one item, squared score units.
+    between
+        Variance of the items' true means, Var(item means) - mean(within/K); 0 where that is negative.
+    between_raw
+        The same before it is cut off at 0.
+    of_item_means
+        Variance of the observed item means.
+    n_items
+        Items with at least two trials.
+    n_trials
+        Harmonic mean of their trials.
+    """
+
+    within: float
+    between: float
+    between_raw: float
+    of_item_means: float
+    n_items: int
+    n_trials: float
+
+    def variance_of_mean(self, n_items: int, n_trials: float) -> float:
+        """Return the variance of the score that `n_items` items with `n_trials` trials each would give.
+
+        Examples
+        --------
+        >>> parts = VarianceComponents(
+        ...     within=1 / 6, between=1 / 12, between_raw=1 / 12, of_item_means=1 / 4, n_items=9, n_trials=1.0
+        ... )
+        >>> round(parts.variance_of_mean(1, 4) / parts.variance_of_mean(1, 1), 12)
+        0.5
+        """
+        return (self.between + self.within / n_trials) / n_items
+
+
+def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> FloatArray:
+    """Unbiased probability that at least one of k trials succeeds, per item: 1 - C(n - c, k)/C(n, k).
+
+    Parameters
+    ----------
+    n, c
+        Trials and successes per item, shape (n_items,) or scalars.
+    k
+        Trials allowed, at most the smallest n: leave out items with fewer.
+
+    Notes
+    -----
+    1 - (1 - c/n)^k is biased downwards: with 3 of 10 right and k = 5 it gives .832 for .917.
+
+    References
+    ----------
+    Chen et al. 2021, arXiv:2107.03374.
+
+    Examples
+    --------
+    >>> pass_at_k(10, 3, 5).round(4).tolist()
+    [0.9167]
+    """
+    trials, right, k = _checked(n, c, k)
+    return 1.0 - _ratio_of_binomials(trials - right, trials, k)
+
+
+def pass_hat_k(n: ArrayLike, c: ArrayLike, k: int) -> FloatArray:
+    """Unbiased probability that all of k trials succeed, per item: C(c, k)/C(n, k), "pass^k".
+
+    Parameters are those of `pass_at_k`. (c/n)^k is biased upwards.
+
+    References
+    ----------
+    Yao et al. 2024, arXiv:2406.12045.
+
+    Examples
+    --------
+    >>> pass_hat_k([5, 8], [2, 6], 2).round(4).tolist()
+    [0.1, 0.5357]
+    """
+    trials, right, k = _checked(n, c, k)
+    return _ratio_of_binomials(right, trials, k)
+
+
+def suite_pass(
+    n: ArrayLike,
+    c: ArrayLike,
+    k: int,
+    *,
+    kind: Literal["at", "hat"],
+    conf_level: float = 0.95,
+    clusters: ArrayLike | None = None,
+) -> Estimate:
+    """Mean of pass@k or pass^k over the items of a suite, with its interval.
+
+    Parameters
+    ----------
+    n, c
+        Trials and successes per item, shape (n_items,).
+    k
+        Trials allowed, at most the smallest n.
+    kind
+        "at" for pass@k (any of k succeeds), "hat" for pass^k (all of k succeed).
+    clusters
+        Integer codes, shape (n_items,), where items come in groups that are a sample.
+
+    Notes
+    -----
+    The standard error is that of the items' values, which already carry the noise of the trials. The interval is the
+    variance-matched Wilson at every number of items: against t it was as short and covered more in each of 30 simulated
+    suites (n = 30, 100, 300); with pass^4 = .99 and 100 items t covers .90 and one suite in ten shows no failure, where
+    t has no interval at all.
+
+    Examples
+    --------
+    >>> r = suite_pass([8] * 12, [8, 8, 7, 8, 6, 8, 8, 3, 8, 8, 8, 5], 4, kind="hat")
+    >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
+    (0.7321, 0.4505, 0.9011)
+    """
+    if kind not in {"at", "hat"}:
+        raise InputError(f"kind is {kind!r}; use 'at' for pass@k or 'hat' for pass^k")
+    values = pass_at_k(n, c, k) if kind == "at" else pass_hat_k(n, c, k)
+    plain = variance_matched_wilson(values, conf_level=conf_level, clusters=clusters)
+    name = f"pass@{k}" if kind == "at" else f"pass^{k}"
+    return replace(plain, method=f"mean {name}, {plain.method}")
+
+
+def variance_components(scores: ArrayLike) -> VarianceComponents:
+    """Split the variance of item means into trial noise and differences between items.
+
+    For planning only: the standard error of the mean needs no split, it is that of the item means.
+
+    Parameters
+    ----------
+    scores
+        float64 array, shape (n_items, n_trials); NaN where a trial is missing. Items with a single trial are left out.
+
+    Raises
+    ------
+    InputError
+        Fewer than two items with two trials.
+
+    References
+    ----------
+    Miller 2024, arXiv:2411.00640.
+
+    Examples
+    --------
+    >>> parts = variance_components([[0, 0], [1, 1], [0, 1], [1, 1]])
+    >>> parts.within, round(parts.between, 4)
+    (0.125, 0.1667)
+    """
+    y = np.asarray(scores, dtype=np.float64)
+    if y.ndim != 2:
+        raise InputError(f"scores have {y.ndim} dimensions; give one row per item and one column per trial")
+    if np.isinf(y).any():
+        raise InputError("scores hold infinite values; put NaN where a trial is missing")
+    present = ~np.isnan(y)
+    enough = present.sum(axis=1) >= 2
+    y, present = y[enough], present[enough]
+    if len(y) < 2:
+        raise InputError(f"{len(y)} items have two or more trials; at least 2 are needed to split the variance")
+    trials = present.sum(axis=1)
+    means = np.where(present, y, 0.0).sum(axis=1) / trials
+    squares = np.square(np.where(present, y - means[:, np.newaxis], 0.0)).sum(axis=1)
+    variances = squares / (trials - 1)
+    of_means = float(means.var(ddof=1))
+    between = of_means - float((variances / trials).mean())
+    return VarianceComponents(
+        within=float(variances.mean()),
+        between=max(0.0, between),
+        between_raw=between,
+        of_item_means=of_means,
+        n_items=len(y),
+        n_trials=1.0 / float((1.0 / trials).mean()),
+    )
+
+
+def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[FloatArray, FloatArray, int]:
+    trials, right = np.broadcast_arrays(np.atleast_1d(np.asarray(n)), np.atleast_1d(np.asarray(c)))
+    trials, right = trials.astype(np.float64), right.astype(np.float64)
+    if trials.ndim != 1 or not (np.all(trials == np.rint(trials)) and np.all(right == np.rint(right))):
+        raise InputError("trials and successes must be whole numbers, one of each per item")
+    wrong = (right < 0) | (right > trials)
+    if wrong.any():
+        where = int(np.flatnonzero(wrong)[0])
+        raise InputError(f"item {where} has {right[where]:g} successes in {trials[where]:g} trials")
+    k = check_count(k, "k", least=1)
+    short = int(np.count_nonzero(trials < k))
+    if short:
+        raise InputError(f"{short} of {trials.size} items have fewer than k = {k} trials; leave them out by name")
+    return trials, right, k
+
+
+def _ratio_of_binomials(chosen: FloatArray, trials: FloatArray, k: int) -> FloatArray:
+    """Return C(chosen, k)/C(trials, k) as a product, which neither overflows nor cancels."""
+    ratio = np.ones_like(trials)
+    for j in range(k):
+        ratio *= np.maximum(chosen - j, 0.0) / (trials - j)
+    return ratio
