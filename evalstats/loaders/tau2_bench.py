@@ -128,8 +128,15 @@ def _beside(path: Path) -> tuple[Path, ...]:
         return ()
     found = (file for file in sorted(folder.iterdir()) if file.name.endswith(_ENDINGS))
     plain = (file for file in found if file.is_file() and not file.is_symlink() and not file.name.startswith("."))
-    # results of other runs are sometimes kept in a folder of that name
-    return tuple(file for file in plain if kind_of(read_head(file)) != "results")
+    return tuple(file for file in plain if not _holds_results(file))
+
+
+def _holds_results(path: Path) -> bool:
+    """Whether a file in a folder of that name is a run of its own, as older versions saved them."""
+    try:
+        return kind_of(read_head(path)) == "results"
+    except UnreadableFileError:
+        return False  # it counts as a simulation, and reading it will say what is wrong
 
 
 LOADER: Final = Tau2BenchLoader()

@@ -20,8 +20,9 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Rows, Source
+from evalstats.loaders.conversations import first_line, user_turns
 from evalstats.loaders.files import JsonItem, iter_json, load_json
-from evalstats.loaders.tau_bench import first_line, reward_metric, snapped_reward, user_turns
+from evalstats.loaders.tau_bench import reward_metric, snapped_reward
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, get
 from evalstats.schema.data import Problem
 

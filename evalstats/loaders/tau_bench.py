@@ -16,6 +16,7 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
+from evalstats.loaders.conversations import first_line, user_turns
 from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, get
 from evalstats.schema.data import Problem
@@ -101,16 +102,6 @@ def snapped_reward(value: object, where: str) -> float | None:
     if not 0 < reward < 1:
         raise UnreadableFileError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
     return reward
-
-
-def first_line(value: object) -> str:
-    """Return the first line of an error message, short enough for a table."""
-    return (as_text(value) or "").strip().partition("\n")[0][:_SHOWN]
-
-
-def user_turns(messages: object) -> int | None:
-    """Count the messages of the simulated user; None where the conversation was not kept."""
-    return sum(message.get("role") == "user" for message in dicts(messages)) if messages else None
 
 
 def reward_metric(benchmark: str, metric: str, *, binary: bool, primary: bool) -> dict[str, object]:

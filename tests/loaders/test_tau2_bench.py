@@ -333,6 +333,11 @@ def test_a_damaged_simulation_beside_the_results_is_named(tmp_path: Path) -> Non
     broken.write_bytes(json.dumps(sim(), ensure_ascii=False).replace("Hi", "H\u00e9").encode("latin-1"))
     with pytest.raises(UnreadableFileError, match="utf-8"):
         load(main)
+    broken.unlink()
+    packed = tmp_path / "simulations" / "s.json.gz"
+    packed.write_bytes(gzip.compress(b"{" * 100_000)[:-30])
+    with pytest.raises(UnreadableFileError, match=r"s\.json\.gz: the compressed data are damaged"):
+        load(main)
 
 
 def test_hostile_names_stay_data(tmp_path: Path) -> None:
