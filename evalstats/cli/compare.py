@@ -44,7 +44,7 @@ def compare(
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
-    """Is B better than A? The difference on shared items, with interval, p and verdict."""
+    """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare import compare as compare_data
     from evalstats.cli.load import column_map, parse_margin, sides
     from evalstats.cli.show import show

@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 
 
 def doctor() -> None:
-    """Check the installation: versions, the report engines, and a clash of names."""
+    """Check the installation and the report engines."""
     from importlib.metadata import PackageNotFoundError, version
     from importlib.util import find_spec
 

@@ -13,7 +13,7 @@ def register(app: typer.Typer) -> None:
 
 
 def formats(paths: options.Paths = None) -> None:
-    """List the formats that can be read; with files, say what each is taken for."""
+    """List the formats; or say what a file is taken for."""
     from evalstats.cli.text import clean
     from evalstats.display.blocks import Table
     from evalstats.display.text import to_text

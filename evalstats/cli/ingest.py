@@ -27,7 +27,7 @@ def ingest(
     input_format: options.InputFormat = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Read result files of any known format into a store of Parquet tables."""
+    """Read result files into a store of Parquet tables."""
     from evalstats.cli.ingest_run import ingest as run
     from evalstats.cli.load import column_map
     from evalstats.cli.show import say

@@ -66,7 +66,7 @@ def report(
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
 ) -> None:
-    """Render a report: one self-contained HTML file, or a PDF."""
+    """Render a report: one HTML file, or a PDF."""
     from evalstats.cli.load import column_map, parse_margin, sides
     from evalstats.cli.show import say
     from evalstats.report.render import render_report

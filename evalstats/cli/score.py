@@ -29,7 +29,7 @@ def score(
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
-    """One score at a time: the mean with an interval that fits what the score is."""
+    """Each system's score, with an interval that fits it."""
     from evalstats.analysis.results import Score
     from evalstats.analysis.scores import score as score_data
     from evalstats.cli.load import column_map, load

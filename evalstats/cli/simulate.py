@@ -27,7 +27,7 @@ def simulate(
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the benchmark and of everything drawn.")] = 0,
 ) -> None:
-    """Write simulated result files: published success rates, invented rates by user behaviour."""
+    """Write simulated result files with a known truth."""
     from evalstats.cli.show import say
     from evalstats.simulate.rutbench import write_rutbench
 

@@ -33,7 +33,7 @@ def store(
     style: options.OutputFormat = options.Format.TEXT,
     no_color: options.NoColor = False,
 ) -> None:
-    """List the runs of a store, check its files, or remove a run."""
+    """List a store's runs, check its files, remove a run."""
     from evalstats.cli.show import say, show
     from evalstats.errors import InputError
     from evalstats.store.read import open_store

@@ -1,0 +1,425 @@
+"""`compare` on data whose answer is known."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from evalstats import datasets
+from evalstats.analysis.compare import compare
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from tests.analysis.builders import data_of, rows_of
+
+# Published figures and reference values of the Tenacious-Bench held-out outcome: see tests/golden and
+# tests/stats, where each is derived; here the whole path has to arrive at them.
+PP = 1e-2
+
+
+@pytest.fixture(scope="module")
+def tenacious() -> EvalData:
+    return datasets.tenacious_held_out()
+
+
+def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained")
+    assert result.estimate == pytest.approx(21 / 43)  # 22 both right, 21 only trained, of 43
+    assert (result.baseline.estimate, result.candidate.estimate) == pytest.approx((22 / 43, 1.0))
+    assert (result.conf_low, result.conf_high) == pytest.approx((0.3461745, 0.6324769), abs=1e-6)  # golden: tango
+    assert result.p_value == pytest.approx(4.6e-6, rel=0.01)  # chi-square of 21 on 1 df
+    methods = {row.method: row for row in result.rows}
+    assert methods["McNemar mid-p"].p_value == pytest.approx(2.0**-21)  # 2 * 2^-21 less half of P(X = 0) twice
+    bootstrap = next(row for row in result.rows if "bootstrap" in row.method)
+    assert (bootstrap.conf_low, bootstrap.conf_high) == pytest.approx(
+        (15 / 43, 27 / 43)
+    )  # quantiles of Bin(43, 21/43)/43
+
+
+def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained")
+    assert any("dimension (7 levels" in warning and "--cluster dimension" in warning for warning in result.warnings)
+    row = next(row for row in result.dependence if row.factor == "dimension")
+    assert row.flag == "warn"
+
+
+def test_with_the_dimension_as_cluster_the_answer_is_inconclusive(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained", cluster="dimension")
+    assert result.std_error == pytest.approx(0.21637, abs=5e-6)
+    assert result.df == pytest.approx(5.404, abs=5e-4)
+    assert result.design_effect == pytest.approx(7.87, abs=5e-3)
+    assert result.conf_low == pytest.approx(-0.0556, abs=5e-5)
+    assert result.conf_high == 1.0
+    assert "103.2" in result.rows[0].note
+    assert result.p_value == pytest.approx(0.0697, abs=5e-5)
+    flip = next(row for row in result.rows if row.method == "cluster sign-flip")
+    assert flip.p_value == pytest.approx(0.25)
+    assert "3 clusters differ, so its smallest attainable p is 0.25" in flip.note
+    assert result.verdict == "inconclusive"
+    assert result.clusters == ("dimension",)
+
+
+def test_swapping_the_sides_turns_every_sign() -> None:
+    rng = np.random.default_rng(3)
+    first, second = rng.integers(0, 2, 60).tolist(), rng.integers(0, 2, 60).tolist()
+    data = data_of(rows_of("a", first), rows_of("b", second))
+    there, back = compare(data, "a", "b"), compare(data, "b", "a")
+    assert there.estimate == -(back.estimate or 0)
+    assert there.conf_low == pytest.approx(-(back.conf_high or 0), abs=1e-9)
+    assert there.p_value == back.p_value
+    assert {there.verdict, back.verdict} in ({"better", "worse"}, {"inconclusive"})
+
+
+def test_shuffled_rows_change_nothing() -> None:
+    rng = np.random.default_rng(4)
+    levels = [f"g{i % 8}" for i in range(80)]
+    data = data_of(
+        rows_of("a", rng.integers(0, 2, 240).tolist(), trials=3, factors={"passage": levels}),
+        rows_of("b", rng.integers(0, 2, 240).tolist(), trials=3, factors={"passage": levels}),
+    )
+    shuffled = EvalData(
+        outcomes=data.outcomes.sample(fraction=1.0, shuffle=True, seed=1), runs=data.runs, metrics=data.metrics
+    )
+    for options in ({}, {"cluster": "passage"}, {"by": "passage"}):
+        assert compare(data, "a", "b", **options).to_dict() == compare(shuffled, "a", "b", **options).to_dict()
+
+
+def test_pairing_is_by_key_never_by_row_order() -> None:
+    items = [f"q{i}" for i in range(30)]
+    scores = [float(i % 3 == 0) for i in range(30)]
+    data = data_of(rows_of("a", scores, items=items), rows_of("b", scores[::-1], items=items[::-1]))
+    result = compare(data, "a", "b")
+    assert result.estimate == 0
+    assert "the two agree on every item" in result.rows[0].note or result.verdict == "inconclusive"
+    assert result.p_value == 1
+
+
+def test_trials_are_not_items() -> None:
+    one = data_of(rows_of("a", [0.0, 1.0] * 10), rows_of("b", [1.0, 1.0] * 10))
+    tripled = data_of(rows_of("a", [0.0] * 3 * 10 + [1.0] * 3 * 10, trials=3), rows_of("b", [1.0] * 60, trials=3))
+    single, repeated = compare(one, "a", "b"), compare(tripled, "a", "b")
+    assert single.n_items == repeated.n_items == 20
+    assert repeated.n_trials == 120
+    assert repeated.method.startswith("augmented t")
+
+
+def test_missing_is_bounded_and_neither_wrong_nor_dropped_in_silence() -> None:
+    # 20 shared items on which the two agree; the candidate lacks 5 items that the baseline got right.
+    items = [f"q{i:02d}" for i in range(25)]
+    data = data_of(
+        rows_of("a", [float(i % 2) for i in range(20)] + [1.0] * 5, items=items),
+        rows_of("b", [float(i % 2) for i in range(20)], items=items[:20]),
+    )
+    result = compare(data, "a", "b")
+    assert result.estimate == 0
+    assert (result.missing.n_both, result.missing.n_only_baseline, result.missing.n_only_candidate) == (20, 5, 0)
+    assert result.missing.only_baseline == ("q20", "q21", "q22", "q23", "q24")
+    by_words = {row.note: row.estimate for row in result.missing.rows}
+    assert by_words["every missing score at the lowest value"] == pytest.approx(-5 / 25)
+    assert by_words["every missing score at the highest value"] == pytest.approx(0.0)
+    assert any("5 of 25 items could not be paired" in warning for warning in result.warnings)
+
+
+def test_a_harness_error_is_not_a_wrong_answer() -> None:
+    data = data_of(rows_of("a", [1.0] * 30), rows_of("b", [1.0] * 24 + [None] * 6, status="error"))
+    result = compare(data, "a", "b")
+    assert result.n_items == 24
+    assert result.estimate == 0
+    assert result.candidate.n_error == 6
+    worst = next(row for row in result.missing.rows if row.note.startswith("every missing score at the lowest"))
+    assert worst.estimate == pytest.approx(-6 / 30)
+    assert any("6 of 30 rows are harness errors" in warning for warning in result.warnings)
+
+
+def test_one_failed_trial_counts_in_the_bounds_only() -> None:
+    data = data_of(
+        rows_of("a", [1.0, 1.0] * 12, trials=2),
+        rows_of("b", [1.0, None] + [1.0, 1.0] * 11, trials=2, status="error"),
+    )
+    result = compare(data, "a", "b")
+    assert result.n_items == 12
+    lowest = next(row for row in result.missing.rows if row.note.startswith("every missing score at the lowest"))
+    assert lowest.estimate == pytest.approx(-0.5 / 12)
+
+
+def test_variants_of_one_item_are_one_cluster() -> None:
+    rng = np.random.default_rng(5)
+    rows: list[list[dict[str, object]]] = []
+    for model in ("a", "b"):
+        part = rows_of(model, rng.integers(0, 2, 60).astype(float).tolist(), items=[f"t{i // 3}" for i in range(60)])
+        for i, row in enumerate(part):
+            row["variant"] = f"v{i % 3}"
+        rows.append(part)
+    result = compare(data_of(*rows), "a", "b")
+    assert result.clusters == ("item",)
+    assert result.n_clusters == 20
+    assert result.n_items == 60
+    assert any("several variants" in note for note in result.notes)
+
+
+def test_declared_dependence_is_clustered_without_being_asked() -> None:
+    levels = [f"p{i // 4}" for i in range(40)]
+    rng = np.random.default_rng(6)
+    parts = [rows_of(model, rng.integers(0, 2, 40).tolist(), factors={"passage": levels}) for model in ("a", "b")]
+    result = compare(data_of(*parts, dependence=["passage"]), "a", "b")
+    assert result.clusters == ("passage",)
+    assert result.n_clusters == 10
+
+
+def test_a_nested_cluster_is_covered_by_the_coarser_one() -> None:
+    fine, coarse = [f"p{i // 2}" for i in range(40)], [f"d{i // 4}" for i in range(40)]
+    rng = np.random.default_rng(7)
+    parts = [
+        rows_of(model, rng.integers(0, 2, 40).tolist(), factors={"passage": fine, "document": coarse})
+        for model in ("a", "b")
+    ]
+    both = compare(data_of(*parts), "a", "b", cluster=["passage", "document"])
+    alone = compare(data_of(*parts), "a", "b", cluster="document")
+    assert both.clusters == ("document",)
+    assert (both.conf_low, both.conf_high) == (alone.conf_low, alone.conf_high)
+
+
+def test_two_crossed_clusters_are_never_narrower_than_the_wider_one() -> None:
+    rows_level, columns_level = [f"r{i // 8}" for i in range(64)], [f"c{i % 8}" for i in range(64)]
+    rng = np.random.default_rng(8)
+    shift = rng.normal(size=8)
+    second = (rng.random(64) < 1 / (1 + np.exp(-shift[np.arange(64) // 8]))).astype(float)
+    factors = {"user": rows_level, "template": columns_level}
+    data = data_of(
+        rows_of("a", rng.integers(0, 2, 64).tolist(), factors=factors), rows_of("b", second.tolist(), factors=factors)
+    )
+    both = compare(data, "a", "b", cluster=["user", "template"])
+    widths = [compare(data, "a", "b", cluster=name).std_error or 0 for name in ("user", "template")]
+    assert both.clusters == ("user", "template")
+    assert (both.std_error or 0) >= max(widths) - 1e-12
+
+
+def test_fewer_than_five_clusters_give_no_interval() -> None:
+    levels = [f"p{i % 4}" for i in range(40)]
+    rng = np.random.default_rng(9)
+    parts = [rows_of(model, rng.integers(0, 2, 40).tolist(), factors={"passage": levels}) for model in ("a", "b")]
+    result = compare(data_of(*parts), "a", "b", cluster="passage")
+    assert result.conf_low is None
+    assert result.conf_high is None
+    assert result.verdict == "invalid"
+    assert "cluster" in result.verdict_reason
+
+
+def test_no_verdict_from_fewer_than_six_discordant_items() -> None:
+    # Four gained, none lost: the score test gives p = .0455, and still nothing is decided.
+    data = data_of(rows_of("a", [0.0] * 4 + [1.0] * 56), rows_of("b", [1.0] * 60))
+    result = compare(data, "a", "b")
+    assert result.p_value == pytest.approx(0.0455, abs=1e-4)
+    assert result.verdict == "inconclusive"
+    assert "4 discordant" in result.verdict_reason
+
+
+def test_three_items_could_never_have_shown_anything() -> None:
+    result = compare(data_of(rows_of("a", [0.0] * 3), rows_of("b", [1.0] * 3)), "a", "b")
+    assert result.verdict == "powerless"
+    assert result.smallest_p == pytest.approx(0.0833, abs=1e-4)  # chi-square of 3 on 1 df
+
+
+def test_equivalence_needs_a_margin_and_the_narrower_interval_inside_it() -> None:
+    rng = np.random.default_rng(10)
+    first = rng.integers(0, 2, 4000).astype(float)
+    second = first.copy()
+    flips = rng.choice(4000, 40, replace=False)
+    second[flips] = 1 - second[flips]
+    data = data_of(rows_of("a", first.tolist()), rows_of("b", second.tolist()))
+    assert compare(data, "a", "b").verdict == "inconclusive"
+    result = compare(data, "a", "b", margin=0.02)
+    assert result.verdict == "equivalent"
+    assert result.conf_low is not None
+    assert result.equivalence_low is not None
+    assert result.equivalence_low > result.conf_low
+    small = data_of(rows_of("a", first[:60].tolist()), rows_of("b", second[:60].tolist()))
+    assert compare(small, "a", "b", margin=0.001).verdict == "powerless"
+
+
+def test_lower_is_better_turns_the_verdict_not_the_sign() -> None:
+    rng = np.random.default_rng(11)
+    first = rng.normal(10, 1, 50)
+    data = data_of(
+        rows_of("a", first.tolist()),
+        rows_of("b", (first - 1 + rng.normal(0, 0.1, 50)).tolist()),
+        kind="continuous",
+        higher_is_better=False,
+    )
+    result = compare(data, "a", "b")
+    assert result.estimate is not None
+    assert result.estimate < 0
+    assert result.verdict == "better"
+    assert result.method.startswith("t")
+
+
+def test_levels_of_a_factor_are_one_family() -> None:
+    rng = np.random.default_rng(12)
+    levels = [f"s{i % 5}" for i in range(200)]
+    second = np.where(np.arange(200) % 5 == 0, 1.0, rng.integers(0, 2, 200))
+    data = data_of(
+        rows_of(
+            "a", [0.0 if i % 5 == 0 else float(rng.integers(0, 2)) for i in range(200)], factors={"scenario": levels}
+        ),
+        rows_of("b", second.tolist(), factors={"scenario": levels}),
+    )
+    result = compare(data, "a", "b", by="scenario")
+    assert [group.level for group in result.groups] == ["s0", "s1", "s2", "s3", "s4"]
+    assert sum(group.n_items for group in result.groups) == 200
+    assert result.groups[0].verdict == "better"
+    for group in result.groups:
+        assert group.p_value is not None
+        assert group.p_adjusted is not None
+        assert group.p_value <= group.p_adjusted <= 1
+    alone = compare(data.where(scenario="s1"), "a", "b", conf_level=0.99)  # Bonferroni over five levels
+    assert (result.groups[1].conf_low, result.groups[1].conf_high) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+def test_another_factor_can_name_the_sides() -> None:
+    rows = rows_of("m", [1.0, 0.0] * 20)
+    other = rows_of("m", [1.0, 1.0] * 20)
+    for row in rows:
+        row["variant"] = "en"
+    for row in other:
+        row["variant"] = "bn"
+    result = compare(data_of(rows, other), "bn", "en", contrast="variant")
+    assert result.estimate == pytest.approx(-0.5)
+    assert result.n_items == 40
+    assert result.clusters == ()
+
+
+def test_names_that_mean_nothing_or_too_much_are_errors() -> None:
+    data = data_of(rows_of("a", [1.0] * 5), rows_of("b", [1.0] * 5))
+    with pytest.raises(InputError, match=r"'c' matches nothing .* models 'a', 'b'"):
+        compare(data, "a", "c")
+    twice = rows_of("a", [1.0] * 5)
+    for row in twice:
+        row["run"] = "second-run"
+    doubled = data_of(rows_of("a", [1.0] * 5), twice, rows_of("b", [1.0] * 5))
+    with pytest.raises(InputError, match=r"ambiguous: 2 runs .* 'a-run', 'second-run'"):
+        compare(doubled, "a", "b")
+    assert compare(doubled, "second-run", "b").n_items == 5
+
+
+def test_a_metric_is_never_guessed() -> None:
+    data = data_of(
+        rows_of("a", [1.0] * 5, metric="acc"),
+        rows_of("a", [0.5] * 5, metric="f1"),
+        rows_of("b", [1.0] * 5, metric="acc"),
+        rows_of("b", [0.5] * 5, metric="f1"),
+    )
+    with pytest.raises(InputError, match="2 metrics and none is declared its headline: 'acc', 'f1'"):
+        compare(data, "a", "b")
+    with pytest.raises(InputError, match="no metric 'accuracy'; there are 'acc', 'f1'"):
+        compare(data, "a", "b", metric="accuracy")
+
+
+def test_benchmarks_are_not_mixed() -> None:
+    data = data_of(
+        rows_of("a", [1.0] * 5),
+        rows_of("b", [1.0] * 5),
+        rows_of("a", [1.0] * 5, benchmark="other"),
+        rows_of("b", [1.0] * 5, benchmark="other"),
+    )
+    with pytest.raises(InputError, match=r"2 benchmarks .*--where benchmark="):
+        compare(data, "a", "b")
+    assert compare(data.where(benchmark="other"), "a", "b").benchmark == "other"
+
+
+def test_no_shared_item_is_said_with_examples_of_the_ids() -> None:
+    data = data_of(rows_of("a", [1.0] * 3, items=["x1", "x2", "x3"]), rows_of("b", [1.0] * 3, items=["y1", "y2", "y3"]))
+    with pytest.raises(CannotAnswerError, match=r"share no scored item .*'x1' and 'y1'"):
+        compare(data, "a", "b")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"conf_level": 95}, "between 0.5 and 1"),
+        ({"margin": -0.1}, "positive difference"),
+        ({"method": "magic"}, "choose one of auto"),
+        ({"by": "nonsense"}, "no column 'nonsense'"),
+        ({"cluster": "nonsense"}, "no column 'nonsense'"),
+        ({"contrast": "nonsense"}, "no column 'nonsense'"),
+    ],
+)
+def test_bad_options_are_named(options: dict[str, object], words: str) -> None:
+    data = data_of(rows_of("a", [1.0] * 5), rows_of("b", [0.0] * 5))
+    with pytest.raises(InputError, match=words):
+        compare(data, "a", "b", **options)  # type: ignore[arg-type]
+
+
+def test_scores_outside_the_metric_are_refused() -> None:
+    data = data_of(rows_of("a", [55.0] * 5), rows_of("b", [60.0] * 5), kind="bounded", low=0, high=1)
+    with pytest.raises(InputError, match="is the file in percent"):
+        compare(data, "a", "b")
+
+
+def test_the_same_scores_twice_are_called_agreement() -> None:
+    data = data_of(rows_of("a", [1.0, 0.0] * 20), rows_of("b", [1.0, 0.0] * 20))
+    result = compare(data, "a", "b")
+    assert result.verdict == "inconclusive"
+    assert result.p_value == 1
+    assert result.conf_low is not None
+    assert result.conf_low < 0 < (result.conf_high or 0)
+
+
+def test_constant_continuous_differences_give_no_zero_width_interval() -> None:
+    data = data_of(
+        rows_of("a", [float(i) for i in range(20)]), rows_of("b", [i + 2.5 for i in range(20)]), kind="continuous"
+    )
+    result = compare(data, "a", "b")
+    assert result.estimate == 2.5
+    assert result.conf_low is None or result.conf_low < result.conf_high  # type: ignore[operator]
+    assert result.p_value is None or result.p_value > 0
+
+
+def test_json_is_safe_and_complete(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained", by="dimension", margin=0.05)
+    values = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    assert values["verdict"] == result.verdict
+    assert len(values["groups"]) == 7
+    assert values["groups"][0]["level"] == "conflicting_signals"
+
+
+def test_tidy_rows_speak_the_glossary(tenacious: EvalData) -> None:
+    frame = compare(tenacious, "baseline", "trained", by="dimension").to_frame()
+    wanted = {
+        "estimate",
+        "std_error",
+        "conf_low",
+        "conf_high",
+        "conf_level",
+        "df",
+        "p_value",
+        "p_adjusted",
+        "term",
+        "method",
+    }
+    assert wanted <= set(frame.columns)
+    assert frame["term"].to_list()[0] == "difference"
+    assert frame.filter(pl.col("term").str.starts_with("dimension=")).height == 7
+
+
+def test_hostile_names_stay_text() -> None:
+    name = "<script>alert(1)</script>|x"
+    data = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of(name, [1.0, 1.0] * 10))
+    shown = compare(data, "a", name)._repr_html_()
+    assert "<script" not in shown
+    assert "&lt;script&gt;" in shown
+
+
+def test_a_run_note_reaches_the_reader() -> None:
+    data = data_of(rows_of("a", [1.0] * 9), rows_of("b", [0.0] * 9), note="simulated: invented rates")
+    assert "simulated: invented rates" in compare(data, "a", "b").notes
+
+
+def test_pandas_frames_arrive_as_well() -> None:
+    from evalstats.loaders.frames import from_frame
+
+    frame = pd.DataFrame(
+        {"q": list(range(10)) * 2, "m": ["a"] * 10 + ["b"] * 10, "ok": [True, False] * 5 + [True] * 10}
+    )
+    result = compare(from_frame(frame, item="q", score="ok", model="m"), "a", "b")
+    assert result.estimate == pytest.approx(0.5)
