@@ -342,7 +342,9 @@ def _tasks(paired: Pairs) -> tuple[str, ...]:
 def _estimand(clusters: tuple[str, ...]) -> str:
     if clusters:
         names = " and ".join(clusters)
-        return f"mean difference over items, for new levels of {names} like these ({names} is the unit that was sampled)"
+        return (
+            f"mean difference over items, for new levels of {names} like these ({names} is the unit that was sampled)"
+        )
     return "mean difference over items, for new items like these (the item is the unit that was sampled)"
 
 

@@ -191,7 +191,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         method_reason=f"{why}; item means are compared, and no clusters are declared",
         rows=rows,
         mde=_mde(headline, conf_level),
-        smallest_p=smallest_p_augmented_t(len(d), trials, conf_level=conf_level),
+        smallest_p=smallest_p_augmented_t(len(d), trials),
         doubts=_no_change(d),
         warnings=_few(len(d)),
     )
@@ -215,7 +215,6 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         method_reason=f"the score is {kind}, and no clusters are declared",
         rows=rows,
         mde=_mde(headline, conf_level),
-        smallest_p=float(2.0 ** (1 - len(d))),
         doubts=_no_change(d),
         warnings=_few(len(d)),
     )

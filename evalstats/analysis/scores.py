@@ -183,7 +183,7 @@ def _pass_hat(
     successes = np.round(side.total).astype(np.int64)
     clusters = codes[0] if codes else None
     found = [
-        (k, suite_pass(side.n_scored, successes, k, kind="pass^k", conf_level=conf_level, clusters=clusters))
+        (k, suite_pass(side.n_scored, successes, k, kind="hat", conf_level=conf_level, clusters=clusters))
         for k in range(1, min(trials, _MAX_K) + 1)
     ]
     return tuple((k, each.estimate, each.conf_low, each.conf_high) for k, each in found)

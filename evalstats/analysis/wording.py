@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from evalstats.analysis.difference import MIN_CLUSTERS
 from evalstats.analysis.results import Comparison, DependenceRow, GroupRow, MethodRow, Score, Verdict
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
@@ -247,7 +248,7 @@ def flipped_blocks(result: Comparison) -> list[Block]:
 def dependence_table(result: Comparison) -> Table:
     """Show the design effect of every factor that was not declared as clusters, with its permutation band."""
     return Table(
-        columns=("Factor", "Levels", "Design effect", "Band if unrelated", "p (adjusted)", ""),
+        columns=("Factor", "Levels", "Design effect", "Band if unrelated", "p (adjusted)", "Flag"),
         rows=tuple(
             (
                 row.factor,
@@ -266,13 +267,24 @@ def dependence_table(result: Comparison) -> Table:
 
 
 def dependence_warnings(rows: Sequence[DependenceRow]) -> list[str]:
-    """Return a warning for every factor along which the differences run in groups."""
+    """Return a warning that names the factor along which the differences run in groups, and any further ones.
+
+    The main suspect is the flagged factor with the most levels: coarser ones that it lies within show up as well.
+    """
+    flagged = sorted((row for row in rows if row.flag == "warn"), key=lambda row: (-row.n_levels, row.factor))
+    if not flagged:
+        return []
+    main, *others = flagged
+    advice = (
+        f"then the interval is too short, and --cluster {main.factor} gives the honest one"
+        if main.n_levels >= MIN_CLUSTERS
+        else f"but {main.n_levels} levels are too few for an interval over new ones; look at --by {main.factor}"
+    )
+    also = ", ".join(f"{row.factor} ({row.n_levels} levels, {number(row.design_effect, 1)})" for row in others)
     return [
-        f"the difference runs in groups of {row.factor} ({row.n_levels} levels, design effect "
-        f"{number(row.design_effect, 1)}, permutation p {p_value(row.p_adjusted)}); this would matter if these groups are "
-        f"a sample of more: then the interval is too short, and --cluster {row.factor} gives the honest one"
-        for row in rows
-        if row.flag == "warn"
+        f"{main.factor} looks like the true cluster: the difference runs in groups of it ({main.n_levels} levels, design "
+        f"effect {number(main.design_effect, 1)}, permutation p {p_value(main.p_adjusted)}). This would matter if these "
+        f"groups are a sample of more: {advice}" + (f". The same shows along {also}" if also else "")
     ]
 
 

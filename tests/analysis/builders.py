@@ -52,7 +52,7 @@ def data_of(
     every = [row for part in rows for row in part]
     runs = [
         {"run": run, "benchmark": benchmark, "dependence": list(dependence), "note": note}
-        for run, benchmark in sorted({(str(row["run"]), str(row["benchmark"])) for row in every})
+        for run, benchmark in sorted({str(row["run"]): str(row["benchmark"]) for row in every}.items())
     ]
     metrics = [] if kind is None else [
         {
