@@ -6,6 +6,7 @@ from functools import partial
 from typing import Literal
 
 import polars as pl
+from polars.selectors import by_name
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
@@ -170,7 +171,7 @@ def shared_dtypes(found: Iterable[Mapping[str, pl.DataType]]) -> dict[str, pl.Da
 
 def factor_cast(name: str, dtype: pl.DataType, wanted: pl.DataType) -> pl.Expr:
     """Expression for a factor of one dtype in another; a whole number becomes the same text whether it was 1 or 1.0."""
-    column = pl.col(name)
+    column = by_name(name).as_expr()  # pl.col would take a factor called "*" or "^a.*$" for a pattern
     if dtype == wanted:
         return column
     if dtype == pl.Null():

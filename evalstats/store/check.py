@@ -29,7 +29,7 @@ def check_store(store: Path) -> tuple[Problem, ...]:
         try:
             source = StoredSource(folder=folder, manifest=read_manifest(folder))
         except StoreError as error:
-            problems.append(Problem(path=str(folder), message=str(error).removeprefix(f"{folder}: ")))
+            problems.append(Problem(path=str(folder), message=str(error).removeprefix(f"{folder / MANIFEST}: ")))
             continue
         faults = list(faults_of(source))
         problems.extend(Problem(path=str(source), message=f"{fault}; ingest its file again") for fault in faults)

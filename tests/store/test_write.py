@@ -1,0 +1,280 @@
+"""A source is in the store whole or not at all."""
+
+import json
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError, StoreError
+from evalstats.schema.data import Problem
+from evalstats.schema.tables import empty_table, frame_from_rows
+from evalstats.store import write
+from evalstats.store.layout import INCOMING, SOURCES, Shelf
+from evalstats.store.make import make_store
+from evalstats.store.manifest import MANIFEST, Origin
+from evalstats.store.read import open_store
+
+
+def files_below(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def test_what_went_in_comes_out(shelf: Shelf, tools) -> None:
+    rows = [tools.outcome("r1", f"i{n}", score=n / 10, difficulty=n, tags=["x", "y"]) for n in range(10)]
+    tools.put(shelf, tools.origin("a"), rows, batch=3)
+    data = open_store(shelf.store).read()
+    assert data.outcomes.equals(frame_from_rows(rows, "outcomes"))
+    assert data.runs["run"].to_list() == ["r1"]
+
+
+def test_batches_are_gathered_into_parts_of_bounded_size(shelf: Shelf, tools, monkeypatch) -> None:
+    monkeypatch.setattr(write, "PART_ROWS", 40)
+    rows = [tools.outcome("r1", f"i{n}") for n in range(100)]
+    committed = tools.put(shelf, tools.origin("a"), rows, batch=10)
+    assert [part.rows for part in committed.manifest.parts if part.table == "outcomes"] == [40, 40, 20]
+    assert open_store(shelf.store).read().outcomes["item"].to_list() == [f"i{n}" for n in range(100)]
+
+
+def test_large_texts_make_smaller_parts(shelf: Shelf, tools, monkeypatch) -> None:
+    monkeypatch.setattr(write, "PART_BYTES", 1 << 20)
+    rows = [tools.outcome("r1", f"i{n}", answer="x" * 100_000) for n in range(30)]
+    committed = tools.put(shelf, tools.origin("a"), rows, batch=2)
+    # 2 rows of 100 kB a batch: 1 MiB is passed with the sixth batch
+    assert [part.rows for part in committed.manifest.parts if part.table == "outcomes"] == [12, 12, 6]
+
+
+@pytest.mark.parametrize("part_rows", [1, 1_000])
+def test_a_key_that_stands_twice_in_different_batches_rejects_the_source(
+    shelf: Shelf, tools, monkeypatch, part_rows: int
+) -> None:
+    monkeypatch.setattr(write, "PART_ROWS", part_rows)
+    rows = [tools.outcome("r1", f"i{n}") for n in range(10)]
+    rows += [tools.outcome("r1", "i3", score=0.0)]
+    with pytest.raises(InputError, match=r"a\.json: outcomes: more than one row has the key run='r1'.*item='i3'"):
+        tools.put(shelf, tools.origin("a"), rows, batch=5)
+    assert files_below(shelf.store) == ["evalstats-store.json"]
+
+
+@pytest.mark.parametrize(
+    ("other", "same"),
+    [
+        ({"trial": 1}, False),
+        ({"judge": "j"}, False),
+        ({"variant": "v"}, False),
+        ({"metric": "f1"}, False),
+        ({"score": 0.0}, True),
+        ({"difficulty": 3}, True),
+    ],
+)
+def test_rows_are_the_same_by_their_key_alone(shelf: Shelf, tools, other: dict[str, object], same: bool) -> None:
+    rows = [tools.outcome("r1", "i"), {**tools.outcome("r1", "i"), **other}]
+    if same:
+        with pytest.raises(InputError, match="more than one row"):
+            tools.put(shelf, tools.origin("a"), rows, batch=1)
+    else:
+        tools.put(shelf, tools.origin("a"), rows, batch=1)
+        assert open_store(shelf.store).read().outcomes.height == 2
+
+
+def test_a_null_in_a_key_is_a_value_like_any_other(shelf: Shelf, tools) -> None:
+    rows = [tools.outcome("r1", "i", trial=None), tools.outcome("r1", "i", trial=None)]
+    with pytest.raises(InputError, match="more than one row"):
+        tools.put(shelf, tools.origin("a"), rows, batch=1)
+
+
+def test_a_row_of_an_undescribed_run_rejects_the_source(shelf: Shelf, tools) -> None:
+    with pytest.raises(InputError, match="rows of run 'r2', which its table of runs does not list"):
+        tools.put(
+            shelf, tools.origin("a"), [tools.outcome("r2", "i")], runs=[{"run": "r1", "model": "m", "benchmark": "b"}]
+        )
+    assert files_below(shelf.store) == ["evalstats-store.json"]
+
+
+def test_a_run_name_that_another_source_has_is_refused(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
+    with pytest.raises(InputError, match=r"b\.json: holds run 'r1', and so does a\.json.*remove that run first"):
+        tools.put(shelf, tools.origin("b"), [tools.outcome("r1", "i")])
+    assert len(open_store(shelf.store).sources()) == 1
+
+
+def test_an_error_halfway_leaves_nothing(shelf: Shelf, tools, monkeypatch) -> None:
+    monkeypatch.setattr(write, "PART_ROWS", 1)
+    seen: list[str] = []
+
+    def half() -> None:
+        with write.SourceWriter(shelf, tools.origin("a")) as writer:
+            writer.add("outcomes", frame_from_rows([tools.outcome("r1", "i")], "outcomes"))
+            seen.extend(files_below(shelf.store / INCOMING))
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        half()
+    assert len(seen) == 1  # the part had been written
+    assert seen[0].endswith("outcomes-0000.parquet")
+    assert files_below(shelf.store) == ["evalstats-store.json"]
+    assert open_store(shelf.store).runs().height == 0
+
+
+def test_the_same_bytes_twice_are_one_copy(shelf: Shelf, tools) -> None:
+    rows = [tools.outcome("r1", "i")]
+    assert tools.put(shelf, tools.origin("a"), rows).outcome == "added"
+    before = files_below(shelf.store)
+    assert tools.put(shelf, tools.origin("a"), rows).outcome == "present"
+    assert files_below(shelf.store) == before
+
+
+def test_a_reading_by_another_loader_version_takes_the_place_of_the_earlier(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a", version="1"), [tools.outcome("r1", "i", score=0.0)])
+    committed = tools.put(shelf, tools.origin("a", version="2"), [tools.outcome("r1", "i", score=1.0)])
+    assert committed.outcome == "replaced"
+    assert [origin.loader_version for origin in committed.replaced] == ["1"]
+    assert open_store(shelf.store).read().outcomes["score"].to_list() == [1.0]
+    assert len(list((shelf.store / SOURCES).iterdir())) == 1
+
+
+def test_killed_between_commit_and_drop_the_later_reading_counts(shelf: Shelf, tools, monkeypatch) -> None:
+    tools.put(shelf, tools.origin("a", version="2"), [tools.outcome("r1", "i", score=0.0)])
+    monkeypatch.setattr(write, "drop_source", lambda *_: None)
+    # version "10" sorts before "2" as text: the time of the commit decides, not the name
+    tools.put(shelf, tools.origin("a", version="10"), [tools.outcome("r1", "i", score=1.0)])
+    assert len(list((shelf.store / SOURCES).iterdir())) == 2
+    assert open_store(shelf.store).read().outcomes["score"].to_list() == [1.0]
+    make_store(shelf.store)
+    assert [path.name[-2:] for path in (shelf.store / SOURCES).iterdir()] == ["10"]
+
+
+def test_a_damaged_copy_is_not_held_and_is_replaced(shelf: Shelf, tools) -> None:
+    origin = tools.origin("a")
+    tools.put(shelf, origin, [tools.outcome("r1", "i")])
+    assert write.held_already(shelf, origin) is not None
+    part = next((shelf.store / SOURCES).rglob("outcomes-*.parquet"))
+    data = bytearray(part.read_bytes())
+    data[len(data) // 2] ^= 0xFF
+    part.write_bytes(data)
+    assert write.held_already(Shelf(shelf.store), origin) is None
+    assert tools.put(shelf, origin, [tools.outcome("r1", "i")]).outcome == "added"
+    assert open_store(shelf.store).check() == ()
+
+
+def test_the_path_does_not_decide_whether_a_source_is_held(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
+    elsewhere = Origin(path="elsewhere/copy.json", digest=tools.origin("a").digest, loader="fake", loader_version="1")
+    assert write.held_already(shelf, elsewhere) is not None
+    mapped = Origin(
+        path="a.json", digest=elsewhere.digest, loader="fake", loader_version="1", options={"column_map": "x"}
+    )
+    assert write.held_already(shelf, mapped) is None
+
+
+def test_hostile_names_stay_in_their_folder(shelf: Shelf, tools) -> None:
+    origin = Origin(path="../../../etc/\x1b[2J\udcff", digest="ab" * 32, loader="../x/\x00y", loader_version="*?\n..")
+    tools.put(shelf, origin, [tools.outcome("\x1b[31m\u202e../r\n", "i")])
+    [folder] = (shelf.store / SOURCES).iterdir()
+    assert set(folder.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789._-")
+    [source] = open_store(shelf.store).sources()
+    assert source.origin == origin
+    assert open_store(shelf.store).read().outcomes["run"].to_list() == ["\x1b[31m\u202e../r\n"]
+    assert files_below(shelf.store.parent) == [f"store/{name}" for name in files_below(shelf.store)]
+
+
+def test_a_folder_with_signs_that_mean_something_to_a_scan(tmp_path: Path, tools) -> None:
+    shelf = make_store(tmp_path / "a[b]*?{c}=d e")
+    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
+    store = open_store(shelf.store)
+    assert store.read().outcomes.columns == list(empty_table("outcomes").columns)
+    assert store.check() == ()
+
+
+def test_frames_that_were_not_checked_are_checked(shelf: Shelf, tools) -> None:
+    unchecked = pl.DataFrame([{**tools.outcome("r1", "i"), "status": "nonsense"}])
+    with write.SourceWriter(shelf, tools.origin("a")) as writer, pytest.raises(InputError, match="'status'"):
+        writer.add("outcomes", unchecked)
+
+
+def test_notes_are_kept_up_to_a_number(shelf: Shelf, tools) -> None:
+    with write.SourceWriter(shelf, tools.origin("a")) as writer:
+        for n in range(write.MAX_PROBLEMS + 50):
+            writer.add_problem(Problem(path="a.json", message=f"line {n}", severity="note"))
+        writer.add("runs", frame_from_rows([{"run": "r1", "benchmark": "b"}], "runs"))
+        writer.commit()
+    problems = open_store(shelf.store).read().problems
+    assert len(problems) == write.MAX_PROBLEMS + 1
+    assert problems[0].message == "line 0"
+    assert "50 more" in problems[-1].message
+
+
+def test_a_factor_does_not_depend_on_where_the_file_was_cut(shelf: Shelf, tools) -> None:
+    values = [1, None, None, 2, 0.5, None]
+    labels = ["7", "7", "x", "7", None, None]
+    rows = [
+        tools.outcome("r1", f"i{n}", level=level, label=label)
+        for n, (level, label) in enumerate(zip(values, labels, strict=True))
+    ]
+    for batch in (1, 2, 6):
+        tools.put(shelf, tools.origin(f"b{batch}"), [{**row, "run": f"r{batch}"} for row in rows], batch=batch)
+    for batch in (1, 2, 6):
+        frame = open_store(shelf.store).read(runs=[f"r{batch}"]).outcomes
+        assert frame["level"].to_list() == [1.0, None, None, 2.0, 0.5, None]
+        assert frame["label"].to_list() == labels
+
+
+def test_factors_may_be_called_anything(shelf: Shelf, tools) -> None:
+    names = ["*", "^i.*$", "len", "hash", "a\x00b", "\x1b[31m", "outcomes.item"]
+    rows = [
+        tools.outcome("r1", "i0", **dict.fromkeys(names, 1)),
+        tools.outcome("r1", "i1", **dict.fromkeys(names, "x")),
+        tools.outcome("r1", "i2"),
+    ]
+    tools.put(shelf, tools.origin("a"), rows, batch=1)
+    tools.put(shelf, tools.origin("b"), [tools.outcome("r2", "i0", **dict.fromkeys(names, 0.5))])
+    frame = open_store(shelf.store).read().outcomes
+    assert [frame[name].to_list() for name in names] == [["1", "x", None, "0.5"]] * len(names)
+
+
+def test_the_manifest_counts_what_is_there(shelf: Shelf, tools) -> None:
+    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", f"i{n}") for n in range(7)])
+    [folder] = (shelf.store / SOURCES).iterdir()
+    manifest = json.loads((folder / MANIFEST).read_text())
+    assert {part["table"]: part["rows"] for part in manifest["parts"]} == {"outcomes": 7, "runs": 1}
+    assert manifest["origin"]["path"] == "a.json"
+    assert manifest["schema_version"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="file size limits are POSIX")
+def test_a_full_disk_is_a_fault_of_the_store_and_leaves_nothing(tmp_path: Path) -> None:
+    """A limit on file sizes stands for the full disk: both end a write with an error of the system."""
+    script = textwrap.dedent(
+        f"""
+        import resource, sys
+        from evalstats.errors import StoreError
+        from evalstats.schema.tables import frame_from_rows
+        from evalstats.store.make import make_store
+        from evalstats.store.manifest import Origin
+        from evalstats.store.write import SourceWriter
+        shelf = make_store({str(tmp_path / "store")!r})
+        row = dict(run="r", model="m", system="m", benchmark="b", metric="acc", score=1.0, status="scored")
+        frame = frame_from_rows([dict(row, item=str(n * 7919)) for n in range(20_000)], "outcomes")
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+        try:
+            with SourceWriter(shelf, Origin(path="a", digest="ab" * 32, loader="l", loader_version="1")) as writer:
+                writer.add("outcomes", frame)
+                writer.add("runs", frame_from_rows([dict(run="r", model="m", benchmark="b")], "runs"))
+                writer.commit()
+        except StoreError as error:
+            print(error)
+        """
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert "cannot be written to" in done.stdout
+    assert "ingest again" in done.stdout
+    assert files_below(tmp_path / "store") == ["evalstats-store.json"]
+
+
+def test_a_store_without_its_folders_cannot_be_written_to(shelf: Shelf, tools) -> None:
+    (shelf.store / INCOMING).rmdir()
+    with pytest.raises(StoreError, match="cannot be written to"):
+        tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
