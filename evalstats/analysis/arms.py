@@ -1,5 +1,6 @@
 """Find what the user means: which metric, and which rows are the baseline and the candidate."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -135,15 +136,12 @@ def _kind_seen(scores: pl.Series) -> str:
 
 
 def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None, high: float | None) -> None:
-    outside = pl.Series([False] * len(scores))
-    if low is not None:
-        outside |= scores < low
-    if high is not None:
-        outside |= scores > high
-    if outside.any():
+    inside = scores.is_between(-math.inf if low is None else low, math.inf if high is None else high)
+    outside = scores.filter(~inside)
+    if len(outside):
         message = (
-            f"{benchmark}: {int(outside.sum())} scores of {name!r} lie outside its range [{low}, {high}], "
-            f"first {scores.filter(outside)[0]:g}; is the file in percent?"
+            f"{benchmark}: {len(outside)} scores of {name!r} lie outside its range [{low}, {high}], "
+            f"first {outside[0]:g}; is the file in percent?"
         )
         raise InputError(message)
 

@@ -1,0 +1,101 @@
+"""One score at a time."""
+
+import numpy as np
+import pytest
+
+from evalstats import datasets
+from evalstats.analysis.results import Score
+from evalstats.analysis.scores import score
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from tests.analysis.builders import data_of, rows_of
+
+
+def one(data: EvalData, name: str, **options: object) -> Score:
+    found = score(data, name, **options)  # type: ignore[arg-type]
+    assert isinstance(found, Score)
+    return found
+
+
+def test_a_clean_sweep_has_an_interval_and_says_what_it_shows() -> None:
+    found = one(datasets.tenacious_held_out(), "trained")
+    # Wilson at 43 of 43: 43 / (43 + z^2) with z^2 = 3.841459 (golden: wilson_trained 91.799).
+    assert found.conf_low == pytest.approx(43 / (43 + 3.841458820694124))
+    assert found.conf_high == 1.0
+    # 1 - .05^(1/43) = 6.73%
+    assert any("43 of 43" in note and "below 6.7%" in note for note in found.notes)
+
+
+def test_published_pass_hat_of_the_airline_run() -> None:
+    found = one(datasets.tau_airline(), "gpt-4o")
+    # README of sierra-research/tau-bench, airline, TC (gpt-4o): .420 .273 .220 .200
+    assert [round(estimate, 4) for _, estimate, _, _ in found.pass_hat] == [0.42, 0.2733, 0.22, 0.2]
+    assert found.n_items == 50
+    assert found.n_trials == 200
+    for _, estimate, low, high in found.pass_hat:
+        assert low is not None
+        assert high is not None
+        assert 0 <= low < estimate < high <= 1
+
+
+def test_every_system_when_none_is_named() -> None:
+    found = score(data_of(rows_of("b", [1.0] * 9), rows_of("a", [0.0, 1.0, 1.0])))
+    assert isinstance(found, tuple)
+    assert [each.name for each in found] == ["a", "b"]
+
+
+def test_errors_are_left_out_and_counted() -> None:
+    found = one(data_of(rows_of("a", [1.0] * 10 + [None] * 5, status="error")), "a")
+    assert found.estimate == 1.0
+    assert found.n_items == 10
+    assert found.n_error == 5
+
+
+def test_clusters_widen_the_interval() -> None:
+    # Ten passages, all right or all wrong: the passages carry the information.
+    levels = [f"p{i // 6}" for i in range(60)]
+    scores = [float((i // 6) % 2) for i in range(60)]
+    data = data_of(rows_of("a", scores, factors={"passage": levels}))
+    plain, clustered = one(data, "a"), one(data, "a", cluster="passage")
+    assert clustered.estimate == plain.estimate
+    assert (clustered.conf_high or 0) - (clustered.conf_low or 0) > 2 * ((plain.conf_high or 0) - (plain.conf_low or 0))
+    assert clustered.n_clusters == 10
+    assert clustered.clusters == ("passage",)
+
+
+def test_too_few_clusters_give_no_interval_but_a_reason() -> None:
+    levels = [f"p{i % 3}" for i in range(30)]
+    found = one(data_of(rows_of("a", [1.0, 0.0, 0.0] * 10, factors={"passage": levels})), "a", cluster="passage")
+    assert found.conf_low is None
+    assert found.reason is not None
+    assert "no interval" in found.summary()
+
+
+def test_an_unbounded_score_gets_t() -> None:
+    values = np.random.default_rng(2).normal(5, 2, 40)
+    found = one(data_of(rows_of("a", values.tolist()), kind="continuous"), "a")
+    assert found.method == "t"
+    assert found.estimate == pytest.approx(values.mean())
+
+
+def test_a_rubric_is_kept_within_its_bounds() -> None:
+    values = [4.0] * 28 + [3.0, 2.0]
+    found = one(data_of(rows_of("a", values), kind="bounded", low=0, high=4), "a")
+    assert found.conf_high is not None
+    assert found.conf_low is not None
+    assert found.conf_low < found.estimate < found.conf_high <= 4  # type: ignore[operator]
+
+
+def test_nothing_scored_cannot_be_answered() -> None:
+    with pytest.raises(CannotAnswerError, match="has no scored row"):
+        score(data_of(rows_of("a", [None] * 4, status="error")), "a")
+
+
+def test_no_outcomes_at_all() -> None:
+    with pytest.raises(CannotAnswerError, match="no outcomes"):
+        score(EvalData(), "a")
+
+
+def test_unknown_system_lists_what_there_is() -> None:
+    with pytest.raises(InputError, match="models 'a'"):
+        score(data_of(rows_of("a", [1.0])), "z")

@@ -1,0 +1,79 @@
+"""The order in which verdicts are decided, and that each needs its own evidence."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstats.analysis.verdicts import Evidence, decide
+
+PLAIN = Evidence(
+    conf_low=0.01,
+    conf_high=0.05,
+    no_interval_reason=None,
+    conf_level=0.95,
+    smallest_p=1e-6,
+    mde=0.02,
+    margin=None,
+    equivalence_low=None,
+    equivalence_high=None,
+    higher_is_better=True,
+    doubts=(),
+    scale=100,
+    unit="pp",
+)
+AROUND_0 = replace(PLAIN, conf_low=-0.03, conf_high=0.02)
+
+
+@pytest.mark.parametrize(
+    ("evidence", "verdict"),
+    [
+        (PLAIN, "better"),
+        (replace(PLAIN, higher_is_better=False), "worse"),
+        (replace(PLAIN, conf_low=-0.05, conf_high=-0.01), "worse"),
+        (AROUND_0, "inconclusive"),
+        (replace(PLAIN, doubts=("only 4 discordant items",)), "inconclusive"),
+        (replace(PLAIN, conf_low=None, conf_high=None, no_interval_reason="3 clusters"), "invalid"),
+        # A design that could never show anything is powerless even when its interval excludes 0.
+        (replace(PLAIN, smallest_p=0.0625), "powerless"),
+        (replace(PLAIN, smallest_p=0.0625, conf_low=None, conf_high=None, no_interval_reason="4 clusters"), "invalid"),
+        # A margin, an interval around 0, and too little power for the margin.
+        (replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015), "powerless"),
+        # Enough power, but the data lie astride the margin.
+        (replace(AROUND_0, margin=0.025, equivalence_low=-0.027, equivalence_high=0.015), "inconclusive"),
+        (replace(AROUND_0, margin=0.04, equivalence_low=-0.025, equivalence_high=0.015), "equivalent"),
+        # Equivalence comes before a direction: a difference that is sure and does not matter.
+        (replace(PLAIN, margin=0.1, equivalence_low=0.015, equivalence_high=0.045), "equivalent"),
+        (replace(PLAIN, margin=0.01, equivalence_low=0.015, equivalence_high=0.045), "better"),
+    ],
+)
+def test_verdicts(evidence: Evidence, verdict: str) -> None:
+    assert decide(evidence)[0] == verdict
+
+
+def test_reasons_carry_the_numbers() -> None:
+    assert "smallest possible p is 0.062" in decide(replace(PLAIN, smallest_p=0.0625))[1]
+    powerless = replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015)
+    assert "margin of 1.0 pp" in decide(powerless)[1]
+    assert "only 2.0 pp" in decide(powerless)[1]
+    assert decide(replace(AROUND_0, margin=0.04, equivalence_low=-0.025, equivalence_high=0.015))[1].startswith(
+        "the 90% interval"
+    )
+
+
+@given(
+    low=st.floats(-1, 1),
+    width=st.floats(1e-6, 1),
+    higher=st.booleans(),
+    doubts=st.sampled_from([(), ("a doubt",)]),
+)
+def test_a_direction_is_claimed_only_by_an_interval_that_excludes_0(
+    low: float, width: float, *, higher: bool, doubts: tuple[str, ...]
+) -> None:
+    evidence = replace(PLAIN, conf_low=low, conf_high=low + width, higher_is_better=higher, doubts=doubts)
+    verdict, _ = decide(evidence)
+    excludes = low > 0 or low + width < 0
+    assert (verdict in ("better", "worse")) == (excludes and not doubts)
+    swapped, _ = decide(replace(evidence, conf_low=-low - width, conf_high=-low))
+    assert {verdict, swapped} in ({"better", "worse"}, {"inconclusive"})
