@@ -189,7 +189,7 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
                 if line.strip():
                     yield number, loads(line, f"{path}: line {number}")
         except UnicodeDecodeError as error:
-            raise UnreadableFileError(_encoding_message(str(path), error)) from error
+            raise UnreadableFileError(encoding_message(str(path), error)) from error
 
 
 def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
@@ -198,7 +198,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
         try:
             text = stream.read(max_chars + 1)
         except UnicodeDecodeError as error:
-            raise UnreadableFileError(_encoding_message(str(path), error)) from error
+            raise UnreadableFileError(encoding_message(str(path), error)) from error
     if len(text) > max_chars:
         message = f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
         raise UnreadableFileError(message)
@@ -210,7 +210,7 @@ def loads(text: str | bytes, where: str) -> object:
     try:
         return cast("object", json.loads(text))
     except UnicodeDecodeError as error:
-        raise UnreadableFileError(_encoding_message(where, error)) from error
+        raise UnreadableFileError(encoding_message(where, error)) from error
     except RecursionError as error:
         message = f"{where}: JSON is nested too deeply to be a result"
         raise UnreadableFileError(message) from error
@@ -224,7 +224,8 @@ def _json_message(where: str, text: str | bytes, error: ValueError) -> str:
     return f"{where}: is not JSON, or is cut off ({error}); write the file again or leave it out"
 
 
-def _encoding_message(where: str, error: UnicodeDecodeError) -> str:
+def encoding_message(where: str, error: UnicodeDecodeError) -> str:
+    """Say which byte of a file is not text in the expected encoding."""
     return f"{where}: is not {error.encoding} text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
 
 
@@ -339,7 +340,7 @@ class _JsonStream:
         try:
             more = self._read(max(_CHUNK, len(self._window)))
         except UnicodeDecodeError as error:
-            raise UnreadableFileError(_encoding_message(self._name, error)) from error
+            raise UnreadableFileError(encoding_message(self._name, error)) from error
         self._ended = not more
         self._window += more
 

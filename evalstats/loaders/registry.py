@@ -12,6 +12,8 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Loader, Source, read_head, tables_of, with_digest
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.table import TableLoader
 from evalstats.schema.columns import KEYS, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables
 from evalstats.schema.tables import check_table
@@ -101,13 +103,27 @@ def _walk(folder: Path) -> Iterator[Path]:
                 yield path
 
 
-def plan(paths: Iterable[str | Path], *, format: str | None = None) -> tuple[list[Planned], list[Problem]]:  # noqa: A002 - the user's word
-    """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over."""
+def plan(
+    paths: Iterable[str | Path],
+    *,
+    format: str | None = None,  # noqa: A002 - the user's word
+    column_map: ColumnMap | None = None,
+) -> tuple[list[Planned], list[Problem]]:
+    """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
+
+    A column map makes every file a table that is read with it.
+
+    Raises
+    ------
+    InputError
+        If a path does not exist, or a column map is given with another format than `table`.
+    """
+    forced = _forced(format, column_map)
     problems: list[Problem] = []
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
     for path, named in list_files(paths):
         try:
-            loader, skip = _loader_for(path, format)
+            loader, skip = (forced, False) if forced is not None else _detected(path)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
@@ -126,9 +142,17 @@ def plan(paths: Iterable[str | Path], *, format: str | None = None) -> tuple[lis
     return planned, problems
 
 
-def _loader_for(path: Path, name: str | None) -> tuple[Loader, bool]:
-    if name is not None:
-        return loader_named(name), False
+def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
+    if column_map is None:
+        return None if name is None else loader_named(name)
+    table = TableLoader(column_map)
+    if name not in {None, table.name}:
+        message = f"columns can be mapped in a plain table only, not in format {name!r}; leave one of the two out"
+        raise InputError(message)
+    return table
+
+
+def _detected(path: Path) -> tuple[Loader, bool]:
     head = read_head(path)
     if head.shape == "empty":
         message = f"{path}: is empty"
@@ -146,6 +170,7 @@ def _loader_for(path: Path, name: str | None) -> tuple[Loader, bool]:
 def read(
     *paths: str | Path,
     format: str | None = None,  # noqa: A002 - the user's word
+    column_map: ColumnMap | None = None,
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
@@ -157,6 +182,8 @@ def read(
         Files and folders.
     format
         Name of the format, when detection should be passed by (`evalstats formats`).
+    column_map
+        Where the standard columns are found in a table of your own; every file is then read as such a table.
     strict
         Raise on the first file that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
@@ -174,7 +201,7 @@ def read(
     UnreadableFileError
         With `strict`, for the first file that cannot be read.
     """
-    planned, problems = plan(paths, format=format)
+    planned, problems = plan(paths, format=format, column_map=column_map)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
     for done, item in enumerate(planned):

@@ -138,7 +138,7 @@ def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series
         if column.required and column.fill is None and data.height:
             message = f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
             raise InputError(message)
-        return pl.Series(column.name, [column.fill] * data.height, dtype=column.dtype)
+        return pl.Series(column.name, [column.fill], dtype=column.dtype).new_from_index(0, data.height)
     series = _cast(data[column.name], column, where)
     if column.fill is not None:
         series = series.fill_null(column.fill)

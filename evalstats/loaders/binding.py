@@ -1,0 +1,153 @@
+"""A column map applied to the columns that a table really has."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from evalstats.errors import InputError
+from evalstats.loaders.mapping import DEPENDENT, ORDER, ROW, STANDARD, ColumnMap, column_named
+
+_ROLES = (*STANDARD, "error", "value_raw")
+_SHOWN_COLUMNS = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Binding:
+    """What each column of one table is.
+
+    Attributes
+    ----------
+    columns
+        Standard name to source column (`error` is among them).
+    scores
+        Metric to source column; the metric is None where a column or a constant names it.
+    constants
+        Standard name or factor to the value of every row.
+    factors
+        Name of a factor to its source column.
+    item_from_row, trial_from_order
+        Whether items are numbered by place and repetitions by order.
+    dependence
+        Columns of the outcomes whose levels make rows dependent.
+    own_names
+        `own=standard` for the source's names of standard columns.
+    """
+
+    columns: Mapping[str, str]
+    scores: Mapping[str | None, str]
+    constants: Mapping[str, str]
+    factors: Mapping[str, str]
+    item_from_row: bool
+    trial_from_order: bool
+    dependence: tuple[str, ...]
+    own_names: tuple[str, ...]
+
+
+def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -> Binding:
+    """Find every mapped column, and take each column with a standard name that is left for what it is called.
+
+    Parameters
+    ----------
+    map_
+        What the user said.
+    columns
+        The table's columns.
+    model
+        Name of the model where no column and no constant gives it (a file's name).
+
+    Raises
+    ------
+    InputError
+        If a mapped column is not there, or item, score or model cannot be found.
+    """
+    mapped = {name: _found(name, sources, columns) for name, sources in map_.columns.items()}
+    used = {source for sources in mapped.values() for source in sources}
+    for name in columns:
+        if name in STANDARD and name not in used and name not in mapped and name not in map_.constants:
+            mapped[name] = (name,)
+    constants = dict(map_.constants)
+    if "model" not in mapped and "model" not in constants and model is not None:
+        constants["model"] = model
+    _require(mapped, constants, columns)
+    single = {name: sources[0] for name, sources in mapped.items() if sources and name != "score"}
+    standard = {name: source for name, source in single.items() if name in _ROLES}
+    renamed = {name: source for name, source in single.items() if name not in _ROLES}
+    taken = {source for sources in mapped.values() for source in sources}
+    left = [name for name in columns if name and "\x00" not in name and name not in taken]
+    names = {*STANDARD, "value_raw", *renamed, *constants}
+    factors = {**renamed, **{f"source_{name}" if name in names else name: name for name in left}}
+    return Binding(
+        columns=standard,
+        scores=_metrics(mapped["score"], named="metric" in mapped or "metric" in constants),
+        constants=constants,
+        factors=factors,
+        item_from_row=map_.columns.get("item") == (ROW,),
+        trial_from_order=map_.columns.get("trial") == (ORDER,),
+        dependence=_dependence(map_, standard, factors, columns),
+        own_names=tuple(
+            f"{source}={name}"
+            for name, source in standard.items()
+            if source != name and source not in _ROLES and name not in {"error", "metric"}
+        ),
+    )
+
+
+def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple[str, ...]:
+    wanted = [column for source in sources if (column := column_named(source)) is not None]
+    if name == "score" and len(wanted) == 1 and wanted[0] not in columns and "," in wanted[0]:
+        wanted = [part.strip() for part in wanted[0].split(",") if part.strip()]
+    for column in wanted:
+        if column not in columns:
+            shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
+            fixed = "" if name in {"item", "score", "trial"} else f"; for one value on every row write {name}=@{column}"
+            message = f"there is no column {column!r} for {name}; the table has {shown}{fixed}"
+            raise InputError(message)
+    return tuple(wanted)
+
+
+def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str]) -> None:
+    shown = ", ".join(columns[:_SHOWN_COLUMNS])
+    if not mapped.get("score"):
+        message = f"no column is called score; say which one is: score=COLUMN (the table has {shown})"
+        raise InputError(message)
+    if "item" not in mapped:
+        message = (
+            f"no column is called item; say which one names the items: item=COLUMN (the table has {shown}), "
+            "or item=#row if every model was given the same items in the same order"
+        )
+        raise InputError(message)
+    if "model" not in mapped and "model" not in constants:
+        message = f"no column is called model; say model=COLUMN (the table has {shown}), or model=@NAME for all rows"
+        raise InputError(message)
+    if len(mapped["score"]) > 1 and ("metric" in mapped or "metric" in constants):
+        message = (
+            "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
+        )
+        raise InputError(message)
+    if mapped["item"] == () and mapped.get("trial") == ():
+        message = "item=#row and trial=#order cannot go together: nothing would tell a repetition from another item"
+        raise InputError(message)
+
+
+def _metrics(sources: tuple[str, ...], *, named: bool) -> dict[str | None, str]:
+    if named:
+        return {None: sources[0]}
+    return {source: source for source in sources}
+
+
+def _dependence(
+    map_: ColumnMap, standard: Mapping[str, str], factors: Mapping[str, str], columns: Sequence[str]
+) -> tuple[str, ...]:
+    """Name the columns as they stand in the outcomes, whatever the user calls them."""
+    found = [name for name in DEPENDENT if name in map_.columns]
+    for asked in map_.dependence:
+        if asked in factors or asked in standard:
+            found.append(asked)
+            continue
+        names = [name for name, source in (*standard.items(), *factors.items()) if source == asked]
+        if not names:
+            message = (
+                f"there is no column {asked!r} for dependence; the table has {', '.join(columns[:_SHOWN_COLUMNS])}"
+            )
+            raise InputError(message)
+        found.append(names[0])
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,144 @@
+"""Whole columns of cells as ids, numbers, scores, times, tags and factors.
+
+Every function returns what it read and a mask of the cells that it could not read: the caller knows where those stand
+and says so. Nothing is guessed, and nothing unknown becomes 0.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import polars as pl
+
+from evalstats.loaders.values import as_list, as_text, as_time, letter_grade
+from evalstats.schema.tables import MILLISECONDS_FROM
+
+# Words that programs write where there is no value.
+_NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
+_NO_FAILURE = (*_NO_VALUE, "false", "0", "0.0")
+_WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of one column: the numbers, and the labels behind those that were not plain numbers.
+
+    `unknown` marks labels that stand for no number known; a null number that is not unknown is a missing score.
+    """
+
+    number: pl.Series
+    label: pl.Series
+    unknown: pl.Series
+
+
+def text_of(values: pl.Series) -> pl.Series:
+    """Return ids and labels as text: 12, "12" and 12.0 are the same; "012" stays; NaN is null.
+
+    Examples
+    --------
+    >>> text_of(pl.Series([12.0, 1.5, None])).to_list(), text_of(pl.Series(["12.0", "012"])).to_list()
+    (['12', '1.5', None], ['12', '012'])
+    """
+    if values.dtype.is_float():
+        values = values.fill_nan(None)
+    text = values.cast(pl.String)
+    return text if values.dtype.is_integer() else text.str.replace(_WHOLE_WITH_POINT, "$1")
+
+
+def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
+    if values.dtype == pl.String:
+        text = values.str.strip_chars()
+        present = ~text.str.to_lowercase().is_in(list(_NO_VALUE)) & text.is_not_null()
+        number = text.cast(pl.Float64, strict=False)
+    else:
+        number = (values.cast(pl.String) if values.dtype.is_temporal() else values).cast(pl.Float64, strict=False)
+        present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
+    number = number.fill_nan(None)
+    number = number.set(number.is_infinite().fill_null(value=False), None)
+    return number, present.fill_null(value=False) & number.is_null()
+
+
+def scores_of(values: pl.Series, labels: Mapping[str, float] | None = None) -> Scores:
+    """Read scores: numbers, booleans, grades (`letter_grade`), and labels that the user has given a number for.
+
+    Examples
+    --------
+    >>> found = scores_of(pl.Series(["0.5", "C", "pass", "", "B+"]), {"pass": 1.0})
+    >>> found.number.to_list(), found.unknown.to_list()
+    ([0.5, 1.0, 1.0, None, None], [False, False, False, False, True])
+    """
+    number, unread = numbers_of(values)
+    label = pl.Series("label", [None] * len(values), dtype=pl.String)
+    if not labels and not unread.any():
+        return Scores(number, label, unread)
+    text = text_of(values).str.strip_chars()
+    known = dict(labels or {})
+    for word in text.filter(unread).unique().to_list():
+        grade = letter_grade(word)
+        if grade is not None and word not in known:
+            known[word] = grade
+    if not known:
+        return Scores(number, label, unread)
+    meant = text.replace_strict(known, default=None, return_dtype=pl.Float64)
+    by_label = meant.is_not_null()
+    return Scores(
+        number.zip_with(~by_label, meant),
+        label.zip_with(~by_label, text),
+        unread & ~by_label,
+    )
+
+
+def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return times in UTC (from ISO 8601 text, seconds, milliseconds, dates), and a mask of what is no time."""
+    if values.dtype == pl.String:
+        times = [as_time(text) for text in values.to_list()]
+        read = pl.Series("timestamp", times, dtype=pl.Datetime("us", "UTC"))
+    elif isinstance(values.dtype, pl.Datetime):
+        zoned = values if values.dtype.time_zone else values.dt.replace_time_zone("UTC")
+        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+    elif values.dtype == pl.Date:
+        read = values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    else:
+        seconds, _ = numbers_of(values)
+        scaled = (seconds * 1e6).zip_with(seconds.abs() < MILLISECONDS_FROM, seconds * 1e3)
+        read = scaled.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
+    missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(_NO_VALUE))
+    return read, read.is_null() & ~missing
+
+
+def tags_of(values: pl.Series) -> pl.Series:
+    """Return lists of tags from lists, JSON lists in text, or text with semicolons."""
+    if isinstance(values.dtype, pl.List | pl.Array):
+        return values.cast(pl.List(pl.String))
+    return pl.Series(values.name, [_tags(text) for text in values.cast(pl.String).to_list()], dtype=pl.List(pl.String))
+
+
+def failures_of(values: pl.Series) -> pl.Series:
+    """Return what a column of errors says: its text where there was a failure, null where there was none."""
+    text = text_of(values)
+    none = text.is_null() | text.str.strip_chars().str.to_lowercase().is_in(list(_NO_FAILURE))
+    bare = text.str.to_lowercase().is_in(["true", "1"])
+    said = pl.Series([None], dtype=pl.String).new_from_index(0, len(text))
+    said = said.zip_with(none, text)
+    return said.zip_with(~(bare & ~none), pl.Series(["the error column says so"]).new_from_index(0, len(text)))
+
+
+def factor_of(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return a factor in the dtype that fits the whole column."""
+    if values.dtype == pl.String and dtype == pl.Boolean:
+        return values.str.to_lowercase() == "true"
+    return values.cast(dtype)
+
+
+def _tags(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    if text.startswith("["):
+        try:
+            listed = as_list(json.loads(text))
+        except (ValueError, RecursionError):
+            listed = []
+        if listed:
+            return [tag for part in listed if (tag := as_text(part)) is not None]
+    return [tag for part in text.strip("[]").split(";") if (tag := part.strip())]

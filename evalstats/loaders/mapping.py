@@ -1,0 +1,369 @@
+"""Which column of a table is what: the user's map from standard names to the names in the file.
+
+On the command line a map is written option by option (`--map item=question_id --map model=@gpt-4o`), in a TOML file
+all at once:
+
+    dependence = ["passage"]
+    scale = "percent"
+
+    [columns]
+    item = "question_id"
+    score = ["exact", "f1"]
+
+    [constants]
+    benchmark = "my-bench"
+
+    [values.score]
+    pass = 1
+    fail = 0
+
+    [metrics.f1]
+    unit = "percent"
+"""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import cast
+
+from evalstats.errors import InputError
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text
+from evalstats.schema.columns import METRIC_KINDS, column_names
+
+ROW = "#row"
+ORDER = "#order"
+# Names that make rows dependent as soon as a column is mapped to them.
+DEPENDENT = ("passage", "template", "user", "session")
+# Standard names that a column can be mapped to. `error` is a column of failures; it becomes status and status_reason.
+STANDARD = tuple(name for name in column_names("outcomes") if name != "value_raw")
+MAPPABLE = (*STANDARD, "error", "passage", "template")
+
+_GENERATED = {ROW: "item", ORDER: "trial"}
+_MAX_TOML_BYTES = 1 << 20
+_RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Lowest and highest possible score, both inclusive, in `unit`."""
+
+    low: float
+    high: float
+    unit: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricFacts:
+    """What the user says of a metric; None leaves it to what is seen in the column."""
+
+    kind: str | None = None
+    low: float | None = None
+    high: float | None = None
+    higher_is_better: bool | None = None
+    unit: str | None = None
+    primary: bool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnMap:
+    """Where the standard columns of `outcomes` are found in a table.
+
+    Attributes
+    ----------
+    columns
+        Standard name (or a factor's new name) to the source's column names; only `score` may have several. `#row`
+        stands for the row's place within its run, `#order` numbers repetitions in the order of the file (`##` starts
+        the name of a column that itself starts with #).
+    constants
+        Standard name (or a factor's name) to the one value of every row.
+    values
+        Standard name to what its labels stand for: numbers for `score`, text for others.
+    metrics
+        Metric to what is known of it.
+    scale
+        Range of all scores, where `metrics` gives none.
+    dependence
+        Columns whose levels make rows dependent, beside those mapped to passage, template, user or session.
+
+    Examples
+    --------
+    >>> map_ = ColumnMap.from_options(["item=question_id", "score=acc", "model=@gpt-4o", "scale=1..5"])
+    >>> map_.columns["item"], map_.constants["model"], map_.scale.high
+    (('question_id',), 'gpt-4o', 5.0)
+    """
+
+    columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    constants: Mapping[str, str] = field(default_factory=dict[str, str])
+    values: Mapping[str, Mapping[str, str | float]] = field(default_factory=dict[str, Mapping[str, str | float]])
+    metrics: Mapping[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
+    scale: Scale | None = None
+    dependence: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name, sources in self.columns.items():
+            _check_name(name)
+            _check_sources(name, sources)
+        for name in self.constants:
+            _check_name(name)
+            if name in {"item", "score", "trial"}:
+                message = f"{name} is the same on every row ({name}=@...); map the column that holds it: {name}=COLUMN"
+                raise InputError(message)
+
+    @classmethod
+    def from_options(cls, options: Iterable[str]) -> "ColumnMap":
+        """Read `--map` options: `standard=column`, `standard=@constant`, or the path of a TOML file.
+
+        Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
+        columns there are `scale=percent` (or `scale=1..5`) and `dependence=passage,template`. `score=acc,f1` names
+        two columns unless one is called "acc,f1".
+
+        Raises
+        ------
+        InputError
+            If an option is neither, or names no standard column.
+        """
+        merged = cls()
+        for option in options:
+            name, equals, source = (part.strip() for part in option.partition("="))
+            if not equals and name.endswith(".toml"):
+                merged = merged.overlaid(cls.from_toml(name))
+            elif not equals or not name or not source:
+                message = f"--map {option!r} is not understood; write standard=column, as in --map item=question_id"
+                raise InputError(message)
+            else:
+                merged = merged.overlaid(cls.from_pairs([(name, source)]))
+        return merged
+
+    @classmethod
+    def from_pairs(cls, pairs: Iterable[tuple[str, str]]) -> "ColumnMap":
+        """Make a map of (standard name, column or @constant); see `from_options`."""
+        merged = cls()
+        for name, source in pairs:
+            merged = merged.overlaid(_from_option(name, source))
+        return merged
+
+    @classmethod
+    def from_toml(cls, path: str | Path) -> "ColumnMap":
+        """Read a TOML file; its form stands at the head of this module.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, is not TOML, or holds something that is no part of a map.
+        """
+        try:
+            with Path(path).open("rb") as stream:
+                data = stream.read(_MAX_TOML_BYTES + 1)
+            if len(data) > _MAX_TOML_BYTES:
+                message = f"{path}: is longer than {_MAX_TOML_BYTES >> 20} MiB; a column map is a few lines"
+                raise InputError(message)
+            tables = tomllib.loads(data.decode("utf-8"))
+        except OSError as error:
+            message = f"{path}: cannot be opened ({error.strerror or error})"
+            raise InputError(message) from error
+        except (ValueError, RecursionError) as error:
+            message = f"{path}: is not a TOML file ({error})"
+            raise InputError(message) from error
+        return cls.from_tables(tables, where=str(path))
+
+    @classmethod
+    def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
+        """Make a map from the tables of a TOML document (a part of `evalstats.toml`, for example).
+
+        Raises
+        ------
+        InputError
+            If it holds something that is no part of a map.
+        """
+        known = {"columns", "constants", "values", "metrics", "scale", "dependence"}
+        unknown = [name for name in tables if name not in known]
+        if unknown:
+            message = f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
+            raise InputError(message)
+        try:
+            return cls(
+                columns={name: _names(value, name) for name, value in as_dict(tables.get("columns")).items()},
+                constants={name: _constant(value, name) for name, value in as_dict(tables.get("constants")).items()},
+                values={name: _labels(value, name) for name, value in as_dict(tables.get("values")).items()},
+                metrics={name: _facts(value, name) for name, value in as_dict(tables.get("metrics")).items()},
+                scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
+                dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
+            )
+        except InputError as error:
+            message = f"{where}: {error}"
+            raise InputError(message) from error
+
+    def overlaid(self, other: "ColumnMap") -> "ColumnMap":
+        """Return this map with everything that `other` says in place of what this one says."""
+        columns = {name: source for name, source in self.columns.items() if name not in other.constants}
+        constants = {name: value for name, value in self.constants.items() if name not in other.columns}
+        return replace(
+            self,
+            columns={**columns, **other.columns},
+            constants={**constants, **other.constants},
+            values={**self.values, **other.values},
+            metrics={**self.metrics, **other.metrics},
+            scale=other.scale or self.scale,
+            dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
+        )
+
+    def as_config(self) -> dict[str, object]:
+        """Return the map as JSON-safe values, to be kept with the run."""
+        parts: dict[str, object] = {
+            "columns": {name: list(sources) for name, sources in self.columns.items()},
+            "constants": dict(self.constants),
+            "values": {name: dict(labels) for name, labels in self.values.items()},
+            "metrics": {name: _present(facts) for name, facts in self.metrics.items()},
+            "scale": None if self.scale is None else _present(self.scale),
+            "dependence": list(self.dependence),
+        }
+        return {name: part for name, part in parts.items() if part}
+
+
+def scale_of(text: str) -> Scale:
+    """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> scale_of("percent")
+    Scale(low=0.0, high=100.0, unit='percent')
+    """
+    if text == "percent":
+        return Scale(low=0.0, high=100.0, unit="percent")
+    if text == "proportion":
+        return Scale(low=0.0, high=1.0, unit="proportion")
+    match = _RANGE.fullmatch(text)
+    low, high = (as_number(part) for part in match.groups()) if match else (None, None)
+    if low is None or high is None or low >= high:
+        message = f"scale {text!r} is not understood; write percent, proportion, or LOW..HIGH as in 1..5"
+        raise InputError(message)
+    return Scale(low=low, high=high)
+
+
+def column_named(source: str) -> str | None:
+    """Return the column that a mapped source names; None when it is to be made (`#row`, `#order`).
+
+    A column whose own name starts with # is written with the sign twice.
+
+    Examples
+    --------
+    >>> column_named("question_id"), column_named("##row"), column_named("#row")
+    ('question_id', '#row', None)
+    """
+    if source in _GENERATED:
+        return None
+    return source[1:] if source.startswith("##") else source
+
+
+def _from_option(name: str, source: str) -> ColumnMap:
+    if name == "scale":
+        return ColumnMap(scale=scale_of(source))
+    if name == "dependence":
+        return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
+    if source.startswith("@") and not source.startswith("@@"):
+        return ColumnMap(constants={name: source[1:]})
+    return ColumnMap(columns={name: (source.removeprefix("@"),)})
+
+
+def _check_name(name: str) -> None:
+    if name in MAPPABLE:
+        return
+    if name in {"scale", "dependence"}:
+        message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"
+        raise InputError(message)
+    if name == "value_raw" or not name:
+        message = f"{name!r} cannot be mapped; it is made from the score"
+        raise InputError(message)
+    near = difflib.get_close_matches(name, MAPPABLE, n=1, cutoff=0.8)
+    if near:
+        message = (
+            f"{name!r} is no standard column; did you mean {near[0]!r}? "
+            "(A column that is not mapped is kept as a factor under its own name.)"
+        )
+        raise InputError(message)
+
+
+def _check_sources(name: str, sources: tuple[str, ...]) -> None:
+    if not sources or (len(sources) > 1 and name != "score"):
+        message = f"{name} is mapped to {len(sources)} columns; give one (only score may have several)"
+        raise InputError(message)
+    for source in sources:
+        wanted = _GENERATED.get(source)
+        if wanted is not None and wanted != name:
+            message = f"{name}={source} has no meaning; write {wanted}={source}, or ##... for a column of that name"
+            raise InputError(message)
+
+
+def _names(value: object, name: str) -> tuple[str, ...]:
+    found = [value] if isinstance(value, str) else as_list(value)
+    texts = tuple(text for text in found if isinstance(text, str) and text)
+    if not texts or len(texts) != len(found):
+        message = f"{name} must name a column, or several in a list; found {value!r}"
+        raise InputError(message)
+    return texts
+
+
+def _constant(value: object, name: str) -> str:
+    text = str(value).lower() if isinstance(value, bool) else as_text(value)
+    if text is None:
+        message = f"constant {name} must be a text or a number; found {value!r}"
+        raise InputError(message)
+    return text
+
+
+def _labels(value: object, name: str) -> dict[str, str | float]:
+    labels: dict[str, str | float] = {}
+    for label, meaning in as_dict(value).items():
+        number = as_number(meaning)
+        if name == "score" and number is None:
+            message = f"[values.score] {label} must stand for a number; found {meaning!r}"
+            raise InputError(message)
+        labels[label] = cast("float", number) if name == "score" else _constant(meaning, f"of {name} for {label!r}")
+    if not labels:
+        message = f"[values.{name}] must be a table of labels and what they stand for"
+        raise InputError(message)
+    return labels
+
+
+def _facts(value: object, name: str) -> MetricFacts:
+    given = as_dict(value)
+    for fact, found in given.items():
+        if not _is_fact(fact, found):
+            allowed = ", ".join(entry.name for entry in fields(MetricFacts))
+            message = f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}"
+            raise InputError(message)
+    low, high = as_number(given.get("low")), as_number(given.get("high"))
+    if low is not None and high is not None and low >= high:
+        message = f"[metrics.{name}] low = {low:g} is not below high = {high:g}"
+        raise InputError(message)
+    return MetricFacts(
+        kind=as_text(given.get("kind")),
+        low=low,
+        high=high,
+        higher_is_better=cast("bool | None", given.get("higher_is_better")),
+        unit=as_text(given.get("unit")),
+        primary=cast("bool | None", given.get("primary")),
+    )
+
+
+def _is_fact(fact: str, value: object) -> bool:
+    if fact == "kind":
+        return value in METRIC_KINDS
+    if fact in {"low", "high"}:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    if fact in {"higher_is_better", "primary"}:
+        return isinstance(value, bool)
+    return fact == "unit" and isinstance(value, str)
+
+
+def _present(facts: MetricFacts | Scale) -> dict[str, object]:
+    found = {entry.name: cast("object", getattr(facts, entry.name)) for entry in fields(facts)}
+    return {name: value for name, value in found.items() if value is not None}

@@ -1,0 +1,103 @@
+"""Read the standard columns of a table, and say which row is at fault where a cell does not fit."""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.loaders.cells import numbers_of, tags_of, text_of, times_of
+from evalstats.schema.columns import STATUSES, Column
+
+# Columns of a frame that is being made, beside those it will have; `bind` keeps such names out of the factors.
+PLACE = "\x00place"
+FAILURE = "\x00failure"
+
+_SHOWN = 3
+_SHOWN_CHARS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where rows stand in their file, for messages: `word` is line, record or row."""
+
+    word: str
+    at: pl.Series
+
+    def reject(self, wrong: pl.Series, problem: str, values: pl.Series | None = None, remedy: str = "") -> None:
+        """Raise an `InputError` that names the rows marked in `wrong`; do nothing where none is."""
+        wrong = wrong.fill_null(value=False)
+        if not wrong.any():
+            return
+        rows = wrong.arg_true()
+        shown = [f"{self.word} {self.at[row]}" for row in rows[:_SHOWN]]
+        if values is not None:
+            cells = [repr(str(values[row])[:_SHOWN_CHARS]) for row in rows[:_SHOWN]]
+            shown = [f"{place}: {cell}" for place, cell in zip(shown, cells, strict=True)]
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        advice = f"; {remedy}" if remedy else ""
+        message = f"a row {problem} ({', '.join(shown)}{more}){advice}"
+        raise InputError(message)
+
+
+def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
+    """Return a column in its glossary dtype.
+
+    Raises
+    ------
+    InputError
+        Naming the row and value: not a number, not a time, not one of the column's levels, out of its bounds.
+    """
+    if isinstance(column.dtype, pl.List):
+        return tags_of(series)
+    if isinstance(column.dtype, pl.Datetime):
+        read, unread = times_of(series)
+        remedy = "use ISO 8601, or seconds or milliseconds since 1970"
+        places.reject(unread, f"has a {column.name} that is no time", series, remedy)
+        return read
+    if column.dtype == pl.String:
+        read = text_of(series)
+        if column.levels:
+            wrong = read.is_not_null() & ~read.is_in(list(column.levels))
+            remedy = f"say in a [values.{column.name}] table what each label stands for"
+            places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
+        return read
+    return _read_number(column, series, places)
+
+
+def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
+    read, unread = numbers_of(series)
+    remedy = "to number repetitions in the order of the file, write trial=#order" if column.name == "trial" else ""
+    places.reject(unread, f"has a {column.name} that is no number", series, remedy)
+    if column.low is not None:
+        places.reject(read < column.low, f"has a {column.name} below {column.low:g}", series)
+    if not column.dtype.is_integer():
+        return read
+    places.reject(read != read.round(), f"has a {column.name} that is no whole number", series)
+    return read.cast(pl.Int64)
+
+
+def with_states(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give every row its status, from `score`, `value_raw`, the failures and what the table itself says.
+
+    A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only.
+    """
+    scored, error, unscored = STATUSES
+    said = pl.col("status") if "status" in frame.columns else pl.lit(None, dtype=pl.String)
+    reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
+    empty = pl.col("score").is_null()
+    status = (
+        pl.when(pl.col(FAILURE).is_not_null())
+        .then(pl.lit(error))
+        .when(said.is_not_null() & (said != scored))
+        .then(said)
+        .when(empty)
+        .then(pl.lit(unscored))
+        .otherwise(pl.lit(scored))
+    )
+    frame = frame.with_columns(status=status)
+    kept = pl.col("status") == scored
+    return frame.with_columns(
+        status_reason=pl.coalesce(reason, FAILURE, pl.when(~kept & empty).then(pl.lit("there is no score"))),
+        value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
+        score=pl.when(kept).then("score"),
+    ).drop(FAILURE)

@@ -1,0 +1,284 @@
+"""Blocks of a table in, rows of `outcomes` out; what was seen on the way becomes runs, metrics and notes.
+
+Whole columns are worked on at a time, so that a table of a million rows takes seconds.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.loaders.binding import Binding
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
+from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of
+from evalstats.loaders.keys import GroupCounter, SeenKeys
+from evalstats.loaders.mapping import ColumnMap, MetricFacts
+from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.standard import FAILURE, PLACE, Places, read_standard, with_states
+from evalstats.schema.columns import KEYS, OUTCOMES
+
+DEFAULT_BENCHMARK = "table"
+_SHOWN = 3
+_REASON_CHARS = 500
+
+
+@dataclass(slots=True)
+class Tidier:
+    """Turns the blocks of one table into outcomes, remembering what must be known across blocks.
+
+    Parameters
+    ----------
+    map_, binding, survey
+        What the user said, what it means for this table, and what the table's columns hold.
+    word
+        What a row's place is called: line, record or row.
+    name_run
+        Makes a run's name from its parts.
+    """
+
+    map_: ColumnMap
+    binding: Binding
+    survey: Survey
+    word: str
+    name_run: Callable[[Sequence[str]], str]
+    _ranges: Ranges = field(default_factory=Ranges)
+    _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
+    _keys: SeenKeys = field(default_factory=SeenKeys)
+    _items: GroupCounter = field(default_factory=GroupCounter)
+    _trials: GroupCounter = field(default_factory=GroupCounter)
+    _outside: set[str] = field(default_factory=set[str])
+    _n_empty: int = 0
+
+    def outcomes(self, block: Block) -> pl.DataFrame:
+        """Make the outcomes of one block.
+
+        Raises
+        ------
+        InputError
+            Naming the row: an unknown score, an id that is missing, a row that stands twice, a value out of range.
+        """
+        places = Places(self.word, block.places)
+        shared = self._shared(block, places)
+        parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
+        frame = self._numbered(self._with_run(pl.concat(parts)))
+        self._check_range(frame)
+        self._check_unique(frame)
+        self._take_note(frame)
+        return frame.drop(PLACE)
+
+    def runs(self) -> list[dict[str, object]]:
+        """Make the rows of `runs`, one for every run seen."""
+        config = json.dumps(self.map_.as_config(), ensure_ascii=False)
+        return [
+            {
+                "run": run,
+                "model": model,
+                "system": system,
+                "benchmark": benchmark,
+                "judge": self.binding.constants.get("judge"),
+                "factor_names": list(self.binding.own_names) or None,
+                "dependence": list(self.binding.dependence) or None,
+                "config": config,
+            }
+            for run, (model, system, benchmark) in self._runs.items()
+        ]
+
+    def metrics(self) -> list[dict[str, object]]:
+        """Make the rows of `metrics`: what the user said of each, else what its scores look like."""
+        rows: list[dict[str, object]] = []
+        for benchmark, metric in self._ranges:
+            row = self._ranges.row(benchmark, metric)
+            facts = self._facts(metric)
+            if (facts.low, facts.high) not in {(None, None), (0.0, 1.0)}:
+                kind = "continuous" if facts.low is None or facts.high is None else "bounded"
+                row.update(low=facts.low, high=facts.high, kind=kind, unit=None)
+            said: dict[str, Any] = {
+                name: getattr(facts, name) for name in ("low", "high", "kind", "higher_is_better", "unit", "primary")
+            }
+            rows.append({**row, **{name: value for name, value in said.items() if value is not None}})
+        return rows
+
+    def notes(self) -> Iterator[str]:
+        """Say what a reader should know about how the table was read."""
+        left_out = [name for name in self.binding.factors.values() if self._is_no_factor(name)]
+        if left_out:
+            what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
+            yield f"left out as factors, since they hold {what}: {', '.join(left_out)}"
+        if self.binding.item_from_row:
+            yield (
+                "items are numbered by their place: models pair up rightly only if each was given the same items in "
+                "the same order"
+            )
+        if self._n_empty:
+            yield f"{self._n_empty} rows have no score; they are kept as unscored, which is not the same as wrong"
+        for metric in sorted(self._outside):
+            yield (
+                f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "
+                "if there are bounds, say so: scale=percent, or scale=1..5"
+            )
+        if "benchmark" not in self.binding.columns and "benchmark" not in self.binding.constants:
+            yield (
+                f"no column names the benchmark, so it is called {DEFAULT_BENCHMARK!r}; where several benchmarks are "
+                "read together, name each (benchmark=@NAME), or their items will be taken for the same"
+            )
+
+    def _facts(self, metric: str) -> MetricFacts:
+        facts = self.map_.metrics.get(metric)
+        if facts is None and self.map_.scale is not None:
+            return MetricFacts(low=self.map_.scale.low, high=self.map_.scale.high, unit=self.map_.scale.unit)
+        return facts or MetricFacts()
+
+    def _is_no_factor(self, source: str) -> bool:
+        return source in self.survey.nested or source in self.survey.long
+
+    def _cells(self, block: Block, source: str, role: str) -> pl.Series:
+        """Take a column out of a block; a JSON block may lack a column that others have."""
+        if source in self.survey.nested and role != "tags":
+            message = f"column {source!r} holds lists or objects; {role} needs one plain value a row"
+            raise InputError(message)
+        return block.frame[source] if source in block.frame.columns else _repeated(None, block)
+
+    def _shared(self, block: Block, places: Places) -> pl.DataFrame:
+        """Read every column but the scores and the failures."""
+        columns = {PLACE: block.places}
+        for column in OUTCOMES:
+            if column.name not in {"score", "value_raw"} and (cells := self._given(column.name, block)) is not None:
+                columns[column.name] = read_standard(column, cells, places)
+        for name in ("item", "model", "run", "benchmark", "metric"):
+            if name in columns:
+                places.reject(columns[name].is_null() | (columns[name] == ""), f"has no {name}; every row needs one")
+        for name, source in self.binding.factors.items():
+            if not self._is_no_factor(source):
+                columns[name] = factor_of(self._cells(block, source, name), self.survey.dtype(source))
+        for name, value in self.binding.constants.items():
+            columns.setdefault(name, _repeated(value, block))
+        frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
+        defaults = {"system": pl.col("model"), "benchmark": pl.lit(DEFAULT_BENCHMARK), "task": "", "variant": ""}
+        frame = frame.with_columns(
+            (default if isinstance(default, pl.Expr) else pl.lit(default)).alias(name)
+            for name, default in defaults.items()
+            if name not in frame.columns
+        )
+        return frame.with_columns(pl.col("system").fill_null(pl.col("model")), pl.col("task", "variant").fill_null(""))
+
+    def _given(self, name: str, block: Block) -> pl.Series | None:
+        """Return the cells of a standard column, their labels put in the standard words for them."""
+        source = self.binding.columns.get(name)
+        if source is None:
+            value = self.binding.constants.get(name)
+            return None if value is None else _repeated(value, block)
+        cells = self._cells(block, source, name)
+        labels = self.map_.values.get(name)
+        if labels is None:
+            return cells
+        return text_of(cells).replace({label: str(meaning) for label, meaning in labels.items()})
+
+    def _scored(self, shared: pl.DataFrame, block: Block, metric: str | None, source: str) -> pl.DataFrame:
+        """Put the scores of one column, and the states that follow from them, beside the other columns."""
+        cells = self._cells(block, source, "score")
+        labels = {label: float(number) for label, number in self.map_.values.get("score", {}).items()}
+        found = scores_of(cells, labels)
+        remedy = "say in a [values.score] table what number each label stands for, or map another column to score"
+        Places(self.word, block.places).reject(found.unknown, f"has no known score in {source!r}", cells, remedy)
+        error = self.binding.columns.get("error")
+        failure = _repeated(None, block) if error is None else failures_of(self._cells(block, error, "error"))
+        frame = shared.with_columns(
+            found.number.alias("score"),
+            found.label.alias("value_raw"),
+            failure.str.slice(0, _REASON_CHARS).alias(FAILURE),
+        )
+        if metric is not None:
+            frame = frame.with_columns(pl.lit(metric).alias("metric"))
+        return with_states(frame)
+
+    def _with_run(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Name the run of every row: one system on one benchmark."""
+        names = [name for name in ("run", "model", "system", "benchmark") if name in frame.columns]
+        combinations = frame.select(names).unique(maintain_order=True)
+        named = [self._run_named(row) for row in combinations.iter_rows(named=True)]
+        if len(named) == 1:
+            return frame.with_columns(pl.lit(named[0]).alias("run"))
+        found = combinations.with_columns(pl.Series("\x00run", named))
+        joined = frame.join(found, on=names, how="left", maintain_order="left")
+        return joined.with_columns(pl.col("\x00run").alias("run")).drop("\x00run")
+
+    def _run_named(self, row: dict[str, str]) -> str:
+        model, system, benchmark = row["model"], row["system"], row["benchmark"]
+        if "run" in row:
+            parts = [row["run"]]
+        else:
+            parts = [] if "model" in self.binding.constants else [model]
+            parts += [system] if system != model else []
+            parts += [benchmark] if "benchmark" in self.binding.columns else []
+        run = self.name_run(parts)
+        known = self._runs.setdefault(run, (model, system, benchmark))
+        if known != (model, system, benchmark):
+            message = (
+                f"run {run!r} holds {known} and {(model, system, benchmark)} as (model, system, benchmark), "
+                "and a run is one system on one benchmark; leave run out, or map a column that tells them apart"
+            )
+            raise InputError(message)
+        return run
+
+    def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Fill in items by place and repetitions by order where the user asked for it; else all is the first trial."""
+        if self.binding.item_from_row:
+            keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "item"]
+            frame = frame.with_columns(self._items.next(frame.select(keys)).cast(pl.String).alias("item"))
+        if self.binding.trial_from_order:
+            keys = [name for name in KEYS["outcomes"] if name in frame.columns and name != "trial"]
+            frame = frame.with_columns(self._trials.next(frame.select(keys)).alias("trial"))
+        if "trial" not in frame.columns and "n_trials" not in frame.columns:
+            frame = frame.with_columns(pl.lit(0, dtype=pl.Int64).alias("trial"))
+        if "n_trials" not in frame.columns:
+            frame = frame.with_columns(pl.when(pl.col("trial").is_not_null()).then(1).alias("n_trials"))
+        return frame
+
+    def _check_range(self, frame: pl.DataFrame) -> None:
+        """Reject scores that are not what the user says the metric holds."""
+        if self.map_.scale is None and not self.map_.metrics:
+            return
+        places = Places(self.word, frame[PLACE])
+        for metric in frame["metric"].unique().to_list():
+            facts = self._facts(metric)
+            score = pl.select(pl.when(frame["metric"] == metric).then(frame["score"])).to_series()
+            if facts.low is not None:
+                places.reject(score < facts.low, f"has a {metric} below {facts.low:g}", score)
+            if facts.high is not None:
+                places.reject(score > facts.high, f"has a {metric} above {facts.high:g}", score)
+            if facts.kind == "binary":
+                places.reject(~score.is_in([0.0, 1.0]), f"has a {metric} that is neither 0 nor 1", score)
+
+    def _check_unique(self, frame: pl.DataFrame) -> None:
+        names = [name for name in KEYS["outcomes"] if name in frame.columns]
+        again = self._keys.again(frame.select(names))
+        if not again.any():
+            return
+        rows = frame.filter(again)
+        shown = "; ".join(
+            f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item']!r}"
+            for row in rows.head(_SHOWN).iter_rows(named=True)
+        )
+        message = (
+            f"{rows.height} rows repeat the {', '.join(names[1:])} of an earlier row ({shown}); tell repetitions "
+            "apart: trial=COLUMN, or trial=#order to number them in the order of the file"
+        )
+        raise InputError(message)
+
+    def _take_note(self, frame: pl.DataFrame) -> None:
+        self._n_empty += int((frame["status"] == "unscored").sum())
+        between = pl.col("score").filter(~pl.col("score").is_in([0.0, 1.0])).first().alias("between")
+        ends = [pl.col("score").min().alias("low"), pl.col("score").max().alias("high")]
+        seen = frame.group_by("benchmark", "metric", maintain_order=True).agg(*ends, between)
+        for benchmark, metric, low, high, other in seen.iter_rows():
+            for score in (low, high, other):
+                self._ranges.add(benchmark, metric, score)
+            if low is not None and (low < 0 or high > 1) and self._facts(metric) == MetricFacts():
+                self._outside.add(metric)
+
+
+def _repeated(value: str | None, block: Block) -> pl.Series:
+    return pl.Series([value], dtype=pl.String).new_from_index(0, block.frame.height)
