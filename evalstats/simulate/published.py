@@ -22,7 +22,7 @@ _BASELINE_SCORES, _TRAINED_SCORES = (0.8, 0.7), (1.5, 1.2)
 
 
 def write_tenacious_traces(folder: str | Path) -> Path:
-    """Write the held-out outcome of Tenacious-Bench as `held_out_traces.jsonl`, with `README.txt` beside it.
+    """Write the held-out outcome of Tenacious-Bench as `held_out_traces.jsonl`, with `README.md` beside it.
 
     The outcomes are the published ones, by judgment dimension; task ids and scores are placeholders, and the README
     says so. The same pairs, ready to use, are `evalstats.datasets.tenacious_held_out()`.
@@ -65,7 +65,7 @@ def write_tenacious_traces(folder: str | Path) -> Path:
 
 
 def write_tau_airline(folder: str | Path) -> Path:
-    """Write the published airline rewards of gpt-4o as `gpt-4o-airline.json`, with `README.txt` beside it.
+    """Write the published airline rewards of gpt-4o as `gpt-4o-airline.json`, with `README.md` beside it.
 
     The file is a tau-bench v1 result file whose conversations are empty. The same rewards, ready to use, are
     `evalstats.datasets.tau_airline()`.
@@ -109,6 +109,6 @@ def _scores(right: tuple[float, float], *, correct: bool) -> tuple[float, float]
 def _write(folder: str | Path, name: str, text: str, *, readme: str) -> Path:
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    for file, content in ((name, text), ("README.txt", readme)):
+    for file, content in ((name, text), ("README.md", readme)):
         (folder / file).write_text(content, encoding="utf-8", newline="\n")
     return folder / name
