@@ -36,7 +36,6 @@ def compare(
     method: Annotated[str, typer.Option(help="auto, tango, augmented-t, t or cr2.")] = "auto",
     where: options.Where = None,
     map_: options.Map = None,
-    map_file: options.MapFile = None,
     input_format: options.InputFormat = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
@@ -55,7 +54,7 @@ def compare(
         candidate=candidate,
         store=store,
         where=where,
-        columns=column_map(map_, map_file),
+        columns=column_map(map_),
         input_format=input_format,
         quiet=quiet,
     )

@@ -29,7 +29,7 @@ def demo(
         list[To] | None, typer.Option("--to", help="html or pdf; may be repeated.", show_default="html")
     ] = None,
 ) -> None:
-    """The whole path, on figures that ship with evalstats."""
+    """Walk the whole path, on figures that ship with evalstats."""
     from evalstats.cli.ingest_run import ingest
     from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
     from evalstats.simulate.rutbench import write_rutbench

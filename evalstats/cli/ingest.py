@@ -23,7 +23,6 @@ def ingest(
     store: Annotated[Path, typer.Option("--store", help="Folder of the store; made if it is not there.")],
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
     map_: options.Map = None,
-    map_file: options.MapFile = None,
     input_format: options.InputFormat = None,
     quiet: options.Quiet = False,
 ) -> None:
@@ -32,7 +31,7 @@ def ingest(
     from evalstats.cli.load import column_map
     from evalstats.cli.show import say
 
-    columns = column_map(map_, map_file)
+    columns = column_map(map_)
     with progress_bar() as on_progress:
         report = run(paths, store, strict=strict, format=input_format, column_map=columns, on_progress=on_progress)
     for line in report.summary_lines():

@@ -26,7 +26,7 @@ class SourceReport:
         loaded: read into the store; skipped: the store has these bytes, read the same way; failed: nothing of
         it is kept.
     reason
-        Why it was skipped or failed, or what it replaced; else empty.
+        Why it failed, what it replaced, or under what other name the store has it; else empty.
     runs
         Its runs with the number of rows that have a score, failed, or got none.
     rows
@@ -102,7 +102,8 @@ class IngestReport:
         lines = self._run_lines(width)
         lines += self._totals()
         lines += [clean(f"not read: {source.path}: {source.reason}") for source in self.failed]
-        lines += [clean(f"note: {source.path}: {source.reason}") for source in self.loaded if source.reason]
+        readable = (*self.loaded, *self.skipped)
+        lines += [clean(f"note: {source.path}: {source.reason}") for source in readable if source.reason]
         notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
         lines += [clean(f"note: {note}") for note in notes[:_NOTES_SHOWN]]
         if len(notes) > _NOTES_SHOWN:

@@ -34,7 +34,8 @@ def ingest(
 
     Each source (a file, or the files of one run) is in the store whole or not at all, also when the process is killed
     or another one ingests the same files. A source that is there already, byte for byte and read the same way, is
-    passed over; one that was read by another version of its loader, or with another column map, is put in its place.
+    passed over (under another name too, if it is about the same models). One that was read by another version of its
+    loader, or with another column map, takes the place of the earlier reading.
 
     Parameters
     ----------
@@ -84,8 +85,7 @@ def _plan(
     paths: Iterable[str | Path], format: str | None, column_map: ColumnMap | None
 ) -> tuple[list[Planned], list[Problem]]:
     """Plan, and leave out whatever lies inside a store: its tables are no result files."""
-    options = {} if column_map is None else {"column_map": column_map}
-    planned, problems = plan(paths, format=format, **options)
+    planned, problems = plan(paths, format=format, column_map=column_map)
     inside: dict[Path, None] = {}
     kept: list[Planned] = []
     for item in planned:
@@ -112,11 +112,11 @@ def _ingest_source(shelf: Shelf, loader: Loader, source: Source, column_map: Col
     origin = _origin(loader, source, column_map)
     held = held_already(shelf, origin)
     if held is not None:
-        return _report("skipped", origin, held.manifest, f"the store has these bytes already, from {held.origin.path}")
+        return _skipped(origin, held.manifest)
     other = _other_version(shelf, origin)
     committed = _commit(shelf, loader, source, origin)
     if committed.outcome == "present":
-        return _report("skipped", origin, committed.manifest, "another process put it into the store meanwhile")
+        return _skipped(origin, committed.manifest)
     return _report("loaded", origin, committed.manifest, _what_it_replaces(committed) or other)
 
 
@@ -182,6 +182,13 @@ def _what_it_replaces(committed: Committed) -> str:
     if (earlier.loader, earlier.loader_version) == (origin.loader, origin.loader_version):
         return "put in the place of an earlier reading with another column map"
     return f"put in the place of an earlier reading by {earlier.loader} {earlier.loader_version}"
+
+
+def _skipped(origin: Origin, held: Manifest) -> SourceReport:
+    copy_of = held.origin.path
+    return _report(
+        "skipped", origin, held, "" if copy_of == origin.path else f"the store has it already, from {copy_of}"
+    )
 
 
 def _report(status: Literal["loaded", "skipped"], origin: Origin, manifest: Manifest, reason: str) -> SourceReport:

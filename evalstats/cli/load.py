@@ -26,13 +26,13 @@ class Sides:
     candidate: str
 
 
-def column_map(pairs: Sequence[str] | None, file: Path | None) -> "ColumnMap | None":
-    """Return the column map of --map and --map-file; None when neither is given."""
-    if not pairs and file is None:
+def column_map(pairs: Sequence[str] | None) -> "ColumnMap | None":
+    """Return the column map of the --map options; None when there are none."""
+    if not pairs:
         return None
     from evalstats.loaders.mapping import ColumnMap
 
-    return ColumnMap.from_options(pairs or (), file)
+    return ColumnMap.from_options(pairs)
 
 
 def load(

@@ -43,9 +43,10 @@ Where = Annotated[
 ]
 Map = Annotated[
     list[str] | None,
-    typer.Option("--map", help="For a table of your own: STANDARD=COLUMN; may be repeated.", show_default=False),
+    typer.Option(
+        "--map", help="For a table of your own: STANDARD=COLUMN, or a TOML file; may be repeated.", show_default=False
+    ),
 ]
-MapFile = Annotated[Path | None, typer.Option("--map-file", help="TOML file with the column map.", show_default=False)]
 InputFormat = Annotated[
     str | None,
     typer.Option("--input-format", help="Format of the files, if detection should be passed by.", show_default=False),

@@ -61,7 +61,6 @@ def report(
     contrast: options.Contrast = "model",
     where: options.Where = None,
     map_: options.Map = None,
-    map_file: options.MapFile = None,
     input_format: options.InputFormat = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
@@ -77,7 +76,7 @@ def report(
         candidate=candidate,
         store=store,
         where=where,
-        columns=column_map(map_, map_file),
+        columns=column_map(map_),
         input_format=input_format,
         quiet=quiet,
     )

@@ -22,7 +22,6 @@ def score(
     conf_level: options.ConfLevel = 0.95,
     where: options.Where = None,
     map_: options.Map = None,
-    map_file: options.MapFile = None,
     input_format: options.InputFormat = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
@@ -35,7 +34,7 @@ def score(
     from evalstats.cli.load import column_map, load
     from evalstats.cli.show import show
 
-    columns = column_map(map_, map_file)
+    columns = column_map(map_)
     targets: list[Path] = paths or []
     data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
     found = score_data(data, system, metric=metric, cluster=cluster, conf_level=conf_level)
