@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import date
 from typing import Final
 
-from evalstats.loaders.lm_eval_results import Results, is_proportion, published
-from evalstats.loaders.values import as_number, as_text, as_whole
+from evalstats.loaders.lm_eval_results import Results, as_count, is_proportion, published
+from evalstats.loaders.values import as_number, as_text
 
 _AVERAGE: Final = "_average"
 _MMLU: Final = "hendrycksTest"
@@ -55,7 +55,7 @@ def parse_key(key: str) -> TaskKey | None:
         benchmark, task = _MMLU, name.removeprefix(f"{_MMLU}-")
     average = task == _AVERAGE
     return TaskKey(
-        key=key, benchmark=benchmark, task="" if average else task, n_shots=as_whole(parts[2]), average=average
+        key=key, benchmark=benchmark, task="" if average else task, n_shots=as_count(parts[2]), average=average
     )
 
 
@@ -84,15 +84,10 @@ def run_row(results: Results, run: str, model: str, keys: tuple[TaskKey, ...]) -
         "harness_version": as_text(general.get("lighteval_sha")),
         "task_version": versions.pop() if len(versions) == 1 else None,
         "n_shots": shots.pop() if len(shots) == 1 else None,
-        "item_limit": _limit(general.get("max_samples")),
+        "item_limit": as_count(general.get("max_samples")) or None,
         "status": "success",
         "config": json.dumps(config, ensure_ascii=False, sort_keys=True),
     }
-
-
-def _limit(value: object) -> int | None:
-    limit = as_whole(value)
-    return limit if limit is not None and limit > 0 else None
 
 
 def aggregate_rows(

@@ -81,7 +81,21 @@ def published(numbers: object) -> Iterator[Published]:
             continue
         error = as_number(held.get(f"{base}{_STDERR}{comma}{filter_name}"))
         std_error = error if error is not None and error >= 0 else None
+        if as_number(value) is None:
+            std_error = None
         yield Published(key=key, metric=metric_name(base, filter_name), base=base, value=value, std_error=std_error)
+
+
+def as_count(value: object) -> int | None:
+    """Return a whole number from 0; None for anything else.
+
+    Examples
+    --------
+    >>> as_count(5), as_count(-1), as_count("x")
+    (5, None, None)
+    """
+    number = as_whole(value)
+    return number if number is not None and number >= 0 else None
 
 
 def is_proportion(metric: str) -> bool:
@@ -149,13 +163,13 @@ class Results:
 
     def effective(self, task: str) -> int | None:
         """Return how many documents of a task were run, where the file says so."""
-        said = as_whole(get(self.members.get("n-samples"), task, "effective"))
-        return as_whole(get(self.members.get("results"), task, "sample_len")) if said is None else said
+        said = as_count(get(self.members.get("n-samples"), task, "effective"))
+        return as_count(get(self.members.get("results"), task, "sample_len")) if said is None else said
 
     def shots(self, task: str) -> int | None:
         """Return the number of worked examples in the prompt (before 0.4: one number for all tasks)."""
         said = self.part("n-shot").get(task, self.part("configs", task).get("num_fewshot"))
-        return as_whole(said if said is not None else self.part("config").get("num_fewshot"))
+        return as_count(said if said is not None else self.part("config").get("num_fewshot"))
 
     def temperature(self, task: str) -> float | None:
         """Return the sampling temperature of a generation task; 0 where sampling was off, None if nothing is said."""
@@ -294,12 +308,12 @@ class Results:
     def _n(self, name: str, number: Published, group: object) -> int | None:
         if group is None:
             return self.effective(name)
-        counted = as_whole(get(group, "sample_count", number.key))
+        counted = as_count(get(group, "sample_count", number.key))
         if counted is not None:
             return counted
         parts = [self.effective(task) for task in self.leaves(name)]
         if not parts or None in parts:
-            return as_whole(get(group, "sample_len"))
+            return as_count(get(group, "sample_len"))
         return sum(part for part in parts if part is not None)
 
 

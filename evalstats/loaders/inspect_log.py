@@ -1,0 +1,389 @@
+"""What an Inspect log says of a run outside its samples: the header, and the published results in it."""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.files import JsonItem, iter_json
+from evalstats.loaders.inspect_archive import HEADER, START, open_archive
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, get
+
+# Metrics that samples have, by scorer.
+Seen = Mapping[str, Collection[str]]
+
+STATUSES: Final = ("success", "error", "cancelled", "started")
+# The metric's name where a log names no scorer at all.
+UNNAMED: Final = "score"
+
+_TEMPLATE = re.compile(r"template|prompt|instruction|message", re.IGNORECASE)
+_SHOTS: Final = ("num_fewshot", "fewshot", "few_shot", "n_shots", "shots", "num_shots")
+_GRADER_ROLES: Final = ("grader", "judge", "scorer", "critic", "monitor")
+_GRADER_OPTIONS: Final = ("model", "grader_model", "judge_model", "grader", "judge")
+_CONFIG_FIELDS: Final = (
+    "limit", "sample_id", "sample_shuffle", "epochs", "epochs_reducer", "fail_on_error", "continue_on_fail",
+    "retry_on_error", "score_on_error", "message_limit", "token_limit", "turn_limit", "time_limit", "working_limit",
+    "cost_limit",
+)  # fmt: skip
+_EVAL_FIELDS: Final = (
+    "eval_id", "run_id", "eval_set_id", "task_id", "task_file", "task_registry_name", "task_args", "solver",
+    "solver_args", "model_args", "model_base_url", "model_generate_config", "model_roles", "sandbox", "revision",
+    "packages", "tags", "metadata",
+)  # fmt: skip
+_NOTHING_SEEN: Final[Seen] = MappingProxyType({})
+_MEANS: Final = ("accuracy", "mean")
+_STANDARD_ERRORS: Final = ("stderr", "bootstrap_stderr", "bootstrap_std")
+_MEAN_REDUCERS: Final = (None, "", "mean")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvalLog:
+    """The header of a log. `crashed` says that it was put together from the journal of a run that did not end."""
+
+    path: Path
+    members: dict[str, object]
+    crashed: bool = False
+
+    def part(self, *names: str) -> dict[str, object]:
+        """Return an object inside the header; {} where there is none."""
+        return as_dict(get(self.members, *names))
+
+    @property
+    def model(self) -> str:
+        """The model under evaluation, with its provider's prefix."""
+        return as_text(self.part("eval").get("model")) or "unknown"
+
+    @property
+    def system(self) -> str:
+        """The model, and the solver where one was chosen for the run instead of the task's own."""
+        solver = as_text(self.part("eval").get("solver"))
+        return self.model if solver is None else f"{self.model} ({solver})"
+
+    @property
+    def benchmark(self) -> str:
+        """The task's name."""
+        return as_text(self.part("eval").get("task")) or "unknown"
+
+    @property
+    def task_id(self) -> str | None:
+        """Id that a run shares with its retries."""
+        return as_text(self.part("eval").get("task_id")) or None
+
+    @property
+    def status(self) -> str:
+        """What Inspect says of the run; a run without a header has only started."""
+        status = as_text(self.members.get("status"))
+        return status if status in STATUSES else "started"
+
+    @property
+    def completed(self) -> str:
+        """When the run ended, else when it began, as ISO 8601 text in UTC; "" where nothing is said."""
+        times = (self.part("stats").get("completed_at"), self.part("eval").get("created"))
+        return next((time.isoformat() for said in times if (time := as_time(said)) is not None), "")
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether the samples were put in a random order before they were numbered."""
+        return bool(self.part("eval", "dataset").get("shuffled") or self.part("eval", "config").get("sample_shuffle"))
+
+    @cached_property
+    def results(self) -> tuple[dict[str, object], ...]:
+        """Published results, one for each scorer or key of one (older logs: a single scorer)."""
+        results = self.part("results")
+        if "scorer" in results and "scores" not in results:
+            scorer = as_dict(results["scorer"]) or {"name": results["scorer"]}
+            return ({**scorer, "scorer": scorer.get("name"), "metrics": results.get("metrics")},)
+        return tuple(dicts(results.get("scores", results.get("scorers"))))
+
+    @cached_property
+    def scorers(self) -> tuple[str, ...]:
+        """Names of the scorers that the header declares, in order."""
+        declared: dict[str, None] = {}
+        for scorer in dicts(self.part("eval").get("scorers")):
+            declared.setdefault(_unique(as_text(scorer.get("name")) or UNNAMED, declared))
+        if not declared:
+            for result in self.results:
+                declared.setdefault(as_text(result.get("scorer")) or as_text(result.get("name")) or UNNAMED)
+        return tuple(declared)
+
+    def declared_metrics(self, seen: Seen = _NOTHING_SEEN) -> dict[str, list[str]]:
+        """Return the metrics that the header declares, by scorer.
+
+        A result named otherwise than its scorer is a key of the scorer's values, unless it is a scorer by that name:
+        older logs give the second of two like scorers the name `match1` and the scorer `match`.
+        """
+        metrics: dict[str, list[str]] = {name: [] for name in self.scorers}
+        for scorer, metric, _ in self._named_results(seen):
+            metrics.setdefault(scorer, [])
+            if metric not in metrics[scorer]:
+                metrics[scorer].append(metric)
+        for name, scorer in zip(self.scorers, dicts(self.part("eval").get("scorers")), strict=False):
+            for key in _declared_keys(scorer.get("metrics")):
+                if f"{name}/{key}" not in metrics.setdefault(name, []):
+                    metrics[name].append(f"{name}/{key}")
+        return metrics
+
+    def _named_results(self, seen: Seen) -> Iterator[tuple[str, str, dict[str, object]]]:
+        """Yield (scorer, metric, result)."""
+        for result in self.results:
+            name = as_text(result.get("name")) or UNNAMED
+            scorer = as_text(result.get("scorer")) or name
+            metric = f"{scorer}/{name}"
+            is_key = name != scorer and (metric in seen.get(scorer, ()) or name not in (*seen, *self.scorers))
+            yield (scorer, metric, result) if is_key else (name, name, result)
+
+    def headline(self, seen: Seen = _NOTHING_SEEN) -> str | None:
+        """Return the metric that the log puts first."""
+        chosen = self.part("results", "headline")
+        wanted = (as_text(chosen.get("scorer")), as_text(chosen.get("score")))
+        named = list(self._named_results(seen))
+        for _, metric, result in named:
+            if wanted == (as_text(result.get("scorer")), as_text(result.get("name"))):
+                return metric
+        return named[0][1] if named else None
+
+    @cached_property
+    def judges(self) -> dict[str, str]:
+        """Return the judging model of each scorer that is known to use one.
+
+        It is the scorer's option, else the model in the role that the scorer asks for ("grader" for Inspect's own
+        `model_graded_*`); where neither is given, those let the model under evaluation judge itself.
+        """
+        roles = self.part("eval", "model_roles")
+        judges: dict[str, str] = {}
+        declared = list(dicts(self.part("eval").get("scorers"))) or [
+            {"name": result.get("name"), "options": result.get("params")} for result in self.results
+        ]
+        names: list[str] = []
+        for scorer in declared:
+            name = _unique(as_text(scorer.get("name")) or UNNAMED, names)
+            names.append(name)
+            options = as_dict(scorer.get("options"))
+            named = next((found for key in _GRADER_OPTIONS if (found := _model_of(options.get(key)))), None)
+            role = as_text(options.get("model_role")) or ("grader" if "model_graded" in name else None)
+            judge = named or (_model_of(roles.get(role)) if role else None)
+            judge = judge or (self.model if "model_graded" in name else None)
+            if judge:
+                judges[name] = judge
+        return judges
+
+    def run_row(self, run: str, factor_names: list[str]) -> dict[str, object]:
+        """Make the row of `runs`."""
+        config = self.part("eval", "config")
+        roles = self.part("eval", "model_roles")
+        by_role = (judge for role in _GRADER_ROLES if (judge := _model_of(roles.get(role))))
+        judges = dict.fromkeys(self.judges.values()) or dict.fromkeys(by_role)
+        return {
+            "run": run,
+            "model": self.model,
+            "system": self.system,
+            "benchmark": self.benchmark,
+            "harness": "inspect_ai",
+            "harness_version": as_text(self.part("eval", "packages").get("inspect_ai")),
+            "task_version": as_text(self.part("eval").get("task_version")),
+            "n_shots": self._shots,
+            "prompt_hash": self.prompt_hash,
+            "temperature": self._temperature,
+            "judge": ", ".join(judges) or None,
+            "item_limit": _limit(config.get("limit")),
+            "status": self.status,
+            "factor_names": factor_names or None,
+            "config": json.dumps(self._config(), ensure_ascii=False, sort_keys=True),
+            "note": self._note(),
+            "timestamp": as_time(self.part("stats").get("started_at")) or as_time(self.part("eval").get("created")),
+        }
+
+    @property
+    def prompt_hash(self) -> str | None:
+        """Digest of the solvers' templates and instructions; None where they have none."""
+        steps = [
+            [
+                as_text(step.get("solver")),
+                {key: value for key, value in as_dict(step.get("params")).items() if _is_template(key, value)},
+            ]
+            for step in dicts(self.part("plan").get("steps"))
+        ]
+        if not any(params for _, params in steps):
+            return None
+        return hashlib.sha256(json.dumps(steps, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def _shots(self) -> int | None:
+        args = self.part("eval", "task_args")
+        found = (as_whole(args[key]) for key in _SHOTS if not isinstance(args.get(key, False), bool))
+        return _count(next((number for number in found if number is not None), None))
+
+    @property
+    def _temperature(self) -> float | None:
+        places = (self.part("plan", "config"), self.part("eval", "model_generate_config"))
+        said = next((number for place in places if (number := as_number(place.get("temperature"))) is not None), None)
+        return said if said is None or said >= 0 else None
+
+    def _config(self) -> dict[str, object]:
+        spec, config = self.part("eval"), self.part("eval", "config")
+        dataset = self.part("eval", "dataset")
+        kept: dict[str, object] = {name: spec[name] for name in _EVAL_FIELDS if spec.get(name) not in (None, {}, [])}
+        kept |= {name: config[name] for name in _CONFIG_FIELDS if config.get(name) is not None}
+        kept["dataset"] = {
+            name: dataset[name] for name in ("name", "location", "samples", "shuffled") if name in dataset
+        }
+        generation = {name: value for name, value in self.part("plan", "config").items() if value is not None}
+        if generation:
+            kept["generate_config"] = generation
+        return kept
+
+    def _note(self) -> str | None:
+        notes: list[str] = []
+        if self.crashed:
+            notes.append("the run did not end: read from its journal")
+        if message := as_text(self.part("error").get("message")):
+            notes.append(f"the run ended with an error: {message[:200]}")
+        if self.members.get("invalidated") is True:
+            notes.append("some samples were invalidated after the run")
+        return "; ".join(notes) or None
+
+    def aggregate_rows(self, run: str, seen: Seen) -> Iterator[dict[str, object]]:
+        """Yield the published numbers.
+
+        The mean over samples (Inspect's `accuracy` or `mean`) under the mean over epochs has the metric's own name and
+        the standard error beside it; any other number is named `metric[number]`, with the epochs' reducer if it is not
+        the mean: `match[std]`, `match[pass_at_2,accuracy]`.
+        """
+        when = as_time(self.part("eval").get("created"))
+        for _, metric, result in self._named_results(seen):
+            numbers = {name.rpartition("/")[2]: value for name, value in as_dict(result.get("metrics")).items()}
+            reducer = as_text(result.get("reducer"))
+            mean = next((name for name in _MEANS if name in numbers), None)
+            error = next((found for name in _STANDARD_ERRORS if (found := _error(numbers.get(name))) is not None), None)
+            for name, number in numbers.items():
+                if name in _STANDARD_ERRORS:
+                    continue
+                value = _value_of(number)
+                plain = name == mean and reducer in _MEAN_REDUCERS
+                parts = [part for part in (reducer if reducer not in _MEAN_REDUCERS else None, name) if part]
+                estimate = as_number(value)
+                yield {
+                    "model": self.model,
+                    "benchmark": self.benchmark,
+                    "task": "",
+                    "metric": metric if plain else f"{metric}[{','.join(parts)}]",
+                    "estimate": estimate,
+                    "std_error": error if name == mean and estimate is not None else None,
+                    "method": f"published {name}, epochs reduced by {reducer or 'mean'}",
+                    "n": _count(result.get("scored_samples")),
+                    "setting": "lab",
+                    "date": when.date() if when else None,
+                    "run": run,
+                    "value_raw": None if estimate is not None or value is None else str(value),
+                }
+
+
+def read_log(path: Path) -> EvalLog:
+    """Read the header of a log, an archive or JSON.
+
+    Raises
+    ------
+    UnreadableFileError
+        If the file is damaged, or is no log of Inspect.
+    """
+    log = _archive_header(path) if is_archive(path) else EvalLog(path=path, members=_json_header(path))
+    if not log.part("eval").get("model") or not log.part("eval").get("task"):
+        found = ", ".join(list(log.members)[:8]) or "nothing"
+        message = (
+            f"{path}: names no task and model under 'eval' (found {found}); it is no log of Inspect AI, or is cut off"
+        )
+        raise UnreadableFileError(message)
+    return log
+
+
+def is_archive(path: Path) -> bool:
+    """Whether a log is an archive: by its first bytes, or by its name where it has lost them."""
+    try:
+        with path.open("rb") as stream:
+            start = stream.read(4)
+    except OSError as error:
+        message = f"{path}: cannot be opened ({error.strerror or error})"
+        raise UnreadableFileError(message) from error
+    return start[:2] == b"PK" or path.name.endswith(".eval")
+
+
+def _archive_header(path: Path) -> EvalLog:
+    with open_archive(path) as archive:
+        name = next((name for name in (HEADER, START) if name in archive), None)
+        if name is None:
+            message = f"{path}: holds neither {HEADER} nor {START}; it is no archive of Inspect AI"
+            raise UnreadableFileError(message)
+        return EvalLog(path=path, members=as_dict(archive.json(name)), crashed=name == START)
+
+
+def _json_header(path: Path) -> dict[str, object]:
+    """Read the members before the samples; all others too, should the file have an order of its own."""
+    members: dict[str, object] = {}
+    for part in iter_json(path, arrays=("samples", "reductions")):
+        if not isinstance(part, JsonItem):
+            members[part.member] = part.value
+        elif part.member == "":
+            message = f"{path}: is a list; a log of Inspect AI is one JSON object"
+            raise UnreadableFileError(message)
+        elif part.member == "samples" and "eval" in members and ("results" in members or "stats" in members):
+            break  # a run that did not succeed may have no results
+    return members
+
+
+def _unique(name: str, taken: Collection[str]) -> str:
+    """Name the second of two like scorers as Inspect does."""
+    number, unique = 1, name
+    while unique in taken:
+        unique, number = f"{name}{number}", number + 1
+    return unique
+
+
+def _declared_keys(metrics: object) -> Iterator[str]:
+    """Yield the keys of a scorer's values that have metrics of their own, without patterns such as "*"."""
+    for group in (as_dict(metrics), *dicts(metrics)):
+        for key, value in group.items():
+            if isinstance(value, list) and not set(key) & set("*?["):
+                yield key
+
+
+def _model_of(value: object) -> str | None:
+    """Return a model's name from text or from an object that has it; of several models, all names."""
+    if held := as_dict(value):
+        return as_text(held.get("model")) or as_text(held.get("name"))
+    if several := [name for each in as_list(value) if (name := _model_of(each))]:
+        return ", ".join(several)
+    return value if isinstance(value, str) and value else None
+
+
+def _value_of(number: object) -> object:
+    """Return the value of a published number, which is an object since 2024 and was bare before."""
+    held = as_dict(number)
+    return held.get("value") if held else number
+
+
+def _error(number: object) -> float | None:
+    error = as_number(_value_of(number))
+    return error if error is not None and error >= 0 else None
+
+
+def _is_template(key: str, value: object) -> bool:
+    return isinstance(value, str) and _TEMPLATE.search(key) is not None
+
+
+def _limit(limit: object) -> int | None:
+    """Return how many samples a run was cut to: a number, or a range [from, to)."""
+    ends = [as_whole(end) for end in as_list(limit)]
+    if len(ends) == 2 and ends[0] is not None and ends[1] is not None:
+        return max(ends[1] - ends[0], 0)
+    return _count(limit)
+
+
+def _count(value: object) -> int | None:
+    number = as_whole(value)
+    return number if number is not None and number >= 0 else None

@@ -1,0 +1,334 @@
+"""Samples of an Inspect log as rows of `outcomes`: one for every sample, epoch and metric.
+
+Metrics. A scorer with a plain value is a metric of its name. One with an object or a list of values makes the metrics
+`scorer/key` or `scorer/0`, `scorer/1`, ... Grades are C = 1, P = 0.5, I = N = 0, yes, true, no, false and numbers as
+text. Anything else is unscored, with the value in `value_raw`: Inspect itself counts it as 0. NaN is Inspect's own mark
+for "not scored".
+
+Samples that failed, or that have no score of some scorer, get a row for each metric that the run is found to have, so
+that every metric has as many rows as there are samples. A key that is absent from a scorer's object makes no row.
+"""
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final, cast
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.inspect_factors import Factors, storable
+from evalstats.loaders.inspect_log import UNNAMED, EvalLog
+from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, letter_grade
+
+_SHOWN: Final = 2_000
+_HASH_SHOWN: Final = 16
+_ATTACHMENT: Final = "attachment://"
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_VALUES_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """What a value says: a score, or why there is none."""
+
+    score: float | None
+    reason: str | None = None
+    raw: str | None = None
+    unknown_word: bool = False
+
+
+def read_grade(value: object) -> Grade:
+    """Read one plain value.
+
+    Examples
+    --------
+    >>> read_grade("C").score, read_grade("P").score, read_grade(7).score, read_grade("B").score
+    (1.0, 0.5, 7.0, None)
+    """
+    if value is None:
+        return Grade(score=None, reason="the scorer gave no value")
+    if isinstance(value, str):
+        # One letter in lower case is no grade of Inspect's, but may be an answer's letter.
+        score = None if len(value) == 1 and value.islower() else letter_grade(value)
+        reason = None if score is not None else "the value is no grade that Inspect knows and no number"
+        return Grade(score=score, reason=reason, raw=_short(value), unknown_word=score is None)
+    if isinstance(value, float) and not math.isfinite(value):
+        reason = "NaN, Inspect's mark for not scored" if math.isnan(value) else "the value is infinite"
+        return Grade(score=None, reason=reason, raw="NaN" if math.isnan(value) else str(value))
+    score = as_number(value)
+    if score is None:
+        return Grade(score=None, reason="the value is no number", raw=_short(json.dumps(value, ensure_ascii=False)))
+    return Grade(score=score, raw=json.dumps(value) if isinstance(value, bool) else None)
+
+
+def cells(scorer: str, value: object) -> list[tuple[str, object]]:
+    """Return the metrics in a scorer's value.
+
+    Examples
+    --------
+    >>> cells("judge", {"tone": 1}), cells("match", "C"), cells("pair", [1, 0])
+    ([('judge/tone', 1)], [('match', 'C')], [('pair/0', 1), ('pair/1', 0)])
+    """
+    if isinstance(value, dict):
+        found = [(f"{scorer}/{key}", each) for key, each in as_dict(cast("object", value)).items()]
+    elif isinstance(value, list):
+        found = [(f"{scorer}/{place}", each) for place, each in enumerate(as_list(cast("object", value)))]
+    else:
+        return [(scorer, value)]
+    return found or [(scorer, None)]
+
+
+def input_hash(sample: Mapping[str, object]) -> str | None:
+    """Digest of what a sample asks, so that runs can be checked to mean the same by one id.
+
+    Messages count with role and text alone, since their ids differ from run to run. None where the input is absent or
+    was taken out of the sample.
+
+    Examples
+    --------
+    >>> input_hash({"input": "2+2?"}) == input_hash({"input": [{"role": "user", "content": "2+2?", "id": "x1"}]})
+    True
+    """
+    given = sample.get("input")
+    attachments = as_dict(sample.get("attachments"))
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)
+    parts = [text for message in messages for text in _message_parts(message)]
+    resolved = [as_text(attachments.get(_reference(part))) if _reference(part) else part for part in parts]
+    if not any(parts) or None in resolved:
+        return None
+    return hashlib.sha256(json.dumps(resolved, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
+
+
+def _reference(text: str) -> str:
+    return text.removeprefix(_ATTACHMENT) if text.startswith(_ATTACHMENT) else ""
+
+
+def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
+    yield as_text(message.get("role")) or ""
+    content = message.get("content")
+    if isinstance(content, str):
+        yield content
+    for part in dicts(content):
+        kind = as_text(part.get("type")) or "text"
+        yield as_text(part.get(kind)) or kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """A sample without scores of some scorers, or of all (then `scorers` is empty), and why."""
+
+    base: dict[str, object]
+    status: str
+    reason: str
+    scorers: tuple[str, ...]
+
+
+class SampleReader:
+    """Turn samples into rows; those that lack scores wait until all metrics of the run are known.
+
+    Parameters
+    ----------
+    log
+        The header.
+    run
+        Key of the run.
+    ranges
+        Takes note of every score.
+    """
+
+    def __init__(self, log: EvalLog, run: str, ranges: Ranges) -> None:
+        self._log = log
+        self._ranges = ranges
+        self._fixed: dict[str, object] = {
+            "run": run,
+            "model": log.model,
+            "system": log.system,
+            "benchmark": log.benchmark,
+            "task": "",
+            "variant": "",
+            "n_trials": 1,
+            "setting": "lab",
+        }
+        self._met: set[tuple[str, int]] = set()
+        self._waiting: list[_Waiting] = []
+        self._metrics: dict[str, dict[str, None]] = {}
+        self._unknown: dict[str, dict[str, None]] = {}
+        self.factors = Factors()
+        self.n_failed_and_scored = 0
+        self.n_samples = 0
+        self.positional = True
+
+    @property
+    def seen(self) -> dict[str, tuple[str, ...]]:
+        """Metrics that samples have, by scorer."""
+        return {scorer: tuple(metrics) for scorer, metrics in self._metrics.items()}
+
+    def rows(self, sample: object, where: str) -> Iterator[dict[str, object]]:
+        """Yield the rows of a sample's scores, and keep in mind what it has no score of.
+
+        Raises
+        ------
+        UnreadableFileError
+            If the sample is no object, has no id or no whole epoch from 1, or stands twice.
+        """
+        if not isinstance(sample, dict):
+            message = f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)"
+            raise UnreadableFileError(message)
+        held = cast("dict[str, object]", sample)
+        base = self._base(held, where)
+        failure, invalid = _failure(held), _invalidation(held)
+        scores = self._scores(held, failed=failure is not None)
+        self.n_failed_and_scored += failure is not None and bool(scores)
+        for scorer, value in scores.items():
+            for metric, each in cells(scorer, value):
+                self._metrics[scorer].setdefault(metric)
+                yield base | self._judged(scorer, metric, _invalidated(read_grade(each), invalid))
+        absent = tuple(name for name in self._log.scorers if name not in scores)
+        if absent or not scores:
+            why = failure or invalid or "the sample has no score of this scorer"
+            status = "unscored" if failure is None else "error"
+            self._waiting.append(_Waiting(base=base, status=status, reason=why, scorers=absent if scores else ()))
+
+    def late_rows(self) -> Iterator[dict[str, object]]:
+        """Yield the rows of samples without scores, for each metric of the scorers that they lack."""
+        known = self._log.declared_metrics(self.seen)
+        for scorer, seen in self._metrics.items():
+            listed = [metric for metric in known.get(scorer, []) if metric != scorer or scorer in seen]
+            known[scorer] = list(dict.fromkeys((*seen, *listed)))
+        for sample in self._waiting:
+            grade = Grade(score=None, reason=sample.reason)
+            for scorer in sample.scorers or tuple(known) or (UNNAMED,):
+                for metric in known.get(scorer) or [scorer]:
+                    yield sample.base | self._judged(scorer, metric, grade, status=sample.status)
+
+    def metric_rows(self) -> list[dict[str, object]]:
+        """Describe the metrics that were met, the log's headline marked as the primary one."""
+        headline = self._log.headline(self.seen)
+        return [self._ranges.row(*key, primary=key[1] == headline) for key in self._ranges]
+
+    def unknown_values(self) -> Iterator[str]:
+        """Say which metrics have words for values that are no grades, and could be categories."""
+        for metric, values in self._unknown.items():
+            shown = ", ".join(repr(value) for value in values)
+            yield (
+                f"values of {metric} such as {shown} are no grades and were left unscored; if its letters are "
+                "categories, C, P, I and N among them were taken for grades and must not be used"
+            )
+
+    def _judged(self, scorer: str, metric: str, grade: Grade, *, status: str | None = None) -> dict[str, object]:
+        self._ranges.add(self._log.benchmark, metric, grade.score)
+        if grade.unknown_word:
+            values = self._unknown.setdefault(metric, {})
+            if len(values) < _VALUES_SHOWN:
+                values.setdefault(grade.raw or "")
+        return {
+            "metric": metric,
+            "score": grade.score,
+            "value_raw": grade.raw,
+            "status": status or ("unscored" if grade.score is None else "scored"),
+            "status_reason": grade.reason,
+            "judge": self._log.judges.get(scorer),
+        }
+
+    def _base(self, sample: dict[str, object], where: str) -> dict[str, object]:
+        identity = as_text(sample.get("id"))
+        said = sample.get("epoch")
+        epoch = 1 if said is None else as_whole(said)
+        if identity is None:
+            message = f"{where}: has no id; every sample of Inspect has one"
+            raise UnreadableFileError(message)
+        if epoch is None or epoch < 1:
+            message = f"{where}: has the epoch {said!r}; Inspect counts epochs from 1"
+            raise UnreadableFileError(message)
+        if (identity, epoch) in self._met:
+            message = f"{where}: sample {identity} stands twice for epoch {epoch}; write the log again or take one out"
+            raise UnreadableFileError(message)
+        self._met.add((identity, epoch))
+        self.n_samples += 1
+        self.positional = self.positional and isinstance(sample.get("id"), int)
+        return {
+            **self._fixed,
+            "item": identity,
+            "trial": epoch - 1,
+            "n_turns": _turns(sample),
+            "cost_usd": _cost(sample),
+            "latency_s": _positive(sample.get("total_time")),
+            "timestamp": as_time(sample.get("completed_at")) or as_time(sample.get("started_at")),
+            "prompt_hash": input_hash(sample),
+            **_limit_reached(sample.get("limit")),
+            **self.factors.of(as_dict(sample.get("metadata"))),
+        }
+
+    def _scores(self, sample: dict[str, object], *, failed: bool) -> dict[str, object]:
+        """Return the values by scorer; before 2024 a sample had one `score` without a name."""
+        scores = as_dict(sample.get("scores"))
+        if not scores and sample.get("score") is not None:
+            scores = {next(iter(self._log.scorers), UNNAMED): sample["score"]}
+        for name in scores:
+            self._metrics.setdefault(name, {})
+        return {name: _value_of(score) for name, score in scores.items() if score is not None or not failed}
+
+
+def _value_of(score: object) -> object:
+    """Return a score's value; a score is an object with a member `value`, or was written as the bare value."""
+    held = as_dict(score)
+    return held.get("value") if held else score
+
+
+def _failure(sample: dict[str, object]) -> str | None:
+    """Return the message of the error that ended a sample (an object in a sample, text in a summary)."""
+    error = sample.get("error")
+    if not error:
+        return None
+    message = as_text(as_dict(error).get("message")) or as_text(error) or "the sample failed without a message"
+    return _short(_ANSI.sub("", message))
+
+
+def _invalidation(sample: dict[str, object]) -> str | None:
+    """Return why a sample was declared invalid after the run."""
+    said = as_dict(sample.get("invalidation"))
+    if not said:
+        return None
+    return _short(f"invalidated after the run: {as_text(said.get('reason')) or 'no reason given'}")
+
+
+def _invalidated(grade: Grade, reason: str | None) -> Grade:
+    if reason is None:
+        return grade
+    raw = str(grade.score) if grade.raw is None and grade.score is not None else grade.raw
+    return Grade(score=None, reason=reason, raw=raw)
+
+
+def _turns(sample: dict[str, object]) -> int | None:
+    """Return the number of the model's turns: as counted by Inspect, else the assistant's messages."""
+    counted = as_whole(sample.get("turn_count"))
+    if counted is not None:
+        return counted if counted >= 0 else None
+    messages = list(dicts(sample.get("messages")))
+    return sum(message.get("role") == "assistant" for message in messages) if messages else None
+
+
+def _cost(sample: dict[str, object]) -> float | None:
+    """Return the cost of all models together, where Inspect knew the price of each."""
+    usages = [as_dict(usage) for usage in as_dict(sample.get("model_usage")).values()]
+    costs = [_positive(usage.get("total_cost")) for usage in usages]
+    return None if not costs or None in costs else sum(cost for cost in costs if cost is not None)
+
+
+def _limit_reached(limit: object) -> dict[str, object]:
+    """Return a factor for the kind of limit that ended a sample: an object in a sample, text in a summary."""
+    kind = as_text(as_dict(limit).get("type")) or as_text(limit)
+    return {"limit_reached": kind} if kind else {}
+
+
+def _positive(value: object) -> float | None:
+    number = as_number(value)
+    return number if number is not None and number >= 0 else None
+
+
+def _short(text: str) -> str:
+    text = storable(text)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
