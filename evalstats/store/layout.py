@@ -1,7 +1,7 @@
 """Where a store keeps what.
 
 DIR/evalstats-store.json                 that this is a store, and its schema version
-DIR/sources/<digest>-<loader>-<version>/ one source, whole: manifest.json, runs-0000.parquet, outcomes-0000.parquet, ...
+DIR/sources/<digest>-<loader>-.../       one source, whole: manifest.json, runs-0000.parquet, outcomes-0000.parquet, ...
 DIR/.incoming/                           sources being written, or being thrown away; never read
 """
 
@@ -118,17 +118,19 @@ class Shelf:
     def current(self) -> tuple[StoredSource, ...]:
         """Return the sources that count, in the order of their first run's name, whatever the order of ingest.
 
-        Of several readings of the same bytes only the one committed last counts: the others are about to be dropped.
+        Of several readings of the same source only the one committed last counts: the others are about to be dropped.
 
         Raises
         ------
         StoreError
             As `every`.
         """
-        newest: dict[str, StoredSource] = {}
+        by_digest: dict[str, list[StoredSource]] = {}
         for source in sorted(self.every(), key=_commit_order):
-            newest[source.origin.digest] = source
-        return tuple(sorted(newest.values(), key=_reading_order))
+            earlier = by_digest.get(source.origin.digest, [])
+            kept = [held for held in earlier if not held.manifest.same_source(source.manifest)]
+            by_digest[source.origin.digest] = [*kept, source]
+        return tuple(sorted((source for kept in by_digest.values() for source in kept), key=_reading_order))
 
     def _folders(self) -> list[tuple[str, int]]:
         folder = self.store / SOURCES

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from hashlib import sha256
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, cast
 
 import polars as pl
@@ -30,7 +30,7 @@ _DTYPES: Mapping[str, pl.DataType] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a stored source was made from. All of it but `path` decides whether two readings are the same.
+    """What a stored source was made from.
 
     `options` is whatever else decided how the bytes were read (a column map); `removed_runs` are runs that the user
     took out again.
@@ -44,22 +44,12 @@ class Origin:
     removed_runs: tuple[str, ...] = ()
 
     @property
-    def folder(self) -> str:
-        """Name of the source's folder: the same for the same reading of the same bytes, and safe on any file system.
-
-        Examples
-        --------
-        >>> Origin(path="a/b.json", digest="0123456789abcdef" * 4, loader="lm-eval", loader_version="1").folder
-        '0123456789abcdef0123456789abcdef-lm_eval-1'
-        """
-        named = [self.digest[:32], *(_UNSAFE.sub("_", part)[:40] for part in (self.loader, self.loader_version))]
-        if self.options or self.removed_runs:
-            rest = json.dumps([sorted(self.options.items()), sorted(self.removed_runs)])
-            named.append(sha256(rest.encode()).hexdigest()[:8])
-        return "-".join(named)
+    def place(self) -> tuple[str, ...]:
+        """File name and the name of its folder: where harnesses put the model's name, when the file does not hold it."""
+        return PurePath(self.path).parts[-2:]
 
     def same_reading(self, other: "Origin") -> bool:
-        """Whether two origins give the same rows: they differ in nothing but the path."""
+        """Whether the same bytes were read in the same way, from whatever path."""
         return replace(self, path="") == replace(other, path="")
 
 
@@ -81,6 +71,7 @@ class RunEntry:
 
     run: str
     model: str | None
+    system: str | None
     benchmark: str
     n_scored: int
     n_error: int
@@ -98,6 +89,28 @@ class Manifest:
     committed: str = ""
     schema_version: int = SCHEMA_VERSION
     evalstats: str = ""
+
+    @property
+    def labels(self) -> list[tuple[str, str, str]]:
+        """Model, system and benchmark of every run, sorted: what the rows are about."""
+        return sorted((entry.model or "", entry.system or "", entry.benchmark) for entry in self.runs)
+
+    @property
+    def folder(self) -> str:
+        """Name of the source's folder: the same for the same reading of the same bytes, and safe on any file system."""
+        origin = self.origin
+        loader, loader_version = (_UNSAFE.sub("_", part)[:40] for part in (origin.loader, origin.loader_version))
+        rest = json.dumps([sorted(origin.options.items()), sorted(origin.removed_runs), self.labels])
+        return "-".join((origin.digest[:32], loader, loader_version, sha256(rest.encode()).hexdigest()[:8]))
+
+    def same_source(self, other: "Manifest") -> bool:
+        """Whether only one of the two may count: the same bytes, in the same place or about the same models.
+
+        Bytes alone do not tell: two models that answered everything right may have equal files, told apart by their
+        names. And a renamed copy is no second run.
+        """
+        same_bytes = self.origin.digest == other.origin.digest
+        return same_bytes and (self.origin.place == other.origin.place or self.labels == other.labels)
 
     def rows(self) -> dict[TableName, int]:
         """Rows of every table that has any."""
@@ -193,6 +206,7 @@ def _run_entry(data: dict[str, Any]) -> RunEntry:
     return RunEntry(
         run=str(data["run"]),
         model=None if data["model"] is None else str(data["model"]),
+        system=None if data["system"] is None else str(data["system"]),
         benchmark=str(data["benchmark"]),
         n_scored=int(data["n_scored"]),
         n_error=int(data["n_error"]),

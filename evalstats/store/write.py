@@ -39,12 +39,18 @@ class Committed:
 
 
 def held_already(shelf: Shelf, origin: Origin) -> StoredSource | None:
-    """Return the stored source that is the same reading of the same bytes and is whole; None if it is to be read."""
+    """Return the stored source that need not be read again; None if the source is to be read.
+
+    It has the same bytes, was read the same way from a file of the same name in a folder of the same name, and is whole.
+    """
     for source in shelf.current():
-        same = source.origin.same_reading(origin) and source.manifest.schema_version == SCHEMA_VERSION
-        if same and is_whole(source):
+        if source.origin.place == origin.place and _is_reading(source, origin) and is_whole(source):
             return source
     return None
+
+
+def _is_reading(source: StoredSource, origin: Origin) -> bool:
+    return source.origin.same_reading(origin) and source.manifest.schema_version == SCHEMA_VERSION
 
 
 class SourceWriter:
@@ -197,17 +203,20 @@ class SourceWriter:
 
     def _move_in(self, manifest: Manifest) -> Committed:
         store = self._shelf.store
-        target = store / SOURCES / self._origin.folder
+        target = store / SOURCES / manifest.folder
         others = self._shelf.current()
-        _refuse_taken_runs(manifest, others)
-        earlier = [source for source in others if source.origin.digest == self._origin.digest]
+        earlier = [source for source in others if source.manifest.same_source(manifest)]
         for source in earlier:
-            if source.folder == target and not is_whole(source):
+            same = _is_reading(source, self._origin) and source.manifest.labels == manifest.labels
+            if same and is_whole(source):
+                return Committed(outcome="present", manifest=source.manifest)
+            if source.folder == target:
                 drop_source(store, source)
+        _refuse_taken_runs(manifest, [source for source in others if source not in earlier])
         try:
             self._folder.rename(target)
         except OSError:
-            if target.is_dir():  # another process was faster with the same bytes
+            if target.is_dir():  # another process was faster with the same source
                 return Committed(outcome="present", manifest=manifest)
             raise
         sync_folder(target.parent)
@@ -219,30 +228,18 @@ class SourceWriter:
 
 
 def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
-    columns = ("run", "model", "benchmark", "n_scored", "n_error", "n_unscored")
-    return [
-        RunEntry(
-            run=run,
-            model=model,
-            benchmark=benchmark,
-            n_scored=scored or 0,
-            n_error=error or 0,
-            n_unscored=unscored or 0,
-        )
-        for run, model, benchmark, scored, error, unscored in runs.select(columns).iter_rows()
-    ]
+    counts = ("n_scored", "n_error", "n_unscored")
+    columns = runs.select("run", "model", "system", "benchmark", pl.col(counts).fill_null(0))
+    return [RunEntry(**row) for row in columns.iter_rows(named=True)]
 
 
 def _refuse_taken_runs(manifest: Manifest, others: Sequence[StoredSource]) -> None:
     names = {entry.run for entry in manifest.runs}
     for other in others:
-        if other.origin.digest == manifest.origin.digest:
-            continue
         taken = sorted(names.intersection(entry.run for entry in other.manifest.runs))
         if taken:
             message = (
                 f"{manifest.origin.path}: holds run {taken[0]!r}, and so does {other.origin.path}, which is in the "
-                "store with other bytes; to put this one in its place, remove that run first "
-                "(`evalstats store DIR remove RUN`) and ingest again"
+                "store; to put this one in its place, remove that run first (`evalstats store DIR remove RUN`)"
             )
             raise InputError(message)

@@ -99,7 +99,7 @@ def test_the_same_bytes_from_another_path_are_the_same_source(tmp_path: Path) ->
     (tmp_path / "copy.jsonl").write_bytes(first.read_bytes())
     report = ingest([first, tmp_path / "copy.jsonl"], tmp_path / "store")
     assert statuses(report) == ["loaded", "skipped"]
-    assert report.sources[1].reason == f"the store has these bytes already, from {first}"
+    assert report.sources[1].reason == f"the store has it already, from {first}"
     assert open_store(tmp_path / "store").runs().height == 1
 
 

@@ -55,9 +55,16 @@ def tools() -> "Tools":
     return Tools()
 
 
+def folder_of(shelf: Shelf, name: str) -> Path:
+    """Where the source of that name is stored."""
+    [folder] = [source.folder for source in shelf.every() if source.origin.path == f"{name}.json"]
+    return folder
+
+
 class Tools:
     """What tests of a store need."""
 
     origin: Callable[..., Origin] = staticmethod(origin_of)
+    folder: Callable[[Shelf, str], Path] = staticmethod(folder_of)
     outcome: Callable[..., dict[str, object]] = staticmethod(outcome)
     put: Callable[..., Committed] = staticmethod(put)

@@ -17,7 +17,7 @@ def folder(shelf: Shelf, tools) -> Path:
     """The folder of one sound source beside another."""
     tools.put(shelf, tools.origin("good"), [tools.outcome("good", f"i{n}") for n in range(9)])
     tools.put(shelf, tools.origin("bad"), [tools.outcome("bad", f"i{n}", level=n) for n in range(9)])
-    return shelf.store / SOURCES / tools.origin("bad").folder
+    return tools.folder(shelf, "bad")
 
 
 def messages(shelf: Shelf) -> list[str]:
@@ -97,8 +97,9 @@ def test_runs_that_the_manifest_does_not_list(shelf: Shelf, folder: Path) -> Non
 
 
 def test_a_damaged_manifest_does_not_hide_the_rest(shelf: Shelf, folder: Path, tools) -> None:
+    good = tools.folder(shelf, "good")
     (folder / MANIFEST).write_text("{")
-    (shelf.store / SOURCES / tools.origin("good").folder / "runs-0000.parquet").unlink()
+    (good / "runs-0000.parquet").unlink()
     damaged, missing = sorted(messages(shelf), key=lambda message: "missing" in message)
     assert damaged.startswith(f"{folder}: the description of a stored source is damaged")
     assert damaged.endswith("delete that folder and ingest its file again")

@@ -13,7 +13,7 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
-from evalstats.store.layout import MARKER, SOURCES, Shelf
+from evalstats.store.layout import MARKER, Shelf
 from evalstats.store.make import make_store
 from evalstats.store.manifest import MANIFEST, SCHEMA_VERSION
 from evalstats.store.read import open_store
@@ -134,7 +134,7 @@ def test_a_run_in_two_sources_is_never_counted_twice(shelf: Shelf, tools) -> Non
     tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
     tools.put(shelf, tools.origin("b"), [tools.outcome("r2", "i")])
     # Two processes that commit at the same moment could leave this; here the manifest is changed by hand.
-    folder = shelf.store / SOURCES / tools.origin("b").folder
+    folder = tools.folder(shelf, "b")
     manifest = json.loads((folder / MANIFEST).read_text())
     manifest["runs"][0]["run"] = "r1"
     (folder / MANIFEST).write_text(json.dumps(manifest))
@@ -184,7 +184,7 @@ def test_a_store_of_a_newer_evalstats(shelf: Shelf, tools) -> None:
     tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i")])
     newer = SCHEMA_VERSION + 1
     message = f"newer evalstats .store schema {newer}; this one knows up to {SCHEMA_VERSION}.; update"
-    manifest = shelf.store / SOURCES / tools.origin("a").folder / MANIFEST
+    manifest = tools.folder(shelf, "a") / MANIFEST
     manifest.write_text(json.dumps({"schema_version": newer, "something": "else"}))
     with pytest.raises(StoreError, match=message):
         open_store(shelf.store).read()
@@ -210,7 +210,7 @@ def damage(part: Path, how: str) -> None:
 def test_a_damaged_part_names_its_source(shelf: Shelf, tools, how: str) -> None:
     for name in ("a", "b"):
         tools.put(shelf, tools.origin(name), [tools.outcome(name, f"i{n}") for n in range(50)])
-    damage(shelf.store / SOURCES / tools.origin("b").folder / "outcomes-0000.parquet", how)
+    damage(tools.folder(shelf, "b") / "outcomes-0000.parquet", how)
     store = open_store(shelf.store)
     with pytest.raises(StoreError, match=r"b\.json .folder sources/.* is damaged .*ingest its file again"):
         store.read()
@@ -221,7 +221,7 @@ def test_a_damaged_part_names_its_source(shelf: Shelf, tools, how: str) -> None:
 def test_a_source_that_goes_away_while_the_store_is_read(two_models: Shelf, tools) -> None:
     store = open_store(two_models.store)
     assert len(store.sources()) == 3
-    shutil.rmtree(two_models.store / SOURCES / tools.origin("m1").folder)
+    shutil.rmtree(tools.folder(two_models, "m1"))
     with pytest.raises(
         StoreError, match=r"m1\.json.*removed or replaced while the store was read; open the store again"
     ):
@@ -242,7 +242,7 @@ def test_a_source_that_goes_away_while_the_store_is_read(two_models: Shelf, tool
 )
 def test_a_damaged_manifest_names_its_folder(shelf: Shelf, tools, text: str) -> None:
     tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i")])
-    (shelf.store / SOURCES / tools.origin("a").folder / MANIFEST).write_text(text)
+    (tools.folder(shelf, "a") / MANIFEST).write_text(text)
     with pytest.raises(StoreError, match=r"is damaged .*delete that folder and ingest its file again"):
         open_store(shelf.store).read()
 
@@ -252,7 +252,7 @@ def test_a_damaged_manifest_names_its_folder(shelf: Shelf, tools, text: str) -> 
 )
 def test_a_manifest_leads_nowhere_else(shelf: Shelf, tools, file: str) -> None:
     tools.put(shelf, tools.origin("a"), [tools.outcome("a", "i")])
-    path = shelf.store / SOURCES / tools.origin("a").folder / MANIFEST
+    path = tools.folder(shelf, "a") / MANIFEST
     manifest = json.loads(path.read_text())
     manifest["parts"][0]["file"] = file
     assert manifest["parts"][0]["table"] == "outcomes"

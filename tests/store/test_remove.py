@@ -26,9 +26,10 @@ def put_both(shelf: Shelf, tools) -> None:
 def test_the_only_run_of_a_source_takes_the_source_with_it(shelf: Shelf, tools) -> None:
     for name in ("a", "b"):
         tools.put(shelf, tools.origin(name), [tools.outcome(name, "i")])
+    folder = tools.folder(shelf, "a")
     store = open_store(shelf.store).remove("a")
     assert store.runs()["run"].to_list() == ["b"]
-    assert not (shelf.store / SOURCES / tools.origin("a").folder).exists()
+    assert not folder.exists()
     assert store.check() == ()
 
 
@@ -69,6 +70,6 @@ def test_an_unknown_run(shelf: Shelf, tools) -> None:
 
 def test_a_damaged_source_cannot_be_split(shelf: Shelf, tools) -> None:
     put_both(shelf, tools)
-    (shelf.store / SOURCES / tools.origin("ab").folder / "outcomes-0000.parquet").write_bytes(b"")
+    (tools.folder(shelf, "ab") / "outcomes-0000.parquet").write_bytes(b"")
     with pytest.raises(StoreError, match="is damaged, so that its other runs cannot be kept"):
         open_store(shelf.store).remove("r1")

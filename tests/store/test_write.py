@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -144,7 +145,7 @@ def test_killed_between_commit_and_drop_the_later_reading_counts(shelf: Shelf, t
     assert len(list((shelf.store / SOURCES).iterdir())) == 2
     assert open_store(shelf.store).read().outcomes["score"].to_list() == [1.0]
     make_store(shelf.store)
-    assert [path.name[-2:] for path in (shelf.store / SOURCES).iterdir()] == ["10"]
+    assert [source.origin.loader_version for source in shelf.every()] == ["10"]
 
 
 def test_a_damaged_copy_is_not_held_and_is_replaced(shelf: Shelf, tools) -> None:
@@ -160,14 +161,42 @@ def test_a_damaged_copy_is_not_held_and_is_replaced(shelf: Shelf, tools) -> None
     assert open_store(shelf.store).check() == ()
 
 
-def test_the_path_does_not_decide_whether_a_source_is_held(shelf: Shelf, tools) -> None:
-    tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
-    elsewhere = Origin(path="elsewhere/copy.json", digest=tools.origin("a").digest, loader="fake", loader_version="1")
-    assert write.held_already(shelf, elsewhere) is not None
-    mapped = Origin(
-        path="a.json", digest=elsewhere.digest, loader="fake", loader_version="1", options={"column_map": "x"}
-    )
-    assert write.held_already(shelf, mapped) is None
+@pytest.mark.parametrize(
+    ("path", "held"),
+    [
+        ("logs/gpt/run.json", True),
+        ("elsewhere/gpt/run.json", True),
+        ("logs/claude/run.json", False),  # the folder may name the model
+        ("logs/gpt/other.json", False),  # the file may name the model
+    ],
+)
+def test_which_paths_are_known_without_reading(shelf: Shelf, tools, path: str, held: bool) -> None:
+    origin = replace(tools.origin("a"), path="logs/gpt/run.json")
+    tools.put(shelf, origin, [tools.outcome("r1", "i")])
+    assert (write.held_already(shelf, replace(origin, path=path)) is not None) == held
+    assert write.held_already(shelf, replace(origin, path=path, options={"column_map": "x"})) is None
+    assert write.held_already(shelf, replace(origin, path=path, digest="ab" * 32)) is None
+
+
+def test_equal_bytes_about_different_models_are_two_sources(shelf: Shelf, tools) -> None:
+    """Two models that answered everything right: equal tables, told apart by the files' names."""
+    for model in ("m1", "m2"):
+        origin = replace(tools.origin("a"), path=f"{model}.csv")
+        assert tools.put(shelf, origin, [tools.outcome(model, "i")]).outcome == "added"
+    assert open_store(shelf.store).models() == ("m1", "m2")
+    assert open_store(shelf.store).read().outcomes.height == 2
+    make_store(shelf.store)
+    assert open_store(shelf.store).models() == ("m1", "m2")
+
+
+def test_a_renamed_copy_about_the_same_model_is_one_source(shelf: Shelf, tools) -> None:
+    origin = tools.origin("a")
+    runs = [{"run": name, "model": "m", "benchmark": "b", "n_scored": 1} for name in ("a~1", "copy~1")]
+    tools.put(shelf, origin, [{**tools.outcome("a~1", "i"), "model": "m"}], runs=runs[:1])
+    copy = replace(origin, path="copy.json")
+    committed = tools.put(shelf, copy, [{**tools.outcome("copy~1", "i"), "model": "m"}], runs=runs[1:])
+    assert (committed.outcome, committed.manifest.origin.path) == ("present", "a.json")
+    assert open_store(shelf.store).runs()["run"].to_list() == ["a~1"]
 
 
 def test_hostile_names_stay_in_their_folder(shelf: Shelf, tools) -> None:

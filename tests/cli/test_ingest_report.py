@@ -1,0 +1,115 @@
+"""What an ingest tells a person, and a program."""
+
+import json
+from typing import Any
+
+from evalstats.cli.ingest_report import IngestReport, SourceReport
+from evalstats.cli.text import cell_width
+from evalstats.schema.data import Problem
+from evalstats.store.manifest import RunEntry
+
+
+def run(model: str | None, benchmark: str, scored: int = 0, error: int = 0, unscored: int = 0) -> RunEntry:
+    return RunEntry(
+        run=f"{model}~1",
+        model=model,
+        system=model,
+        benchmark=benchmark,
+        n_scored=scored,
+        n_error=error,
+        n_unscored=unscored,
+    )
+
+
+def loaded(path: str, *runs: RunEntry, rows: dict[str, int] | None = None, **more: Any) -> SourceReport:
+    rows = {"outcomes": 1, "runs": len(runs)} if rows is None else rows
+    return SourceReport(path=path, status="loaded", loader="fake", runs=runs, rows=rows, **more)
+
+
+def note(text: str) -> Problem:
+    return Problem(path="a.json", message=text, severity="note")
+
+
+REPORT = IngestReport(
+    store="store",
+    sources=(
+        loaded("a.json", run("gpt-4o", "gsm8k", 1200), run("llama-3-8b", "mmlu", 180, 15, 5), problems=(note("odd"),)),
+        loaded("votes.json", run(None, "arena", 900), rows={"comparisons": 900, "runs": 1}),
+        loaded("board.csv", run(None, "leaderboard"), rows={"aggregates": 12, "runs": 1, "metrics": 1}),
+        loaded("again.json", run("m", "b", 2), reason="put in the place of an earlier reading by fake 1"),
+        SourceReport(path="same.json", status="skipped", runs=(run("m", "b", 2),)),
+        SourceReport(path="copy.json", status="skipped", reason="the store has it already, from same.json"),
+        SourceReport(path="bad.json", status="failed", reason="is empty"),
+    ),
+    notes=(note("passed over"),),
+)
+
+
+def test_the_summary_says_everything_in_order() -> None:
+    assert REPORT.summary_lines(80) == [
+        "gpt-4o · gsm8k     scored 1200  error  0  unscored 0",
+        "llama-3-8b · mmlu  scored  180  error 15  unscored 5",
+        "arena              scored  900  error  0  unscored 0",
+        "leaderboard        aggregates 12",
+        "m · b              scored    2  error  0  unscored 0",
+        "7 sources: 4 read, 2 already in the store, 1 not read",
+        "5 runs: 2282 scored, 15 error, 5 unscored",
+        "not read: bad.json: is empty",
+        "note: again.json: put in the place of an earlier reading by fake 1",
+        "note: copy.json: the store has it already, from same.json",
+        "note: a.json: passed over",
+        "note: a.json: odd",
+    ]
+
+
+def test_run_lines_fit_the_width() -> None:
+    report = IngestReport(store="s", sources=(loaded("a", run("模型" * 40, "b", 12), run("m" * 200, "b", 123456)),))
+    for width in (60, 80, 120):
+        lines = report.summary_lines(width)[:2]
+        assert {cell_width(line) for line in lines} == {width}
+        assert all("…" in line for line in lines)
+
+
+def test_nothing_found_and_nothing_new() -> None:
+    assert IngestReport(store="s").summary_lines() == ["no result files were found"]
+    again = IngestReport(store="s", sources=(SourceReport(path="a", status="skipped", runs=(run("m", "b", 2),)),))
+    assert again.summary_lines() == ["1 source: 0 read, 1 already in the store"]
+
+
+def test_many_notes_are_counted() -> None:
+    report = IngestReport(store="s", notes=tuple(note(f"number {n}") for n in range(25)))
+    lines = report.summary_lines()
+    assert lines[1] == "note: a.json: number 0"
+    assert lines[-1] == "and 5 more notes; the store keeps those of each source"
+
+
+def test_no_line_carries_a_control_character() -> None:
+    evil = "\x1b[2Jevil\u202e\n"
+    report = IngestReport(
+        store=evil,
+        sources=(
+            loaded(evil, run(evil, evil, 1), reason=evil, problems=(note(evil),)),
+            SourceReport(path=evil, status="failed", reason=evil),
+        ),
+        notes=(note(evil),),
+    )
+    lines = report.summary_lines()
+    assert "".join(lines).isprintable()
+    assert sum(r"\x1b[2Jevil\u202e\n" in line for line in lines) == 5
+
+
+def test_the_report_as_json() -> None:
+    values = json.loads(json.dumps(REPORT.to_dict()))
+    assert (values["n_loaded"], values["n_skipped"], values["n_failed"]) == (4, 2, 1)
+    assert values["sources"][0]["runs"][1] == {
+        "run": "llama-3-8b~1",
+        "model": "llama-3-8b",
+        "system": "llama-3-8b",
+        "benchmark": "mmlu",
+        "n_scored": 180,
+        "n_error": 15,
+        "n_unscored": 5,
+    }
+    assert values["sources"][-1]["reason"] == "is empty"
+    assert values["notes"] == [{"path": "a.json", "message": "passed over", "severity": "note"}]
+    assert REPORT.n_readable == 6

@@ -1,0 +1,63 @@
+"""No text from a file reaches the terminal with a sign that the terminal would obey."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstats.cli.text import cell_width, clean, padded, shorten
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # surrogates and controls included
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("gpt-4o (2024-08)", "gpt-4o (2024-08)"),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("\x1b]0;title\x07", r"\x1b]0;title\x07"),
+        ("\x9b2J", r"\x9b2J"),  # the one-byte form of ESC [
+        ("a\nb\r\tc\x00\x7f", r"a\nb\r\tc\x00\x7f"),
+        ("\u202egpt\u2066x\u200e", r"\u202egpt\u2066x\u200e"),
+        ("a\u200bb\ufeff\u00ad", r"a\u200bb\ufeff\xad"),  # looks like "ab"
+        ("a\u2028b\u2029", r"a\u2028b\u2029"),
+        ("\udcff", r"\udcff"),  # a byte of a path that is no Unicode
+        ("x\U000e0041", r"x\U000e0041"),  # an invisible tag
+        ("模型 é ñ \U0001f469\u200d\U0001f680 می\u200cخواهم", "模型 é ñ \U0001f469\u200d\U0001f680 می\u200cخواهم"),
+    ],
+)
+def test_clean(text: str, expected: str) -> None:
+    assert clean(text) == expected
+
+
+@given(ANY_TEXT)
+def test_cleaned_text_is_one_line_and_can_be_encoded(text: str) -> None:
+    result = clean(text)
+    result.encode("utf-8")
+    assert len(result.splitlines()) <= 1
+    joiners = "\u200c\u200d"
+    assert not [sign for sign in result if unicodedata.category(sign) in ("Cc", "Cf", "Cs") and sign not in joiners]
+    assert clean(result) == result
+
+
+@given(ANY_TEXT, st.integers(min_value=1, max_value=40))
+def test_padded_text_takes_exactly_its_cells(text: str, width: int) -> None:
+    assert cell_width(shorten(text, width)) <= width
+    assert cell_width(padded(text, width)) == width
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "expected"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "ab…"),
+        ("模型模", 6, "模型模"),
+        ("模型模", 5, "模型…"),
+        ("模型模", 4, "模…"),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+        ("\x1b\x1b", 5, r"\x1b…"),
+    ],
+)
+def test_shorten(text: str, width: int, expected: str) -> None:
+    assert shorten(text, width) == expected
