@@ -55,8 +55,8 @@ class Arm:
     runs: tuple[str, ...]
 
 
-def choose_metric(data: EvalData, metric: str | None) -> tuple[Metric, pl.DataFrame]:
-    """Return the metric and its outcome rows; a choice that the data leave open is an error, never a guess.
+def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) -> Metric:
+    """Return the metric to study in `outcomes`; a choice that the data leave open is an error, never a guess.
 
     Raises
     ------
@@ -65,27 +65,22 @@ def choose_metric(data: EvalData, metric: str | None) -> tuple[Metric, pl.DataFr
     CannotAnswerError
         If there are no outcomes at all.
     """
-    outcomes = data.outcomes
-    if not outcomes.height:
-        message = "there are no outcomes to compare: no file held scores of single items"
-        raise CannotAnswerError(message)
-    benchmarks = sorted(outcomes["benchmark"].unique().to_list())
+    _require_outcomes(outcomes)
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
-            message = f"there is no metric {metric!r}; there are {_listed(outcomes['metric'])}"
+            message = f"there is no metric {metric!r}; there are {listed(outcomes['metric'])}"
             raise InputError(message)
-        benchmarks = sorted(with_metric["benchmark"].unique().to_list())
+        outcomes = with_metric
+    benchmarks: list[str] = sorted(outcomes["benchmark"].unique().to_list())
     if len(benchmarks) > 1:
         message = (
-            f"the data hold {len(benchmarks)} benchmarks ({_listed(pl.Series(benchmarks))}); scores of different benchmarks "
+            f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
             "are not one quantity: choose one with --where benchmark=NAME (where(benchmark=...) in Python)"
         )
         raise InputError(message)
-    rows = outcomes.filter(pl.col("benchmark") == benchmarks[0])
-    name = metric if metric is not None else _headline(data, rows, benchmarks[0])
-    rows = rows.filter(pl.col("metric") == name)
-    return _described(data, rows, benchmarks[0], name), rows
+    name = metric if metric is not None else _headline(data, outcomes, benchmarks[0])
+    return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name)
 
 
 def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
@@ -98,7 +93,7 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
     if primary.height == 1:
         return str(primary["metric"][0])
     message = (
-        f"{benchmark} has {len(names)} metrics and none is declared its headline: {_listed(pl.Series(names))}; "
+        f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
         "choose one with --metric, before looking at the results"
     )
     raise InputError(message)
@@ -146,8 +141,8 @@ def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None
         raise InputError(message)
 
 
-def choose_arm(rows: pl.DataFrame, name: str, *, contrast: str, role: str) -> Arm:
-    """Return the rows that `name` stands for.
+def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
+    """Return all outcome rows that `name` stands for.
 
     With `contrast="model"` a name is matched against runs (whole, or the part before "~"), then systems, then models.
     Otherwise against the levels of the contrast's column.
@@ -155,23 +150,67 @@ def choose_arm(rows: pl.DataFrame, name: str, *, contrast: str, role: str) -> Ar
     Raises
     ------
     InputError
-        If nothing matches, or the name could mean several runs of the same items; the message lists them.
+        If nothing matches; the message lists what would.
+    CannotAnswerError
+        If there are no outcomes at all.
     """
+    _require_outcomes(outcomes)
     columns = ("run", "system", "model") if contrast == "model" else (contrast,)
     for column in columns:
-        text = rows[column].cast(pl.String)
-        found = rows.filter(text == name)
+        text = outcomes[column].cast(pl.String)
+        found = outcomes.filter(text == name)
         if not found.height and column == "run":
-            found = rows.filter(text.str.replace(r"~[0-9a-f]{8}$", "") == name)
+            found = outcomes.filter(text.str.replace(r"~[0-9a-f]{8}$", "") == name)
         if found.height:
-            _refuse_overlap(found, name, role)
-            return Arm(name=name, rows=found, runs=tuple(sorted(found["run"].unique().to_list())))
+            return found
     if contrast == "model":
-        have = f"models {_listed(rows['model'])}; systems {_listed(rows['system'])}; runs {_listed(rows['run'])}"
+        have = (
+            f"models {listed(outcomes['model'])}; systems {listed(outcomes['system'])}; runs {listed(outcomes['run'])}"
+        )
     else:
-        have = f"{contrast} has {_listed(rows[contrast].cast(pl.String).drop_nulls())}"
-    message = f"the {role} {name!r} matches nothing of metric {rows['metric'][0]!r}: {have}"
+        have = f"{contrast} has {listed(outcomes[contrast].cast(pl.String))}"
+    message = f"the {role} {name!r} matches nothing: {have}"
     raise InputError(message)
+
+
+def _require_outcomes(outcomes: pl.DataFrame) -> None:
+    if not outcomes.height:
+        message = "there are no outcomes to compare: no file held scores of single items"
+        raise CannotAnswerError(message)
+
+
+def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:
+    """Benchmarks on which both sides have rows.
+
+    Raises
+    ------
+    CannotAnswerError
+        If there is none.
+    """
+    shared = sorted(set(first["benchmark"].to_list()) & set(second["benchmark"].to_list()))
+    if not shared:
+        message = (
+            f"{names[0]!r} and {names[1]!r} have no benchmark in common: the first has {listed(first['benchmark'])}, "
+            f"the second {listed(second['benchmark'])}"
+        )
+        raise CannotAnswerError(message)
+    return shared
+
+
+def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm:
+    """Return one side of the comparison: the rows of the metric among those that the name stands for.
+
+    Raises
+    ------
+    InputError
+        If the side has no row of the metric, or several runs of the same items; the message lists them.
+    """
+    own = rows.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
+    if not own.height:
+        message = f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}"
+        raise InputError(message)
+    _refuse_overlap(own, name, role)
+    return Arm(name=name, rows=own, runs=tuple(sorted(own["run"].unique().to_list())))
 
 
 def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
@@ -184,7 +223,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     if shared.height:
         message = (
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height} items; "
-            f"name one of the runs {_listed(runs)}"
+            f"name one of the runs {listed(runs)}"
         )
         raise InputError(message)
 
@@ -201,11 +240,12 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         levels = rows[column].unique().to_list()
         if len(levels) == 1:
             return str(levels[0])
-    message = f"the {role}'s file holds several systems: {_listed(rows['system'])}; name one with --{role}"
+    message = f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with --{role}"
     raise InputError(message)
 
 
-def _listed(values: pl.Series | Sequence[str]) -> str:
+def listed(values: pl.Series | Sequence[str]) -> str:
+    """Return the levels of a column, quoted and sorted, the first dozen of them."""
     levels = sorted(pl.Series(values).cast(pl.String).unique().drop_nulls().to_list())
     shown = ", ".join(repr(level) for level in levels[:_SHOWN])
     return shown + (f" and {len(levels) - _SHOWN} more" if len(levels) > _SHOWN else "")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, choose_arm, choose_metric
+from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.grouping import (
     chosen_clusters,
@@ -91,12 +91,17 @@ def compare(
     'inconclusive'
     """
     _check_options(conf_level, margin, method, baseline, candidate)
-    chosen, rows = choose_metric(data, metric)
     column = contrast if contrast == "model" else data.factor(contrast)
-    first = choose_arm(rows, baseline, contrast=column, role="baseline")
-    second = choose_arm(rows, candidate, contrast=column, role="candidate")
+    rows = tuple(
+        rows_named(data.outcomes, name, contrast=column, role=role)
+        for name, role in ((baseline, "baseline"), (candidate, "candidate"))
+    )
+    shared = shared_benchmarks(*rows, names=(baseline, candidate))
+    chosen = choose_metric(data, pl.concat(rows).filter(pl.col("benchmark").is_in(shared)), metric)
+    first = make_arm(rows[0], baseline, chosen, role="baseline")
+    second = make_arm(rows[1], candidate, chosen, role="candidate")
     by_column = None if by is None else data.factor(by)
-    groups = group_columns(rows)
+    groups = group_columns(data.outcomes)
     named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
     factors = sorted({*groups, *named, *([by_column] if by_column else [])})
     every = with_item_column(pair_items(first, second, factors=factors, contrast=column))

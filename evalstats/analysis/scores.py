@@ -8,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import constant_factors, item_sums
-from evalstats.analysis.arms import Arm, Metric, choose_arm, choose_metric
+from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.results import Score
@@ -66,13 +66,16 @@ def score(
     >>> found.estimate, round(found.conf_low, 4), found.conf_high
     (1.0, 0.918, 1.0)
     """
-    chosen, rows = choose_metric(data, metric)
     column = contrast if contrast == "model" else data.factor(contrast)
+    outcomes = data.outcomes if name is None else rows_named(data.outcomes, name, contrast=column, role="system")
+    chosen = choose_metric(data, outcomes, metric)
     if name is None:
+        rows = outcomes.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
         names = sorted(rows["system" if column == "model" else column].cast(pl.String).drop_nulls().unique().to_list())
-        arms = [choose_arm(rows, each, contrast=column, role="system") for each in names]
+        named = [(each, rows_named(rows, each, contrast=column, role="system")) for each in names]
     else:
-        arms = [choose_arm(rows, name, contrast=column, role="system")]
+        named = [(name, outcomes)]
+    arms = [make_arm(rows, each, chosen, role="system") for each, rows in named]
     found = tuple(_score_alone(data, arm, chosen, cluster, conf_level=conf_level, contrast=column) for arm in arms)
     return found if name is None else found[0]
 

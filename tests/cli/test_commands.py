@@ -1,0 +1,260 @@
+"""The commands as a user types them: what is printed where, and the exit status."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from evalstats.cli.load import parse_margin
+from evalstats.cli.main import app
+from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run a command in this process; an error of ours is raised as it is."""
+    result = CliRunner().invoke(app, [str(each) for each in arguments])
+    if isinstance(result.exception, EvalStatsError):
+        raise result.exception
+    return result
+
+
+def shell(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run a command as a whole process."""
+    return subprocess.run(
+        [sys.executable, "-m", "evalstats.cli.main", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("results")
+    write_tenacious_traces(folder / "tenacious")
+    write_tau_airline(folder / "tau")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def store(results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("stores") / "store"
+    assert run("ingest", results, "--store", folder).exit_code == 0
+    return folder
+
+
+def write_table(path: Path, scores: list[int], model: str = "m") -> Path:
+    rows = [f"q{i},{model},{score},p{i // 4}" for i, score in enumerate(scores)]
+    path.write_text("\n".join(["item,model,score,passage", *rows]) + "\n", encoding="utf-8")
+    return path
+
+
+def test_ingest_says_what_it_counted_and_store_lists_it(results: Path, store: Path) -> None:
+    again = shell("ingest", results, "--store", store)
+    assert again.returncode == 0
+    assert again.stdout == ""
+    assert "gpt-4o" in again.stderr
+    listed = run("store", store)
+    assert "200" in listed.output
+    rows = json.loads(run("store", store, "--format", "json").output)
+    assert {row["benchmark"] for row in rows} == {"Tenacious-Bench", "tau-bench"}
+    assert run("store", store, "check").exit_code == 0
+
+
+def test_compare_by_names_in_a_store(store: Path) -> None:
+    result = run("compare", "baseline", "trained", "--store", store, "--where", "benchmark=Tenacious-Bench")
+    assert result.exit_code == 0
+    assert "BETTER" in result.output
+    assert "[34.62, 63.25]" in result.output
+    assert max(len(line) for line in result.output.splitlines()) <= 80
+
+
+def test_two_benchmarks_in_the_store_do_not_matter_where_the_names_tell(store: Path) -> None:
+    result = run("compare", "baseline", "trained", "--store", store)
+    assert "[34.62, 63.25]" in result.output
+
+
+def test_compare_data_with_both_sides_in_it(results: Path) -> None:
+    result = run(
+        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--cluster", "dimension"
+    )
+    assert "INCONCLUSIVE" in result.output
+    assert "dimension" in result.output
+
+
+def test_json_is_all_there_is_on_stdout(results: Path) -> None:
+    done = shell(
+        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--format", "json"
+    )
+    assert done.returncode == 0
+    values = json.loads(done.stdout)
+    assert values["verdict"] == "better"
+    assert values["table"] == {"both": 22, "only_candidate": 21, "only_baseline": 0, "neither": 0}
+
+
+@pytest.mark.parametrize(
+    ("style", "sign"), [("markdown", "| System |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
+)
+def test_other_formats(results: Path, style: str, sign: str) -> None:
+    result = run(
+        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "--format", style
+    )
+    assert sign in result.output
+
+
+def test_output_goes_to_a_file_whole(results: Path, tmp_path: Path) -> None:
+    target = tmp_path / "result.json"
+    done = shell(
+        "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "-f", "json", "-o", target
+    )
+    assert done.stdout == ""
+    assert json.loads(target.read_text(encoding="utf-8"))["n_items"] == 43
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_two_files_of_different_models(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "old.csv", [0, 1] * 20, model="old")
+    second = write_table(tmp_path / "new.csv", [1, 1] * 20, model="new")
+    values = json.loads(run("compare", first, second, "--format", "json", "--quiet").stdout)
+    assert (values["baseline"]["name"], values["candidate"]["name"]) == ("old", "new")
+    assert values["estimate"] == pytest.approx(0.5)
+
+
+def test_two_files_of_the_same_model_are_told_apart_by_their_names(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "monday.csv", [0, 1] * 20)
+    second = write_table(tmp_path / "friday.csv", [1, 1] * 20)
+    values = json.loads(run("compare", first, second, "--format", "json", "--quiet").stdout)
+    assert (values["baseline"]["name"], values["candidate"]["name"]) == ("monday.csv", "friday.csv")
+
+
+def test_a_column_map_on_the_command_line(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    lines = [
+        f"{i},{system},{'pass' if (i + k) % 3 else 'fail'}" for k, system in enumerate(("x", "y")) for i in range(30)
+    ]
+    path.write_text("question_id,system,grade\n" + "\n".join(lines), encoding="utf-8")
+    mapping = tmp_path / "map.toml"
+    mapping.write_text("[values.score]\npass = 1\nfail = 0\n", encoding="utf-8")
+    options = ["--map", mapping, "--map", "item=question_id", "--map", "model=system", "--map", "score=grade"]
+    result = run("compare", path, *options, "--baseline", "x", "--candidate", "y", "--format", "json", "--quiet")
+    assert json.loads(result.stdout)["n_items"] == 30
+
+
+def test_score_prints_pass_hat(store: Path) -> None:
+    result = run("score", "--store", store, "--where", "benchmark=tau-bench")
+    assert "pass^k" in result.output
+    assert "42.00" in result.output
+    assert "27.33" in result.output
+
+
+def test_formats_lists_and_tells(results: Path) -> None:
+    listed = run("formats")
+    for name in ("lm-eval", "inspect", "tau-bench", "rutbench", "tenacious"):
+        assert name in listed.output
+    told = run("formats", results)
+    assert "tenacious" in told.output
+    assert "tau-bench" in told.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "words"),
+    [
+        (["compare", "no-such-file", "nor-this"], 2, "no such file"),
+        (["compare", "one"], 2, "two sides are needed"),
+        (["compare", "a", "b", "--margin", "big"], 2, "two percentage points"),
+        (["compare", "a", "b", "--nonsense"], 2, "nonsense"),
+        (["store", "nowhere"], 2, "nowhere"),
+        (["score"], 2, "nothing to read"),
+    ],
+)
+def test_bad_usage_is_status_2_in_one_sentence(arguments: list[str], status: int, words: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "evalstats.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == status
+    assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_data_that_cannot_answer_is_status_3(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "old.csv", [0, 1] * 6, model="old")
+    second = tmp_path / "new.csv"
+    second.write_text("item,model,score\nz1,new,1\nz2,new,0\n", encoding="utf-8")
+    done = shell("compare", first, second)
+    assert done.returncode == 3
+    assert "share no scored item" in done.stderr
+    third = write_table(tmp_path / "third.csv", [1, 1] * 6, model="third")
+    few = shell("compare", first, third, "--cluster", "passage")
+    assert few.returncode == 3
+    assert "INVALID" in few.stdout
+
+
+def test_an_ambiguous_name_lists_what_it_could_be(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        write_table(tmp_path / f"{name}.csv", [1, 0] * 5, model="same")
+    write_table(tmp_path / "c.csv", [1, 1] * 5, model="other")
+    with pytest.raises(InputError, match=r"ambiguous: 2 runs .*a.*b"):
+        run("compare", tmp_path, "--baseline", "same", "--candidate", "other")
+
+
+def test_no_shared_items_between_benchmarks_is_refused(store: Path) -> None:
+    with pytest.raises((CannotAnswerError, InputError)):
+        run("compare", "baseline", "gpt-4o", "--store", store)
+
+
+def test_a_bad_file_is_named_and_the_rest_is_compared(results: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "mixed"
+    write_tenacious_traces(folder)
+    (folder / "cut.json").write_text('{"metadata": {"model": "x', encoding="utf-8")
+    done = shell("compare", folder, "--baseline", "baseline", "--candidate", "trained")
+    assert done.returncode == 0
+    assert "cut.json" in done.stderr
+    assert "BETTER" in done.stdout
+
+
+def test_colour_only_on_a_terminal(results: Path) -> None:
+    done = shell("compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained")
+    assert "\x1b" not in done.stdout + done.stderr
+
+
+def test_a_closed_pipe_is_no_error(results: Path) -> None:
+    command = f"{sys.executable} -m evalstats.cli.main formats {results} | head -0"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_help_of_every_command_fits_80_columns() -> None:
+    for name in ("ingest", "store", "formats", "compare", "score", "report", "simulate", "demo", "doctor"):
+        result = CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "80"})
+        assert result.exit_code == 0
+        assert max(len(line) for line in result.output.splitlines()) <= 80
+
+
+@pytest.mark.parametrize(("text", "value"), [("2pp", 0.02), ("2 pp", 0.02), ("2%", 0.02), ("0.02", 0.02), ("1.5", 1.5)])
+def test_margins(text: str, value: float) -> None:
+    assert parse_margin(text) == pytest.approx(value)
+
+
+def test_doctor_reports_versions() -> None:
+    done = shell("doctor")
+    assert "polars" in done.stdout
+    assert "quarto" in done.stdout
+
+
+def test_simulate_writes_files_that_say_what_they_are(tmp_path: Path) -> None:
+    done = shell("simulate", "rutbench", "--output", tmp_path, "--model", "GPT-5.4")
+    assert done.returncode == 0
+    assert "simulated" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["GPT-5.4_eval_results.json"]
