@@ -283,6 +283,10 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             elif (frame := _checked(part)).height:
                 _count_statuses(frame, counts)
                 yield part.table, frame
+        if not runs:
+            message = f"{source.path}: holds no run that the {loader.name} loader could read"
+            raise UnreadableFileError(message)
+        yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
     except InputError as error:
         named = str(source.path)
         text = str(error) if named in str(error) else f"{named}: {error}"
@@ -293,10 +297,6 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
         )
         raise UnreadableFileError(message) from error
-    if not runs:
-        message = f"{source.path}: holds no run that the {loader.name} loader could read"
-        raise UnreadableFileError(message)
-    yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
 
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Narrow the values that JSON files hold, without ever guessing: what does not fit is None, and the caller says so."""
 
 import math
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import cast
@@ -9,6 +10,7 @@ from evalstats.schema.tables import MILLISECONDS_FROM
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 # As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
 _TEXT_SECONDS_FROM = 1e8
 _COMPACT_DATE = 8
@@ -45,6 +47,8 @@ def get(value: object, *path: str) -> object:
 def as_text(value: object) -> str | None:
     """Return an id or label as text: 12 and "12" and 12.0 are the same id; None and containers are None.
 
+    Half of a character (a lone surrogate, which JSON can hold and no table can) becomes the replacement character.
+
     Examples
     --------
     >>> as_text(12), as_text("12"), as_text(12.0), as_text(None), as_text([1])
@@ -54,7 +58,7 @@ def as_text(value: object) -> str | None:
         return None
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    return str(value)
+    return _HALF_CHARACTER.sub("\ufffd", str(value))
 
 
 def as_number(value: object) -> float | None:

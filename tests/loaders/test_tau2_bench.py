@@ -350,6 +350,17 @@ def test_hostile_names_stay_data(tmp_path: Path) -> None:
     assert (one["model"], one["task"], one["item"]) == ("=cmd|'/c calc'!A1\n<b>", "../up", "../../etc/passwd")
 
 
+def test_half_characters_and_impossible_settings_do_not_escape_as_other_errors(tmp_path: Path) -> None:
+    content = results([sim()])
+    info = content["info"]
+    assert isinstance(info, dict)
+    info["agent_info"]["llm"] = "m\ud800"  # a lone surrogate: JSON can hold it, a table cannot
+    assert load(write(tmp_path / "r.json", content)).models() == ("m\ufffd",)
+    info["agent_info"]["llm_args"]["temperature"] = -1
+    with pytest.raises(UnreadableFileError, match="'temperature' is below 0"):
+        load(write(tmp_path / "r.json", content))
+
+
 def test_task_definitions_are_passed_over(tmp_path: Path) -> None:
     tasks = [{"id": "0", "description": None, "user_scenario": {}, "evaluation_criteria": {}}]
     files = {
