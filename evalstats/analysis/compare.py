@@ -103,7 +103,8 @@ def compare(
     by_column = None if by is None else data.factor(by)
     groups = group_columns(data.outcomes)
     named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
-    factors = sorted({*groups, *named, *([by_column] if by_column else [])})
+    split: list[str] = [] if by_column is None else [by_column]
+    factors = sorted({*groups, *named, *split})
     every = with_item_column(pair_items(first, second, factors=factors, contrast=column))
     runs = tuple(sorted({*first.runs, *second.runs}))
     clusters, cluster_notes = chosen_clusters(data, every, cluster, runs, contrast=column)

@@ -1,6 +1,6 @@
 """`evalstats ingest`: read result files into a store."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,7 +41,7 @@ def ingest(
 
 
 @contextmanager
-def progress_bar() -> Iterator["Progress | None"]:
+def progress_bar() -> Generator["Progress | None"]:
     """Draw progress on a terminal, and nothing in a pipe."""
     from evalstats.cli.load import on_terminal
 
