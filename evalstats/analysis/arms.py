@@ -111,8 +111,10 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) ->
     if kind in ("binary", "proportion"):
         low, high = 0.0, 1.0
     _check_range(scores, benchmark, name, low, high)
-    if kind == "binary" and not scores.is_in([0.0, 1.0]).all():
-        kind = "bounded"  # averages of several trials arrive under the name of a binary metric
+    if (low, high) == (0.0, 1.0):
+        # What is seen decides: a mean of several trials arrives under the name of a binary metric, and a file of
+        # nothing but 0 and 1 under the name of a bounded one.
+        kind = _kind_seen(scores)
     return Metric(
         benchmark=benchmark,
         name=name,
