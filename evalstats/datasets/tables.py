@@ -1,9 +1,9 @@
 """The shipped figures as tidy tables, in the shape that the loaders give to the files the figures were taken from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from evalstats.datasets.figures import tau_airline_rewards, tenacious_counts
+from evalstats.datasets.figures import DimensionCounts, tau_airline_rewards, tenacious_counts
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -35,28 +35,7 @@ def tenacious_held_out() -> EvalData:
     >>> data.factor("dimension")
     'scenario'
     """
-    rows: list[dict[str, object]] = []
-    for counts in tenacious_counts():
-        for item, baseline, trained in counts.pairs():
-            rows.extend(
-                {
-                    "run": _tenacious_run(model),
-                    "model": model,
-                    "system": model,
-                    "benchmark": "Tenacious-Bench",
-                    "task": "held_out",
-                    "item": item,
-                    "trial": 0,
-                    "n_trials": 1,
-                    "metric": "correct",
-                    "score": float(correct),
-                    "status": "scored",
-                    "scenario": counts.dimension,
-                    "task_type": counts.task_type,
-                    "source_mode": counts.source_mode,
-                }
-                for model, correct in (("baseline", baseline), ("trained", trained))
-            )
+    rows = [row for counts in tenacious_counts() for row in _tenacious_rows(counts)]
     runs: list[dict[str, object]] = [
         {
             "run": _tenacious_run(model),
@@ -158,6 +137,27 @@ def load(name: str) -> EvalData:
         message = f"there is no data set {name!r}; shipped are {', '.join(_ALL)}"
         raise InputError(message)
     return _ALL[name]()
+
+
+def _tenacious_rows(counts: DimensionCounts) -> Iterator[dict[str, object]]:
+    for item, baseline, trained in counts.pairs():
+        for model, correct in (("baseline", baseline), ("trained", trained)):
+            yield {
+                "run": _tenacious_run(model),
+                "model": model,
+                "system": model,
+                "benchmark": "Tenacious-Bench",
+                "task": "held_out",
+                "item": item,
+                "trial": 0,
+                "n_trials": 1,
+                "metric": "correct",
+                "score": float(correct),
+                "status": "scored",
+                "scenario": counts.dimension,
+                "task_type": counts.task_type,
+                "source_mode": counts.source_mode,
+            }
 
 
 def _tenacious_run(model: str) -> str:

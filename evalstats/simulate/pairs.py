@@ -97,23 +97,48 @@ def simulate_pairs(
     shared, by_cluster = _latent_shares(p_baseline, p_candidate, discordance, icc)
     sizes = _cluster_sizes(n_items, clusters)
     cluster = np.repeat(np.arange(len(sizes)), sizes)
-    left = max(0.0, 1.0 - shared - by_cluster)
-    rng = generator(seed, "pairs")
-    difficulty = np.sqrt(shared) * rng.standard_normal(n_items)
-    outcomes: list[NDArray[np.bool_]] = []
-    for p in (p_baseline, p_candidate):
-        of_item = difficulty + np.sqrt(by_cluster) * rng.standard_normal(len(sizes))[cluster]
-        of_item = of_item + np.sqrt(left * repeatability) * rng.standard_normal(n_items)
-        noise = np.sqrt(left * (1.0 - repeatability)) * rng.standard_normal((n_items, n_trials))
-        outcomes.append(of_item[:, None] + noise < ndtri(p))
+    baseline, candidate = _draw(
+        (p_baseline, p_candidate),
+        cluster,
+        shared=shared,
+        by_cluster=by_cluster,
+        repeatability=repeatability,
+        n_trials=n_trials,
+        seed=seed,
+    )
     return SimulatedPairs(
-        baseline=outcomes[0],
-        candidate=outcomes[1],
+        baseline=baseline,
+        candidate=candidate,
         cluster=cluster,
         difference=p_candidate - p_baseline,
         discordance=discordance,
         icc=icc,
     )
+
+
+def _draw(
+    rates: tuple[float, float],
+    cluster: NDArray[np.int64],
+    *,
+    shared: float,
+    by_cluster: float,
+    repeatability: float,
+    n_trials: int,
+    seed: int,
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Outcomes of both systems, shape (n_items, n_trials); the shares are of the latent variance."""
+    rng = generator(seed, "pairs")
+    n_items, n_clusters = cluster.size, int(cluster.max()) + 1
+    left = max(0.0, 1.0 - shared - by_cluster)
+    difficulty = np.sqrt(shared) * rng.standard_normal(n_items)
+
+    def outcomes(rate: float) -> NDArray[np.bool_]:
+        of_item = difficulty + np.sqrt(by_cluster) * rng.standard_normal(n_clusters)[cluster]
+        of_item = of_item + np.sqrt(left * repeatability) * rng.standard_normal(n_items)
+        noise = np.sqrt(left * (1.0 - repeatability)) * rng.standard_normal((n_items, n_trials))
+        return of_item[:, None] + noise < ndtri(rate)
+
+    return outcomes(rates[0]), outcomes(rates[1])
 
 
 def _check_counts(**counts: int) -> None:
