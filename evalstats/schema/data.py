@@ -10,6 +10,7 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.metrics import one_definition
 from evalstats.schema.tables import empty_table, factor_columns
 
 
@@ -118,7 +119,8 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
         seen.update(part.runs["run"].to_list())
         kept.append(_without_runs(part, again))
     tables = {name: concat_tables([part.table(name) for part in kept], name) for name in TABLES}
-    tables["metrics"] = tables["metrics"].unique(subset=["benchmark", "metric"], keep="first", maintain_order=True)
+    tables["metrics"], contradictions = one_definition(tables["metrics"])
+    problems.extend(Problem(path="metrics", message=message, severity="note") for message in contradictions)
     return EvalData(**tables, problems=tuple(problems))
 
 
