@@ -48,6 +48,7 @@ def compare(
     from evalstats.cli.load import column_map, parse_margin, sides
     from evalstats.cli.show import show
 
+    margin_value = parse_margin(margin)
     found = sides(
         [Path(target) for target in targets],
         baseline=baseline,
@@ -65,7 +66,7 @@ def compare(
         metric=metric,
         by=by,
         cluster=cluster,
-        margin=parse_margin(margin),
+        margin=margin_value,
         conf_level=conf_level,
         contrast=contrast,
         method=method,

@@ -38,7 +38,7 @@ def doctor() -> None:
         except PackageNotFoundError:
             found = "present" if find_spec(module) else "missing"
         rows.append((module, found, use))
-    quarto = find_quarto()
+    quarto = find_quarto(required=False)
     rows.append(("quarto", str(quarto) if quarto else "not found", "reports: the other engine (optional)"))
     _print(rows)
     missing = [name for name, found, _ in rows if found == "missing"]

@@ -70,6 +70,7 @@ def report(
     from evalstats.cli.show import say
     from evalstats.report.render import render_report
 
+    margin_value = parse_margin(margin)
     found = sides(
         [Path(target) for target in targets],
         baseline=baseline,
@@ -93,7 +94,7 @@ def report(
                 "metric": metric,
                 "by": by,
                 "cluster": cluster,
-                "margin": parse_margin(margin),
+                "margin": margin_value,
                 "conf_level": conf_level,
                 "contrast": contrast,
                 "seed": seed,

@@ -30,6 +30,9 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.table", "LOADER"),
 )
 _HIDDEN = (".", "__MACOSX")
+# Inside a folder only such files are looked at; a file that the user names is always looked at.
+_RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval"})
+_PACKED = frozenset({".gz", ".zst"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +114,8 @@ def plan(
 ) -> tuple[list[Planned], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
+    Inside folders, files whose ending no result file has (READMEs, scripts) are passed over.
+
     A column map makes every file a table that is read with it.
 
     Raises
@@ -122,6 +127,8 @@ def plan(
     problems: list[Problem] = []
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
     for path, named in list_files(paths):
+        if not named and not _may_hold_results(path):
+            continue
         try:
             loader, skip = (forced, False) if forced is not None else _detected(path)
         except UnreadableFileError as error:
@@ -140,6 +147,12 @@ def plan(
             else:
                 planned.append(Planned(loader=loader, source=with_digest(part)))
     return planned, problems
+
+
+def _may_hold_results(path: Path) -> bool:
+    """Tell a result file in a folder from what stands beside it (READMEs, scripts, pictures), by its ending."""
+    endings = [ending.lower() for ending in path.suffixes[-2:]]
+    return bool(endings) and (endings[-1] in _RESULT_ENDINGS or (endings[-1] in _PACKED and len(endings) > 1))
 
 
 def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
