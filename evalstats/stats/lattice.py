@@ -44,7 +44,8 @@ def _greatest_divisor(magnitudes: FloatArray, largest: float) -> float | None:
             step, rest = rest, (0.0 if rest - remainder <= rounding else remainder)
         if step * _FINEST < largest:
             return None
-    return largest / round(largest / step)
+        step = largest / round(largest / step)  # else rounding grows with every division
+    return step
 
 
 def _all_multiples(values: FloatArray, step: float) -> bool:

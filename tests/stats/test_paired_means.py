@@ -1,0 +1,105 @@
+"""Augmented t and paired t: the definition, the link to Bonett-Price, properties."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from evalstats.errors import InputError
+from evalstats.stats.paired_binary import PairedCounts, bonett_price
+from evalstats.stats.paired_means import augmented_t, paired_t
+
+TRIALS = 4
+LATTICE = st.lists(st.integers(-TRIALS, TRIALS), min_size=1, max_size=80).map(lambda d: np.array(d) / TRIALS)
+
+
+def ends(estimate):
+    return estimate.conf_low, estimate.conf_high
+
+
+@pytest.mark.parametrize("n_nonzero", [0, 3, 5, 20])
+@pytest.mark.parametrize("n_trials", [1, 3])
+def test_augmented_t_is_the_t_interval_of_items_with_two_pseudo_items(n_nonzero, n_trials):
+    """Append +c and -c, then Student's t with the divisor n' - 1: scipy does the rest."""
+    d = np.zeros(40)
+    d[:n_nonzero] = np.array([1.0, 2.0, -1.0, 3.0])[np.arange(n_nonzero) % 4] / 3
+    c = 1.0
+    if n_nonzero >= 5:
+        c = math.sqrt(max(1 / n_trials, np.square(d).sum() / np.abs(d).sum()))
+    expected = stats.ttest_1samp(np.concatenate([d, [c, -c]]), 0.0)
+    interval = expected.confidence_interval(0.9)
+    result = augmented_t(d, n_trials=n_trials, conf_level=0.9)
+    assert ends(result) == pytest.approx((interval.low, interval.high), rel=1e-10)
+    assert result.statistic == pytest.approx(expected.statistic, abs=1e-12)
+    assert result.p_value == pytest.approx(expected.pvalue, rel=1e-10)
+    assert result.estimate == d.mean()
+    assert result.df == 41
+
+
+def test_one_trial_of_right_wrong_scores_is_bonett_price_with_t():
+    """v'/(n' - 1) = (b + c + 2 - (b-c)^2/n')/(n'(n' - 1)), Bonett-Price has n' for n' - 1."""
+    counts = PairedCounts(20, 12, 4, 7)
+    d = np.repeat([1.0, -1.0, 0.0], [12, 4, 27])
+    here, there = augmented_t(d), bonett_price(counts)
+    assert here.std_error == pytest.approx(there.std_error * math.sqrt(45 / 44), rel=1e-12)
+    assert (here.conf_low + here.conf_high) == pytest.approx(there.conf_low + there.conf_high, rel=1e-10)
+
+
+@settings(deadline=None)
+@given(LATTICE, st.floats(0.75, 0.999), st.sampled_from([1, 3, TRIALS]))
+def test_augmented_t_properties(d, conf_level, n_trials):
+    here = augmented_t(d, n_trials=n_trials, conf_level=conf_level)
+    assert -1.0 <= here.conf_low <= here.estimate + 1e-12
+    assert here.estimate - 1e-12 <= here.conf_high <= 1.0
+    assert here.conf_low < here.conf_high
+    there = augmented_t(-d, n_trials=n_trials, conf_level=conf_level)
+    assert ends(here) == pytest.approx((-there.conf_high, -there.conf_low), abs=1e-12)
+    wider = augmented_t(d, n_trials=n_trials, conf_level=0.5 * (1 + conf_level))
+    assert wider.conf_low <= here.conf_low
+    assert wider.conf_high >= here.conf_high
+    scaled = augmented_t(100 * d, bound=100.0, n_trials=n_trials, conf_level=conf_level)
+    assert ends(scaled) == pytest.approx([100 * end for end in ends(here)], rel=1e-9, abs=1e-9)
+    assume(abs(here.p_value - (1 - conf_level)) > 1e-9)
+    assert (here.conf_low > 0 or here.conf_high < 0) == (here.p_value < 1 - conf_level)
+
+
+def test_augmented_t_never_has_width_zero():
+    assert augmented_t(np.zeros(50)).conf_high > 0.02
+    all_better = augmented_t(np.ones(50))
+    assert all_better.conf_high == 1.0
+    assert all_better.conf_low < 0.95
+    assert all_better.p_value == pytest.approx(2 * stats.t.sf(25.0, 51), rel=1e-10)
+
+
+def test_a_difference_beyond_the_bound_is_refused():
+    with pytest.raises(InputError, match="above the highest possible 1"):
+        augmented_t([0.2, 5.0])
+    with pytest.raises(InputError, match="bound is 0"):
+        augmented_t([0.0], bound=0.0)
+    with pytest.raises(InputError, match="n_trials"):
+        augmented_t([0.0], n_trials=0)
+
+
+def test_paired_t_equals_scipy():
+    d = np.random.default_rng(2).normal(0.3, 1.0, 25)
+    expected = stats.ttest_1samp(d, 0.0)
+    interval = expected.confidence_interval(0.95)
+    result = paired_t(d)
+    assert ends(result) == pytest.approx((interval.low, interval.high), rel=1e-12)
+    assert (result.statistic, result.p_value) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
+
+
+@pytest.mark.parametrize("d", [[0.5] * 8, [0.0] * 8, [0.1]])
+def test_paired_t_of_constant_differences_has_a_reason(d):
+    result = paired_t(d)
+    assert result.conf_low is None
+    assert result.p_value is None
+    assert result.reason
+    assert result.estimate == pytest.approx(d[0])
+
+
+def test_far_tails_stay_positive():
+    assert 0.0 < paired_t(1e6 + np.arange(100_000.0) / 1e5).p_value <= 1e-299

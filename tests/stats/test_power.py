@@ -1,0 +1,147 @@
+"""Power by enumeration of every table, detectable differences, smallest p-values by search."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from evalstats.errors import InputError
+from evalstats.stats.clusters import cluster_sign_flip
+from evalstats.stats.paired_binary import PairedCounts, mcnemar_midp, score_test_p
+from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.power import (
+    mde_from_std_error,
+    mde_paired_binary,
+    paired_binary_power,
+    smallest_p_augmented_t,
+    smallest_p_clusters,
+    smallest_p_paired_binary,
+)
+
+
+def enumerated_power(n, p10, p01, rejects):
+    total = 0.0
+    for b in range(n + 1):
+        for c in range(n + 1 - b):
+            if rejects(PairedCounts(n - b - c, b, c, 0)):
+                total += stats.multinomial.pmf([b, c, n - b - c], n, [p10, p01, 1 - p10 - p01])
+    return total
+
+
+@pytest.mark.parametrize(("p10", "p01"), [(0.2, 0.1), (0.4, 0.05), (0.3, 0.0), (0.6, 0.4)])
+@pytest.mark.parametrize("conf_level", [0.9, 0.99])
+def test_power_equals_the_sum_over_all_tables(p10, p01, conf_level):
+    expected = enumerated_power(
+        25, p10, p01, lambda counts: counts.discordant >= 6 and score_test_p(counts) < 1 - conf_level
+    )
+    assert paired_binary_power(25, p10, p01, conf_level=conf_level) == pytest.approx(expected, abs=1e-10)
+
+
+def test_power_beside_the_published_mid_p_values(reference):
+    """The score test rejects whatever mid-p rejects but for a few (b, c): its power is a little larger, never smaller."""
+    for case in reference["power_mcnemar"]:
+        power = paired_binary_power(case["n"], case["p10"], case["p01"])
+        assert case["exact"] < case["midp"] <= power + 1e-9
+        assert power == pytest.approx(case["midp"], abs=0.03)
+    first = reference["power_mcnemar"][0]
+    assert paired_binary_power(first["n"], first["p10"], first["p01"]) == pytest.approx(0.206, abs=5e-4)
+    table = enumerated_power(43, 0.2, 0.1, lambda counts: mcnemar_midp(counts) < 0.05)
+    assert table == pytest.approx(first["midp"], abs=1e-8)
+
+
+def test_the_minimum_of_discordant_items_can_be_lifted():
+    everything = paired_binary_power(5, 1.0, 0.0, min_discordant=1)
+    assert everything == pytest.approx(1.0, abs=1e-12)
+    assert paired_binary_power(5, 1.0, 0.0) == 0.0
+    assert paired_binary_power(40, 0.0, 0.0) == 0.0
+
+
+def test_power_of_a_million_items_is_the_normal_one():
+    delta, discordance, n = 0.001, 0.1, 1_000_000
+    shift = delta * math.sqrt(n / discordance)
+    expected = stats.norm.sf(1.959964 - shift) + stats.norm.cdf(-1.959964 - shift)
+    assert paired_binary_power(n, 0.0505, 0.0495) == pytest.approx(expected, abs=0.002)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.integers(6, 400), st.floats(0.0, 1.0), st.sampled_from([0.5, 0.8, 0.95]))
+def test_detectable_difference_has_the_power_and_nothing_smaller_has(n, discordance, power):
+    delta = mde_paired_binary(n, discordance, power=power)
+
+    def reached(difference):
+        shared = max(discordance, difference)
+        return paired_binary_power(n, (shared + difference) / 2, (shared - difference) / 2)
+
+    assert 0.0 < delta <= 1.0
+    assert reached(delta) >= power - 1e-6
+    assert reached(delta * (1 - 1e-6) - 1e-9) < power + 1e-6
+    stricter = mde_paired_binary(n, discordance, power=power, conf_level=0.98)
+    assert stricter is None or stricter >= delta - 1e-8
+
+
+def test_detectable_difference_raises_the_discordance_when_it_must():
+    """At discordance 0 all discordant items favour one side: P(Bin(n, delta) >= 6) must be the power."""
+    delta = mde_paired_binary(50, 0.0)
+    assert stats.binom.sf(5, 50, delta) == pytest.approx(0.8, abs=1e-6)
+    assert mde_paired_binary(50, 0.05) == pytest.approx(delta, abs=1e-8)
+    assert mde_paired_binary(5, 0.3) is None
+    assert mde_paired_binary(6, 0.3, conf_level=0.99) is None
+
+
+def test_detectable_difference_is_close_to_connor():
+    """Connor 1987: n = [z_a sqrt(psi) + z_b sqrt(psi - delta^2)]^2 / delta^2."""
+    delta, psi = 0.05, 0.2
+    n = (1.959964 * math.sqrt(psi) + 0.841621 * math.sqrt(psi - delta**2)) ** 2 / delta**2
+    assert mde_paired_binary(math.ceil(n), psi) == pytest.approx(delta, rel=0.03)
+
+
+@pytest.mark.parametrize("df", [1.5, 5, 40, None])
+def test_detectable_difference_of_a_t_test_has_the_power(df):
+    shift = mde_from_std_error(2.0, df, power=0.9) / 2.0
+    if df is None:
+        assert stats.norm.sf(stats.norm.ppf(0.975) - shift) == pytest.approx(0.9, abs=1e-9)
+    else:
+        assert stats.nct.sf(stats.t.ppf(0.975, df), df, shift) == pytest.approx(0.9, abs=1e-5)
+
+
+def test_detectable_difference_of_miller():
+    """sqrt(1/9/969) detects 3 points with 80% power (Miller 2024)."""
+    assert mde_from_std_error(math.sqrt(1 / 9 / 969)) == pytest.approx(0.03, abs=1e-6)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8])
+def test_smallest_paired_p_is_the_smallest_over_all_tables(n):
+    tables = [PairedCounts(n - b - c, b, c, 0) for b in range(n + 1) for c in range(n + 1 - b)]
+    assert smallest_p_paired_binary(n) == pytest.approx(min(score_test_p(counts) for counts in tables), rel=1e-12)
+
+
+@pytest.mark.parametrize(("n", "n_trials"), [(1, 1), (3, 2), (5, 1), (5, 3), (6, 2)])
+def test_smallest_augmented_p_is_the_smallest_over_all_outcomes(n, n_trials):
+    steps = np.arange(-n_trials, n_trials + 1) / n_trials
+    outcomes = [np.array(d) for d in product(steps, repeat=n) if list(d) == sorted(d)]
+    least = min(augmented_t(d, n_trials=n_trials).p_value for d in outcomes)
+    assert smallest_p_augmented_t(n, n_trials) == pytest.approx(least, rel=1e-9)
+    assert smallest_p_augmented_t(n, n_trials) == pytest.approx(2 * stats.t.sf(n / 2, n + 1), rel=1e-9)
+
+
+@pytest.mark.parametrize("n_clusters", [1, 5, 7, 12])
+def test_smallest_cluster_p_is_that_of_clusters_that_agree(n_clusters):
+    p = cluster_sign_flip(np.full(n_clusters, 0.3), np.arange(n_clusters)).p_value
+    assert smallest_p_clusters(n_clusters) == p == 2.0 ** (1 - n_clusters)
+
+
+def test_bad_arguments_are_refused():
+    with pytest.raises(InputError, match="two discordant cells"):
+        paired_binary_power(10, 0.7, 0.7)
+    with pytest.raises(InputError, match="discordance is 20"):
+        mde_paired_binary(10, 20)
+    with pytest.raises(InputError, match="power is 80"):
+        mde_paired_binary(10, 0.2, power=80)
+    with pytest.raises(InputError, match="std_error is 0"):
+        mde_from_std_error(0.0)
+    with pytest.raises(InputError, match="df is 0"):
+        mde_from_std_error(1.0, 0.0)

@@ -1,0 +1,125 @@
+"""pass@k, pass^k and variance components: exact counts, published values, unbiasedness."""
+
+from math import comb
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from evalstats.errors import InputError
+from evalstats.stats.one_score import variance_matched_wilson
+from evalstats.stats.trials import VarianceComponents, pass_at_k, pass_hat_k, suite_pass, variance_components
+
+
+def test_single_items_equal_published_arithmetic(reference):
+    for case in reference["pass_k"]["single"]:
+        n, c, k = case["n"], case["c"], case["k"]
+        assert pass_at_k(n, c, k)[0] == pytest.approx(case["pass_at_k"], abs=1e-12)
+        assert pass_hat_k(n, c, k)[0] == pytest.approx(case["pass_hat_k"], rel=1e-10)
+
+
+def test_suite_equals_published_mean_and_standard_error(reference):
+    suite = reference["pass_k"]["suite"]
+    c = np.array(suite["c"])
+    for k in (1, 2, 4, 8):
+        for kind, sign in (("at", "@"), ("hat", "^")):
+            mean, std_error = suite[f"pass{sign}{k}"]
+            result = suite_pass(8, c, k, kind=kind)
+            assert result.estimate == pytest.approx(mean, abs=1e-10)
+            # Published with divisor n - 1; here V = (n - 1) s^2/n^2.
+            assert result.std_error == pytest.approx(std_error * np.sqrt(49 / 50), rel=1e-9)
+            assert result.conf_low < mean < result.conf_high
+            assert result.method.startswith(f"mean pass{sign}{k}, ")
+
+
+@settings(deadline=None)
+@given(st.integers(1, 40).flatmap(lambda n: st.tuples(st.just(n), st.integers(0, n), st.integers(1, n))))
+def test_items_equal_binomial_coefficients(case):
+    n, c, k = case
+    assert pass_at_k(n, c, k)[0] == pytest.approx(1 - comb(n - c, k) / comb(n, k), abs=1e-12)
+    assert pass_hat_k(n, c, k)[0] == pytest.approx(comb(c, k) / comb(n, k), rel=1e-10)
+
+
+@pytest.mark.parametrize("k", [1, 3, 6])
+@pytest.mark.parametrize("p", [0.1, 0.8])
+def test_both_are_unbiased(k, p):
+    """The mean over c ~ Bin(6, p) is exactly 1 - (1 - p)^k and p^k."""
+    c = np.arange(7)
+    weights = stats.binom.pmf(c, 6, p)
+    assert weights @ pass_at_k(6, c, k) == pytest.approx(1 - (1 - p) ** k, rel=1e-10)
+    assert weights @ pass_hat_k(6, c, k) == pytest.approx(p**k, rel=1e-10)
+
+
+def test_many_trials_do_not_overflow():
+    assert 0.0 < pass_hat_k(10_000, 9_000, 5_000)[0] < 1e-300
+    assert pass_at_k(10_000, 1, 5_000)[0] == pytest.approx(0.5, rel=1e-9)
+
+
+def test_items_with_fewer_than_k_trials_are_refused():
+    with pytest.raises(InputError, match="2 of 3 items have fewer than k = 5 trials"):
+        pass_at_k([4, 8, 3], [1, 1, 1], 5)
+    with pytest.raises(InputError, match="item 1 has 9 successes in 8 trials"):
+        pass_hat_k([8, 8], [1, 9], 2)
+    with pytest.raises(InputError, match="k is 0"):
+        pass_hat_k(8, 3, 0)
+    with pytest.raises(InputError, match="'at'"):
+        suite_pass(8, [3, 4], 2, kind="any")
+
+
+def test_a_perfect_suite_keeps_an_interval():
+    result = suite_pass(4, np.full(43, 4), 4, kind="hat")
+    assert result.conf_high == 1.0
+    assert 0.9 < result.conf_low < 0.93
+    grouped = suite_pass(4, np.full(43, 4), 4, kind="hat", clusters=np.arange(43) % 6)
+    assert grouped.conf_low < result.conf_low
+    assert grouped.n_clusters == 6
+    assert grouped.conf_low == variance_matched_wilson(np.ones(43), clusters=np.arange(43) % 6).conf_low
+
+
+def test_components_written_out():
+    scores = np.random.default_rng(3).normal(size=(30, 4)) + np.random.default_rng(4).normal(size=(30, 1))
+    within = np.mean([row.var(ddof=1) for row in scores])
+    of_means = scores.mean(axis=1).var(ddof=1)
+    parts = variance_components(scores)
+    assert parts.within == pytest.approx(within, rel=1e-12)
+    assert parts.between == parts.between_raw == pytest.approx(of_means - within / 4, rel=1e-12)
+    assert parts.variance_of_mean(30, 4) == pytest.approx(of_means / 30, rel=1e-12)
+    assert parts.n_trials == pytest.approx(4.0)
+
+
+def test_missing_trials_are_left_out():
+    scores = np.array([[1.0, 0.0, np.nan], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, np.nan, np.nan]])
+    parts = variance_components(scores)
+    variances = [0.5, 0.0, 1 / 3]
+    means = np.array([0.5, 1.0, 2 / 3])
+    assert parts.n_items == 3
+    assert parts.within == pytest.approx(np.mean(variances), rel=1e-12)
+    expected = means.var(ddof=1) - np.mean([0.5 / 2, 0.0, (1 / 3) / 3])
+    assert parts.between_raw == pytest.approx(expected, rel=1e-12)
+    assert parts.between == max(0.0, expected)
+
+
+def test_identical_items_have_a_negative_raw_component_and_none_reported():
+    parts = variance_components([[0.0, 1.0], [1.0, 0.0]])
+    assert parts.between_raw == -0.25
+    assert parts.between == 0.0
+
+
+def test_four_trials_of_uniform_items_halve_the_variance():
+    """For success rates uniform on (0, 1): within 1/6, between 1/12, ratio (1 + 2/K)/3 (Miller 2024)."""
+    parts = VarianceComponents(
+        within=1 / 6, between=1 / 12, between_raw=1 / 12, of_item_means=0.25, n_items=100, n_trials=1.0
+    )
+    for k in (1, 2, 4, 10):
+        assert parts.variance_of_mean(50, k) / parts.variance_of_mean(50, 1) == pytest.approx(
+            (1 + 2 / k) / 3, rel=1e-12
+        )
+
+
+def test_too_little_to_split_is_refused():
+    with pytest.raises(InputError, match="1 items have two or more trials"):
+        variance_components([[1.0, 0.0], [1.0, np.nan]])
+    with pytest.raises(InputError, match="dimensions"):
+        variance_components([1.0, 0.0])
