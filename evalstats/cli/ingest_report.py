@@ -11,6 +11,7 @@ from evalstats.store.manifest import RunEntry
 
 _NOTES_SHOWN = 20
 _NAME_WIDTH = 16
+_TOGETHER_FROM = 3
 _STATUS_TABLES = ("outcomes", "comparisons")
 
 
@@ -97,11 +98,12 @@ class IngestReport:
     def summary_lines(self, width: int = 80) -> list[str]:
         """Return the report for a terminal: a line for every run read, totals, then every file that was not read.
 
-        Runs that the store had already are counted and not listed. All text is cleaned of control characters.
+        Runs that the store had already are counted and not listed; files that failed for the same reason stand together.
+        All text is cleaned of control characters.
         """
         lines = self._run_lines(width)
         lines += self._totals()
-        lines += [clean(f"not read: {source.path}: {source.reason}") for source in self.failed]
+        lines += self._failures()
         readable = (*self.loaded, *self.skipped)
         lines += [clean(f"note: {source.path}: {source.reason}") for source in readable if source.reason]
         notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
@@ -135,6 +137,19 @@ class IngestReport:
                 sum(getattr(run, name) for run in runs) for name in ("n_scored", "n_error", "n_unscored")
             )
             lines.append(f"{_count(len(runs), 'run')}: {scored} scored, {error} error, {unscored} unscored")
+        return lines
+
+    def _failures(self) -> list[str]:
+        by_reason: dict[str, list[str]] = {}
+        for source in self.failed:
+            by_reason.setdefault(source.reason, []).append(source.path)
+        lines: list[str] = []
+        for reason, paths in by_reason.items():
+            if len(paths) < _TOGETHER_FROM:
+                lines += [clean(f"not read: {path}: {reason}") for path in paths]
+            else:
+                lines.append(clean(f"not read, {len(paths)} files: {reason}"))
+                lines += [f"  {clean(path)}" for path in paths]
         return lines
 
 

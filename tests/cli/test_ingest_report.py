@@ -76,6 +76,19 @@ def test_nothing_found_and_nothing_new() -> None:
     assert again.summary_lines() == ["1 source: 0 read, 1 already in the store"]
 
 
+def test_files_that_failed_for_the_same_reason_stand_together() -> None:
+    reasons = {"a": "is empty", "b": "no known format", "c": "is empty", "d": "is empty", "e": "no known format"}
+    failed = tuple(SourceReport(path=path, status="failed", reason=reason) for path, reason in reasons.items())
+    assert IngestReport(store="s", sources=failed).summary_lines()[1:] == [
+        "not read, 3 files: is empty",
+        "  a",
+        "  c",
+        "  d",
+        "not read: b: no known format",
+        "not read: e: no known format",
+    ]
+
+
 def test_many_notes_are_counted() -> None:
     report = IngestReport(store="s", notes=tuple(note(f"number {n}") for n in range(25)))
     lines = report.summary_lines()
