@@ -144,8 +144,12 @@ def plan(
         for part in loader.plan(files):
             if isinstance(part, Problem):
                 problems.append(part)
-            else:
+                continue
+            try:
                 planned.append(Planned(loader=loader, source=with_digest(part)))
+            except OSError as error:
+                message = f"cannot be read ({error.strerror or error})"
+                problems.append(Problem(path=str(error.filename or part.path), message=message))
     return planned, problems
 
 

@@ -314,6 +314,22 @@ def test_a_fault_of_the_store_ends_the_ingest(tmp_path: Path, monkeypatch) -> No
     monkeypatch.undo()
 
 
+def test_a_file_that_goes_away_before_it_is_read_harms_only_itself(tmp_path: Path, loader: Any, monkeypatch) -> None:
+    files = [write_file(tmp_path / f"{name}.jsonl", model=name) for name in "abc"]
+    plan = loader.plan
+
+    def plan_and_delete(found: Any) -> Any:
+        files[1].unlink()
+        return plan(found)
+
+    monkeypatch.setattr(loader, "plan", plan_and_delete)
+    report = ingest(files, tmp_path / "store")
+    assert [(source.path, source.reason) for source in report.failed] == [
+        (str(files[1]), "cannot be read (No such file or directory)")
+    ]
+    assert open_store(tmp_path / "store").models() == ("a", "c")
+
+
 def test_a_path_that_does_not_exist(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         ingest([tmp_path / "nowhere"], tmp_path / "store")
