@@ -17,7 +17,7 @@ from evalstats.analysis.grouping import (
     with_item_column,
 )
 from evalstats.analysis.missing import missing_account
-from evalstats.analysis.pairs import Pairs, pair_items
+from evalstats.analysis.pairs import Ints, Pairs, pair_items
 from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
@@ -264,7 +264,7 @@ class _Question:
         scores = replace(_scores(pairs, ()), clusters=codes)
         return paired_difference(scores, self.metric, conf_level=conf_level, method=self.method, seed=self.seed), scores
 
-    def _codes_with_company(self, pairs: Pairs) -> list["np.ndarray[tuple[int], np.dtype[np.int64]]"]:
+    def _codes_with_company(self, pairs: Pairs) -> list[Ints]:
         found = [pairs.codes(name) for name in self.clusters]
         return [codes for codes in found if len(np.unique(codes)) < len(codes)]
 

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.pairs import Pairs
+from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.results import DependenceRow
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
@@ -16,6 +16,8 @@ from evalstats.stats.dependence import undeclared_dependence
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
 ITEM_OF_VARIANTS = "_task_item"
+# A "continuous" score that takes fewer values than this cannot tell copies from chance.
+_MIN_DISTINCT = 10
 
 
 def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
@@ -107,9 +109,7 @@ def _without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
     return kept
 
 
-def _nested(
-    inner: "np.ndarray[tuple[int], np.dtype[np.int64]]", outer: "np.ndarray[tuple[int], np.dtype[np.int64]]"
-) -> bool:
+def _nested(inner: Ints, outer: Ints) -> bool:
     return len(np.unique(np.stack([inner, outer], axis=1), axis=0)) == len(np.unique(inner))
 
 
@@ -122,30 +122,33 @@ def dependence_rows(
     seed: int,
     conf_level: float,
 ) -> tuple[DependenceRow, ...]:
-    """Test whether the item differences run in groups along factors that were not declared.
+    """Test whether the differences run in groups along factors that were not declared.
+
+    Where clusters are declared they are the unit: their mean differences are permuted, so that what they share already
+    does not count again.
 
     Parameters
     ----------
     pairs
         Paired items only.
     columns
-        Candidate columns; those in `clusters`, with one level, or with more than half as many levels as items are passed
-        over.
+        Candidate columns; those in `clusters`, those that vary within a unit, with one level, or with more than half as
+        many levels as units are passed over.
     names
         Sources' own names of standard columns.
     """
-    n = pairs.items.height
-    factors: dict[str, np.ndarray[tuple[int], np.dtype[np.int64]]] = {}
-    for name in columns:
-        if name in clusters or name not in pairs.items.columns or pairs.items[name].null_count():
-            continue
-        codes = pairs.codes(name)
-        levels = int(codes.max()) + 1 if n else 0
-        if 2 <= levels <= n / 2 and not any(np.array_equal(codes, other) for other in factors.values()):
-            factors[name] = codes
-    if not factors or n < 3:
-        return ()
     differences = pairs.candidate.means() - pairs.baseline.means()
+    candidates = {
+        name: pairs.codes(name)
+        for name in columns
+        if name not in clusters and name in pairs.items.columns and not pairs.items[name].null_count()
+    }
+    if clusters:
+        unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
+        differences, candidates = _per_unit(differences, candidates, unit)
+    factors = _usable(candidates, len(differences))
+    if not factors:
+        return ()
     found = undeclared_dependence(differences, factors, seed=seed, conf_level=conf_level)
     return tuple(
         DependenceRow(
@@ -162,6 +165,26 @@ def dependence_rows(
     )
 
 
+def _per_unit(differences: Floats, candidates: Mapping[str, Ints], unit: Ints) -> tuple[Floats, dict[str, Ints]]:
+    """Mean difference of every unit, and the factors that are constant within units."""
+    _, first, codes = np.unique(unit, return_index=True, return_inverse=True)
+    means = np.bincount(codes, weights=differences) / np.bincount(codes)
+    constant = {name: each for name, each in candidates.items() if np.array_equal(each[first][codes], each)}
+    return means, {name: each[first] for name, each in constant.items()}
+
+
+def _usable(candidates: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
+    """Factors with 2 to n/2 levels; of two that make the same groups, the first."""
+    usable: dict[str, Ints] = {}
+    for name, each in candidates.items():
+        codes = np.unique(each, return_inverse=True)[1].astype(np.int64)
+        levels = int(codes.max(initial=-1)) + 1
+        same = any(_nested(codes, other) and _nested(other, codes) for other in usable.values())
+        if 2 <= levels <= n_units / 2 and not same:
+            usable[name] = codes
+    return usable
+
+
 def duplicate_rows_warning(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: Metric) -> str | None:
     """Return a warning when many items have the very same scores on every metric, as copies of one item would.
 
@@ -169,7 +192,7 @@ def duplicate_rows_warning(data: EvalData, pairs: Pairs, runs: Sequence[str], me
     """
     names = data.metrics.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("kind") == "continuous"))["metric"]
     rows = data.outcomes.filter(pl.col("run").is_in(list(runs)) & (pl.col("benchmark") == metric.benchmark))
-    if not rows.filter(pl.col("metric").is_in(names.to_list())).height:
+    if rows.filter(pl.col("metric").is_in(names.to_list()))["score"].n_unique() < _MIN_DISTINCT:
         return None
     key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
     cells = rows.with_columns(

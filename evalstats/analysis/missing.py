@@ -2,11 +2,9 @@
 
 from dataclasses import replace
 
-import numpy as np
-
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import PairedScores, headline_interval
-from evalstats.analysis.pairs import Pairs, item_labels
+from evalstats.analysis.pairs import Ints, Pairs, item_labels
 from evalstats.analysis.results import MethodRow, Missing
 from evalstats.analysis.rows import method_row
 
@@ -67,7 +65,7 @@ def _assigned(
     return method_row(found, term="difference", role="sensitivity", note=words)
 
 
-def _smallest(present: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
+def _smallest(present: Ints) -> int:
     seen = present[present > 0]
     return int(seen.min()) if len(seen) else 1
 

@@ -1,0 +1,88 @@
+"""How the answer was reached: whether it hangs on the method, the method in words, its sources, and where it all came from."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from evalstats.analysis.methods import methods_paragraph, references
+from evalstats.analysis.wording import methods_table
+from evalstats.display.blocks import Table
+from evalstats.display.escape import for_html
+from evalstats.plots.alt import methods_alt
+from evalstats.plots.methods import methods
+from evalstats.report.comparison import ComparisonPage
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import both, bullets, csv_link, linked, prose, sentence, typst_string
+from evalstats.report.tables import table_float, without_empty_columns
+
+_PACKAGES = ("polars", "numpy", "scipy", "matplotlib")
+
+
+def methods_figure(page: ComparisonPage) -> str:
+    """Return the figure of the same difference by every method and under every assumption that was tried."""
+    result = page.comparison
+    words = "The same difference by every method. The first row decides"
+    if page.alternatives:
+        factors = " and ".join(name for name, _ in page.alternatives)
+        words += f"; rows with {factors} as clusters ask whether the answer would hold for other groups of that kind"
+    return figure_float(
+        lambda medium: methods(result, others=page.alternatives, medium=medium),
+        "fig-methods",
+        caption=prose(f"{words}."),
+        alt=methods_alt(result, others=page.alternatives),
+        after=csv_link(result.to_frame(), "methods.csv", "Data of this figure (CSV)"),
+    )
+
+
+def methods_rows(page: ComparisonPage) -> str:
+    """Return every method's row as a table."""
+    return table_float(without_empty_columns(methods_table(page.comparison)), "tbl-methods", lead=True)
+
+
+def paragraph(page: ComparisonPage) -> str:
+    """Return the paragraph for a paper's methods section."""
+    return "\n\n".join(linked(part) for part in methods_paragraph(page.comparison).split("\n\n"))
+
+
+def notes(page: ComparisonPage) -> str:
+    """Return what else the runs say of themselves; nothing where they say nothing."""
+    return bullets([prose(sentence(note)) for note in page.comparison.notes])
+
+
+def reference_list(page: ComparisonPage) -> str:
+    """Return the references of the methods that were used."""
+    return bullets([linked(text) for text in references(page.comparison)])
+
+
+def provenance(page: ComparisonPage) -> str:
+    """Return the runs with their digests, versions, seed, engine and date."""
+    result = page.comparison
+    rows = [("Run", f"{run}, SHA-256 {digest}" if digest else f"{run}, no digest") for run, digest in result.sources]
+    rows += [
+        ("evalstats", result.version),
+        ("Python and packages", ", ".join([f"Python {platform.python_version()}", *_versions()])),
+        ("Seed", f"{result.seed} (for permutations; intervals do not depend on it)"),
+        ("Rendered by", page.engine or "Quarto"),
+        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
+    ]
+    table = Table(columns=("What", "Value"), rows=tuple(rows), align="ll", caption="Where this report comes from")
+    return table_float(table, "tbl-provenance")
+
+
+def reproduce(page: ComparisonPage) -> str:
+    """Return the call that gives the same comparison."""
+    code = f"import evalstats as es\n\ndata = es.read(...)  # the runs listed below\n{page.reproduce}"
+    html = "".join(f"{for_html(line)}\n" for line in code.splitlines())
+    lines = ' + "\\n" + '.join(typst_string(line) for line in code.splitlines())
+    return both(
+        f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>', f'#raw({lines}, block: true, lang: "python")'
+    )
+
+
+def _versions() -> list[str]:
+    found: list[str] = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found
