@@ -64,7 +64,7 @@ _REFERENCES: Mapping[str, tuple[str, ...]] = {
 _ALWAYS = (
     "Miller E (2024). Adding error bars to evals: a statistical approach to language model evaluations. arXiv:2411.00640.",
 )
-_MULTIPLICITY = "Holm S (1979). A simple sequentially rejective multiple test procedure. Scandinavian Journal of Statistics 6:65-70."
+_MULTIPLICITY = "Holm S (1979). A simple sequentially rejective multiple test procedure. Scand. J. Statistics 6:65-70."
 _PERMUTATION = "Westfall PH, Young SS (1993). Resampling-Based Multiple Testing. Wiley."
 
 

@@ -158,7 +158,11 @@ def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], co
         return _unbounded(means, codes, conf_level)
     if metric.kind == "binary" and single and not codes:
         n, x = len(means), int(means.sum())
-        return [wilson(x, n, conf_level=conf_level), jeffreys(x, n, conf_level=conf_level)]
+        return [
+            wilson(x, n, conf_level=conf_level),
+            jeffreys(x, n, conf_level=conf_level),
+            percentile_law(means, conf_level=conf_level),
+        ]
     low, high = float(metric.low or 0.0), float(metric.high if metric.high is not None else 1.0)
     clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     headline = variance_matched_wilson(
