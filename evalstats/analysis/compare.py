@@ -16,7 +16,7 @@ from evalstats.analysis.grouping import (
     label_of,
     with_item_column,
 )
-from evalstats.analysis.missing import missing_account
+from evalstats.analysis.missing import fragile, missing_account
 from evalstats.analysis.pairs import Ints, Pairs, pair_items
 from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
 from evalstats.analysis.scores import score_of_arm
@@ -180,6 +180,8 @@ class _Question:
         verdict, reason = decide(evidence)
         headline = found.headline
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
+        missing = missing_account(self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method)
+        shaken = fragile(missing, verdict)
         first, second = (
             score_of_arm(
                 arm, metric, self.data, clusters=self.clusters, conf_level=self.conf_level, pairs=paired, side=side
@@ -223,12 +225,12 @@ class _Question:
             margin=self.margin,
             equivalence_low=low,
             equivalence_high=high,
-            missing=missing_account(self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method),
+            missing=missing,
             flipped=_flipped(paired) if metric.kind in ("binary", "proportion") else (),
             seed=self.seed,
             version=_version(),
             sources=_sources(self.data, (*self.baseline.runs, *self.candidate.runs)),
-            warnings=(*found.warnings, *self._cautions(paired)),
+            warnings=(*found.warnings, *([shaken] if shaken else []), *self._cautions(paired)),
             notes=(*notes, *_run_notes(self.data, (*self.baseline.runs, *self.candidate.runs))),
         )
 

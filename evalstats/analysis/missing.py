@@ -5,16 +5,19 @@ from dataclasses import replace
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import PairedScores, headline_interval
 from evalstats.analysis.pairs import Ints, Pairs, item_labels
-from evalstats.analysis.results import MethodRow, Missing
+from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
 
-# The four assignments of a missing score: (words, at the high end for the baseline, at the high end for the candidate).
-_ASSIGNMENTS = (
-    ("every missing score at the lowest value", False, False),
-    ("every missing score at the highest value", True, True),
-    ("missing scores against the candidate", True, False),
-    ("missing scores for the candidate", False, True),
-)
+
+def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
+    """Return the four assignments of a missing score: words, at the high end for the baseline, for the candidate."""
+    good = metric.higher_is_better
+    return (
+        ("every missing score at the lowest value", False, False),
+        ("every missing score at the highest value", True, True),
+        ("missing scores against the candidate", good, not good),
+        ("missing scores for the candidate", not good, good),
+    )
 
 
 def missing_account(
@@ -38,7 +41,7 @@ def missing_account(
         return replace(counted, explanation="the metric has no bounds, so no worst case can be computed")
     rows = tuple(
         _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, assignment=assignment)
-        for assignment in _ASSIGNMENTS
+        for assignment in _assignments(metric)
     )
     return replace(counted, rows=rows, explanation=_range_words(rows, metric))
 
@@ -68,6 +71,20 @@ def _assigned(
 def _smallest(present: Ints) -> int:
     seen = present[present > 0]
     return int(seen.min()) if len(seen) else 1
+
+
+def fragile(missing: Missing, verdict: Verdict) -> str | None:
+    """Return a warning when a claimed direction does not survive every assignment of the missing scores."""
+    if verdict not in ("better", "worse"):
+        return None
+    lost = [
+        row.note
+        for row in missing.rows
+        if row.conf_low is None or row.conf_high is None or row.conf_low <= 0 <= row.conf_high
+    ]
+    if not lost:
+        return None
+    return f"the direction rests on scores that are missing: with {lost[0].partition(';')[0]}, the interval includes 0"
 
 
 def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:

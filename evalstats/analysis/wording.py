@@ -345,6 +345,9 @@ def score_blocks(score: Score) -> list[Block]:
             align="lrr",
         ),
     ]
+    notes = tuple(f"{row.method}: {row.note}" for row in score.rows if row.note)
+    if notes:
+        blocks.append(Bullets(items=notes))
     if score.pass_hat:
         blocks.append(
             Table(

@@ -11,9 +11,9 @@ from evalstats.cli.ingest_report import IngestReport, SourceReport
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders.base import Loader, Source, tables_of, with_digest
 from evalstats.loaders.mapping import ColumnMap
-from evalstats.loaders.registry import Planned, plan
+from evalstats.loaders.registry import plan
 from evalstats.schema.data import Problem
-from evalstats.store.layout import MARKER, Shelf, some_of
+from evalstats.store.layout import Shelf, some_of
 from evalstats.store.make import make_store
 from evalstats.store.manifest import Manifest, Origin
 from evalstats.store.write import Committed, SourceWriter, held_already
@@ -40,7 +40,7 @@ def ingest(
     Parameters
     ----------
     paths
-        Files and folders. What lies inside a store is passed over.
+        Files and folders. A store inside a folder is passed over.
     store
         Folder of the store.
     strict
@@ -53,14 +53,14 @@ def ingest(
     Raises
     ------
     InputError
-        If a path does not exist.
+        If a path does not exist or is a store.
     StoreError
         If the store cannot be used, or can no longer be written to.
     UnreadableFileError
         With `strict`, for the first source that cannot be read.
     """
     shelf = make_store(store)
-    planned, problems = _plan(paths, format, column_map)
+    planned, problems = plan(paths, format=format, column_map=column_map)
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
     if strict and reports:
         raise UnreadableFileError(f"{reports[0].path}: {reports[0].reason}")
@@ -79,29 +79,6 @@ def ingest(
         on_progress(len(planned), len(planned), path)
     notes = tuple(problem for problem in problems if problem.severity == "note")
     return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
-
-
-def _plan(
-    paths: Iterable[str | Path], format: str | None, column_map: ColumnMap | None
-) -> tuple[list[Planned], list[Problem]]:
-    """Plan, and leave out whatever lies inside a store: its tables are no result files."""
-    planned, problems = plan(paths, format=format, column_map=column_map)
-    inside: dict[Path, None] = {}
-    kept: list[Planned] = []
-    for item in planned:
-        found = _store_around(item.source.path)
-        if found is None:
-            kept.append(item)
-        else:
-            inside[found] = None
-    problems = [problem for problem in problems if _store_around(Path(problem.path)) is None]
-    message = "is a store; its files are passed over"
-    problems.extend(Problem(path=str(found), message=message, severity="note") for found in inside)
-    return kept, problems
-
-
-def _store_around(path: Path) -> Path | None:
-    return next((folder for folder in path.absolute().parents if (folder / MARKER).is_file()), None)
 
 
 def _failed(path: str, reason: str) -> SourceReport:

@@ -53,7 +53,9 @@ def load(
         if (path == store) or _is_store(path):
             from evalstats.store.read import open_store
 
-            parts.append(open_store(path).read())
+            stored = open_store(path).read()
+            # What ingest had to say of a file it said then; a store repeats only what is wrong with it.
+            parts.append(replace(stored, problems=tuple(p for p in stored.problems if p.severity == "error")))
         else:
             files.append(path)
     if files:

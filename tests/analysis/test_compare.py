@@ -428,3 +428,22 @@ def test_pandas_frames_arrive_as_well() -> None:
     )
     result = compare(from_frame(frame, item="q", score="ok", model="m"), "a", "b")
     assert result.estimate == pytest.approx(0.5)
+
+
+def test_a_direction_that_missing_scores_could_undo_is_said_to_be_fragile() -> None:
+    items = [f"q{i:03d}" for i in range(60)]
+    base = [float(i >= 10) for i in range(60)]
+    data = data_of(rows_of("a", base, items=items), rows_of("b", [1.0] * 40 + [None] * 20, items=items, status="error"))
+    result = compare(data, "a", "b")
+    assert result.verdict == "better"
+    assert any("rests on scores that are missing" in warning for warning in result.warnings)
+
+
+def test_missing_against_the_candidate_means_so_where_lower_is_better() -> None:
+    data = data_of(
+        rows_of("a", [0.2, 0.4] * 10), rows_of("b", [0.2, 0.4] * 8 + [None] * 4), kind="bounded", low=0, high=1,
+        higher_is_better=False,
+    )  # fmt: skip
+    rows = {row.note: row.estimate for row in compare(data, "a", "b").missing.rows}
+    # Lower is better: against the candidate is a missing score of 1 for it.
+    assert rows["missing scores against the candidate"] == pytest.approx((4 - 1.2) / 20)
