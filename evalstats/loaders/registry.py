@@ -30,6 +30,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.table", "LOADER"),
 )
 _HIDDEN = (".", "__MACOSX")
+# A folder with this file is a store (evalstats.store.layout.MARKER): its tables hold results that were read already.
+STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
 _RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval"})
 _PACKED = frozenset({".gz", ".zst"})
@@ -78,17 +80,21 @@ def detect(head: Head) -> tuple[Loader, bool] | None:
 def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
     """Yield every file below the paths, sorted, and whether the user named it (a folder's files are not named).
 
-    Hidden files and links are passed over inside folders, so that nothing leaves the folder.
+    Hidden files and links are passed over inside folders, so that nothing leaves the folder; so are stores, whose tables
+    would count the same results again.
 
     Raises
     ------
     InputError
-        If a path does not exist.
+        If a path does not exist, or is a store.
     """
     seen: set[Path] = set()
     for path in map(Path, paths):
         if not path.exists():
             message = f"{path}: there is no such file or folder"
+            raise InputError(message)
+        if (path / STORE_MARKER).is_file():
+            message = f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
             raise InputError(message)
         found = [(path, True)] if path.is_file() else [(file, False) for file in _walk(path)]
         for file, named in found:
@@ -99,6 +105,9 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
 
 def _walk(folder: Path) -> Iterator[Path]:
     for root, folders, files in os.walk(folder, followlinks=False):
+        if STORE_MARKER in files:
+            folders.clear()
+            continue
         folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
         for name in sorted(files):
             path = Path(root, name)

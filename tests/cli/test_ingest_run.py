@@ -19,11 +19,10 @@ from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.store import write
-from evalstats.store.layout import INCOMING, SOURCES
+from evalstats.store.layout import INCOMING, MARKER, SOURCES
 from evalstats.store.read import open_store
 
 FAKE = Path(__file__).with_name("fake_loader.py")
-STORE_FILE = "evalstats-store.json"
 
 
 @pytest.fixture(scope="module")
@@ -263,13 +262,22 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path: Path, loader:
 
 
 def test_a_store_among_the_files_is_passed_over(tmp_path: Path) -> None:
-    write_file(tmp_path / "a.jsonl")
-    store = tmp_path / "store"
-    ingest([tmp_path], store)
+    write_file(tmp_path / "logs" / "a.jsonl")
+    store = tmp_path / "logs" / "store"
+    ingest([tmp_path / "logs"], store)
     write_file(store / SOURCES / "trap.jsonl", model="trap")
-    report = ingest([tmp_path], store)
-    assert statuses(report) == ["skipped"]
-    assert [str(note) for note in report.notes] == [f"{store}: is a store; its files are passed over"]
+    report = ingest([tmp_path / "logs"], tmp_path / "other")
+    assert [source.path for source in report.sources] == [str(tmp_path / "logs" / "a.jsonl")]
+    assert report.notes == ()
+    assert registry.read(tmp_path / "logs").models() == ("m",)
+    assert registry.STORE_MARKER == MARKER
+
+
+def test_a_store_named_as_a_file_is_an_error(tmp_path: Path) -> None:
+    write_file(tmp_path / "a.jsonl")
+    ingest([tmp_path / "a.jsonl"], tmp_path / "store")
+    with pytest.raises(InputError, match="is a store, not result files; give it as --store"):
+        ingest([tmp_path / "store"], tmp_path / "other")
 
 
 def test_hostile_names(tmp_path: Path) -> None:
