@@ -1,5 +1,7 @@
 """Text for those who do not see the figure: what it shows, then the numbers that matter, in the order of the figure."""
 
+from collections.abc import Sequence
+
 from evalstats.analysis.results import Comparison
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import plural
@@ -31,12 +33,9 @@ def forest_alt(comparison: Comparison) -> str:
     return one_line(" ".join(parts))
 
 
-def methods_alt(comparison: Comparison) -> str:
+def methods_alt(comparison: Comparison, *, others: Sequence[tuple[str, Comparison]] = ()) -> str:
     """Describe `evalstats.plots.methods.methods` in words."""
     rows = [row for row in shown_methods(comparison) if row.conf_low is not None]
-    excluding = sum(not (row.conf_low or 0.0) <= 0 <= (row.conf_high or 0.0) for row in rows)
     lines = [f"{row.method} {words_of(comparison, row.estimate, row.conf_low, row.conf_high, '')}" for row in rows]
-    return one_line(
-        f"Interval plot of the same difference by {plural(len(rows), 'method')}; {excluding} of {len(rows)} intervals "
-        f"exclude 0. {'; '.join(lines)}."
-    )
+    lines[1:1] = [f"{name} as clusters {overall_row(other).words}" for name, other in others]
+    return one_line(f"Interval plot of the same difference by {plural(len(lines), 'method')}. {'; '.join(lines)}.")

@@ -17,7 +17,7 @@ _TONES: dict[Verdict, Tone] = {
     "worse": "bad",
     "equivalent": "neutral",
     "inconclusive": "neutral",
-    "powerless": "caution",
+    "powerless": "neutral",
     "invalid": "caution",
 }
 

@@ -17,7 +17,7 @@ from evalstats.display.numbers import MINUS
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 _STACKED = 0.22  # where the interval stands below the middle of its row, when its words are above it
-_EM = 0.58  # width of a letter, as a share of the text size, that few lines of text exceed
+_EM = 0.56  # width of a letter, as a share of the text size, that few lines of text exceed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,7 +270,7 @@ def _write_words(canvas: _Canvas, place: int, row: Row) -> None:
 def _write_reason(canvas: _Canvas, place: int, row: Row) -> None:
     """Put the words of a row without an interval beside its point, on the side where there is more room."""
     if row.estimate is None:
-        canvas.text(canvas.left + 6, place, row.words, small=True, color=LIGHT.muted, style="italic")
+        canvas.text(canvas.size.width, place, row.words, align="right", small=True, color=LIGHT.muted, style="italic")
         return
     point = canvas.pixel(row.estimate)
     on_left = point > (canvas.left + canvas.size.width) / 2

@@ -1,16 +1,21 @@
 """The same difference by every method that was run: how far the answer hangs on the choice."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from matplotlib.figure import Figure
 
 from evalstats.analysis.results import Comparison, MethodRow
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import p_value
-from evalstats.plots.forest import difference_scale, verdict_tone, words_of
+from evalstats.plots.forest import difference_scale, overall_row, verdict_tone, words_of
 from evalstats.plots.intervals import Row, intervals
 from evalstats.plots.style import Medium
 
 
-def methods(comparison: Comparison, *, medium: Medium = "screen") -> Figure:
+def methods(
+    comparison: Comparison, *, others: Sequence[tuple[str, Comparison]] = (), medium: Medium = "screen"
+) -> Figure:
     """Draw the headline's interval first and every other method's below it.
 
     A check that gives a p-value and no interval says its p-value. Filled points belong to intervals that exclude 0.
@@ -19,11 +24,18 @@ def methods(comparison: Comparison, *, medium: Medium = "screen") -> Figure:
     ----------
     comparison
         What `compare` returned.
+    others
+        The same comparison with clusters that were not declared, by name of the factor; drawn below the headline.
     medium
         "screen", "phone" or "print": see `evalstats.plots.intervals.intervals`.
     """
-    rows = [_method_row(comparison, row) for row in shown_methods(comparison)]
+    first, *rest = [_method_row(comparison, row) for row in shown_methods(comparison)]
+    rows = [first, *(_other_row(name, other) for name, other in others), *rest]
     return intervals(rows, difference_scale(comparison), medium=medium)
+
+
+def _other_row(name: str, other: Comparison) -> Row:
+    return replace(overall_row(other), label=f"{name} as clusters", detail="", strong=False)
 
 
 def shown_methods(comparison: Comparison) -> list[MethodRow]:
@@ -38,7 +50,7 @@ def _method_row(comparison: Comparison, row: MethodRow) -> Row:
     words = (
         words_of(comparison, row.estimate, row.conf_low, row.conf_high, "")
         if has_interval
-        else f"a test, no interval: p {p_value(row.p_value)}"
+        else f"test only, p {p_value(row.p_value)}"
     )
     return Row(
         label=row.method,

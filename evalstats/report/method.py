@@ -3,6 +3,8 @@
 import platform
 from importlib.metadata import PackageNotFoundError, version
 
+import polars as pl
+
 from evalstats.analysis.methods import methods_paragraph, references
 from evalstats.analysis.wording import methods_table
 from evalstats.display.blocks import Table
@@ -29,13 +31,23 @@ def methods_figure(page: ComparisonPage) -> str:
         "fig-methods",
         caption=prose(f"{words}."),
         alt=methods_alt(result, others=page.alternatives),
-        after=csv_link(result.to_frame(), "methods.csv", "Data of this figure (CSV)"),
+        after=csv_link(methods_frame(page), "methods.csv", "Data of this figure (CSV)"),
     )
 
 
 def methods_rows(page: ComparisonPage) -> str:
-    """Return every method's row as a table."""
-    return table_float(without_empty_columns(methods_table(page.comparison)), "tbl-methods", lead=True)
+    """Return every method's row as a table, and what is to be said of each."""
+    result = page.comparison
+    table = table_float(without_empty_columns(methods_table(result)), "tbl-methods", lead=True)
+    remarks = [prose(f"{row.method}: {row.note}.") for row in result.rows if row.note]
+    return f"{table}\n\n{bullets(remarks)}"
+
+
+def methods_frame(page: ComparisonPage) -> pl.DataFrame:
+    """Return the rows of the figure: every method, then the headline with each suspected factor as clusters."""
+    frames = [page.comparison.to_frame().filter(pl.col("term") == "difference").with_columns(clusters=pl.lit(""))]
+    frames += [other.to_frame().head(1).with_columns(clusters=pl.lit(name)) for name, other in page.alternatives]
+    return pl.concat(frames, how="diagonal_relaxed")
 
 
 def paragraph(page: ComparisonPage) -> str:

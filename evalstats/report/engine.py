@@ -1,0 +1,75 @@
+"""The two engines behind one call, and the choice between them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
+from typing import Literal, Protocol
+
+from evalstats.errors import InputError
+from evalstats.report.pages import Page
+
+Target = Literal["html", "pdf"]
+EngineName = Literal["auto", "quarto", "embedded"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One page to be rendered: `folder` is empty and belongs to this rendering alone.
+
+    `time_limit` is in seconds and holds for every step: a cell, Pandoc, Typst; for Quarto it holds for the whole.
+    """
+
+    page: Page
+    parameters: Mapping[str, object] = field(default_factory=dict[str, object])
+    to: Target
+    folder: Path
+    day: date
+    time_limit: int = 600
+
+
+class Engine(Protocol):
+    """What renders a page."""
+
+    @property
+    def description(self) -> str:
+        """Name and versions, as the report prints them."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Short name: "quarto" or "embedded"."""
+        ...
+
+    def render(self, job: Job) -> Path:
+        """Render the page and return the finished file, inside the job's folder.
+
+        Raises
+        ------
+        RenderError
+            With what went wrong, in the words of the program that failed.
+        """
+        ...
+
+
+def choose_engine(name: str) -> Engine:
+    """Return the engine of that name; "auto" takes Quarto where it is on the machine, else the embedded one.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine.
+    RenderError
+        If Quarto is wanted and not found.
+    """
+    from evalstats.report.embedded import EmbeddedEngine
+    from evalstats.report.quarto import QuartoEngine, find_quarto
+
+    if name == "embedded":
+        return EmbeddedEngine()
+    if name == "quarto":
+        return QuartoEngine(find_quarto(required=True))
+    if name != "auto":
+        raise InputError(f"there is no engine {name!r}; choose auto, quarto or embedded")
+    program = find_quarto(required=False)
+    return QuartoEngine(program) if program else EmbeddedEngine()

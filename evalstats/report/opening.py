@@ -1,0 +1,160 @@
+"""What a decision maker reads first: the question, the verdict, the number, what it rests on, what to beware of."""
+
+from typing import Final
+
+from evalstats.analysis.results import Comparison, Verdict
+from evalstats.analysis.wording import VERDICT_TONE, difference_sentence
+from evalstats.display.escape import for_html
+from evalstats.display.numbers import number, plural, scaled
+from evalstats.plots.forest import digits_of
+from evalstats.report.comparison import ComparisonPage
+from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
+
+_LABELS: Final[dict[Verdict, str]] = {
+    "better": "Better",
+    "worse": "Worse",
+    "equivalent": "Equivalent",
+    "inconclusive": "Inconclusive",
+    "powerless": "Cannot tell",
+    "invalid": "No valid comparison",
+}
+# A shape beside the colour, for those who do not see the colour.
+_SIGNS: Final[dict[Verdict, str]] = {
+    "better": "▲",
+    "worse": "▼",
+    "equivalent": "=",
+    "inconclusive": "?",
+    "powerless": "?",
+    "invalid": "×",
+}
+
+
+def title(page: ComparisonPage) -> str:
+    """Return the question as the document's title."""
+    result = page.comparison
+    question = f"Is {result.candidate.name} better than {result.baseline.name} on {result.benchmark}?"
+    return metadata(title=prose(question), subtitle="Comparison of two systems on the same items")
+
+
+def simulated(page: ComparisonPage) -> str:
+    """Return a callout where the data are simulated; nothing where they are not."""
+    notes = [note for note in page.comparison.notes if "simulated" in note.lower()]
+    if not notes:
+        return ""
+    return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
+
+
+def verdict(page: ComparisonPage) -> str:
+    """Return the banner: the verdict's word, what it means here, the difference and its interval."""
+    result = page.comparison
+    label, sign, tone = _LABELS[result.verdict], _SIGNS[result.verdict], VERDICT_TONE[result.verdict]
+    answer, why = answer_line(result), sentence(result.verdict_reason)
+    amount, range_words = headline_number(result)
+    html = (
+        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
+        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {label}</p>'
+        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p></div>"
+        f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div></section>'
+    )
+    fields = {
+        "label": label,
+        "sign": sign,
+        "tone": tone,
+        "answer": answer,
+        "why": why,
+        "amount": amount,
+        "range": range_words,
+    }
+    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
+
+
+def answer_line(result: Comparison) -> str:
+    """Answer the question in one sentence without numbers."""
+    first, second, place = result.candidate.name, result.baseline.name, result.benchmark
+    lines: dict[Verdict, str] = {
+        "better": f"{first} is better than {second} on {place}.",
+        "worse": f"{first} is worse than {second} on {place}.",
+        "equivalent": f"{first} and {second} differ by less than the declared margin on {place}.",
+        "inconclusive": f"These data do not tell {first} and {second} apart on {place}.",
+        "powerless": f"This design could not have told {first} and {second} apart on {place}.",
+        "invalid": f"{first} and {second} cannot be compared on these data.",
+    }
+    return lines[result.verdict]
+
+
+def headline_number(result: Comparison) -> tuple[str, str]:
+    """Return the difference as it is shown large, and its interval in words below it."""
+    unit = f" {result.unit}" if result.unit else ""
+    digits = digits_of(result)
+    amount = f"{scaled(result.estimate, result.scale, digits, sign=True)}{unit}"
+    if result.conf_low is None or result.conf_high is None:
+        return amount, "no interval can be given"
+    low, high = (scaled(end, result.scale, digits, sign=True) for end in (result.conf_low, result.conf_high))
+    return amount, f"{100 * result.conf_level:g}% interval: {low} to {high}{unit}"
+
+
+def facts(page: ComparisonPage) -> str:
+    """Return the strip of key facts: what the number rests on."""
+    found = key_facts(page.comparison)
+    html = "".join(
+        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
+        for label, value, note in found
+    )
+    rows = "".join(
+        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
+    )
+    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+
+
+def key_facts(result: Comparison) -> list[tuple[str, str, str]]:
+    """Return (label, value, remark) of everything that belongs in the strip."""
+    unit = f" {result.unit}" if result.unit else ""
+    missing = result.missing
+    total = missing.n_both + missing.n_only_baseline + missing.n_only_candidate + missing.n_neither
+    direction = "higher is better" if result.higher_is_better else "lower is better"
+    clusters = ("Clusters", "none", "items taken as independent")
+    if result.n_clusters is not None:
+        clusters = ("Clusters", f"{result.n_clusters:,}", " and ".join(result.clusters))
+    found = [
+        ("Items", f"{result.n_items:,}", f"of {total:,} scored on both sides"),
+        ("Trials", f"{result.n_trials:,}", _trials_each(result)),
+        clusters,
+        ("Metric", result.metric, f"{result.metric_kind}, {direction}"),
+    ]
+    if result.margin is not None:
+        found.append(("Margin", f"±{number(result.margin * result.scale, 1)}{unit}", "declared before looking"))
+    if result.mde is not None:
+        found.append(("Detectable", f"{scaled(result.mde, result.scale, 1)}{unit}", "true difference, with 80% power"))
+    return found
+
+
+def _trials_each(result: Comparison) -> str:
+    each = result.n_trials / (2 * result.n_items) if result.n_items else 0
+    return f"{each:g} per item and side" if each == int(each) else f"{each:.1f} per item and side on average"
+
+
+def warnings(page: ComparisonPage) -> str:
+    """Return what must be known before the number is used; nothing where there is nothing."""
+    result = page.comparison
+    if not result.warnings:
+        return ""
+    title_words = f"Before you rely on this: {plural(len(result.warnings), 'warning')}"
+    texts = [linked(sentence(text)) for text in result.warnings]
+    texts += [prose(_otherwise(name, other)) for name, other in page.alternatives if other.conf_low is not None]
+    return callout("warning", title_words, bullets(texts))
+
+
+def _otherwise(name: str, other: Comparison) -> str:
+    """Say what the answer is when the levels of a factor are taken for clusters."""
+    unit = f" {other.unit}" if other.unit else ""
+    digits = digits_of(other)
+    low, high = (scaled(end, other.scale, digits, sign=True) for end in (other.conf_low, other.conf_high))
+    return (
+        f"For new levels of {name}, rather than new items of these, the answer is {_LABELS[other.verdict].lower()}: "
+        f"{100 * other.conf_level:g}% interval {low} to {high}{unit}."
+    )
+
+
+def headline_sentence(page: ComparisonPage) -> str:
+    """Return the difference, its interval, p and method in one sentence."""
+    return prose(difference_sentence(page.comparison))

@@ -1,0 +1,180 @@
+"""Render a report: a page, data, an engine; one file comes out."""
+
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+from evalstats.errors import InputError
+from evalstats.report.comparison import today
+from evalstats.report.document import read_document
+from evalstats.report.engine import Job, Target, choose_engine
+from evalstats.report.handover import write_tables
+from evalstats.report.pages import find_page
+from evalstats.schema.data import EvalData
+
+_TARGETS: tuple[Target, ...] = ("html", "pdf")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rendered:
+    """A finished report: where it is, and which engine made it."""
+
+    path: Path
+    engine: str
+
+
+def report(
+    kind: str,
+    data: EvalData | str | Path,
+    *,
+    to: str = "html",
+    output: str | Path | None = None,
+    engine: str = "auto",
+    baseline: str | None = None,
+    candidate: str | None = None,
+    **options: Any,
+) -> Path:
+    """Render a report and return its path.
+
+    Parameters
+    ----------
+    kind
+        "comparison".
+    data
+        What was read, or the folder of a store.
+    to
+        "html" (one file that loads nothing) or "pdf".
+    output
+        Where to; by itself `comparison.html` or `.pdf` in the working folder. A folder takes that name inside.
+    engine
+        "quarto", "embedded", or "auto": Quarto where it is on the machine.
+    baseline, candidate
+        Run, system or model.
+    **options
+        Options of `evalstats.compare`: metric, by, cluster, margin, conf_level, contrast, seed; and `time_limit`, the
+        seconds that any one step may take (600).
+
+    Raises
+    ------
+    InputError
+        If there is no such page, target, engine or option.
+    RenderError
+        If the engine fails, with its own words; also when the comparison inside the page does.
+
+    Examples
+    --------
+    >>> import evalstats as es
+    >>> path = es.report(
+    ...     "comparison", es.datasets.tenacious_held_out(), baseline="baseline", candidate="trained"
+    ... )  # doctest: +SKIP
+    """
+    held = isinstance(data, EvalData)
+    return render_report(
+        kind=kind,
+        data=data if held else None,
+        store=None if held else data,
+        baseline=baseline,
+        candidate=candidate,
+        to=to,
+        output=output,
+        engine=engine,
+        options=options,
+    ).path
+
+
+def render_report(
+    *,
+    kind: str = "comparison",
+    data: EvalData | None = None,
+    store: str | Path | None = None,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    to: str = "html",
+    output: str | Path | None = None,
+    engine: str = "auto",
+    options: Mapping[str, Any] | None = None,
+) -> Rendered:
+    """Render a report; as `report`, and says which engine made it. Without data the page shows the shipped data set."""
+    page = find_page(kind)
+    target = _target(to)
+    given = dict(options or {})
+    time_limit = int(given.pop("time_limit", 600))
+    path = _output_path(output, kind, target)
+    chosen = choose_engine(engine)
+    day = today()
+    with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
+        folder = Path(temporary, "render")
+        folder.mkdir()
+        if data is not None:
+            store = Path(temporary, "data")
+            write_tables(data, store)
+        parameters: dict[str, object] = {
+            "store": "" if store is None else str(Path(store).resolve()),
+            "baseline": baseline or "",
+            "candidate": candidate or "",
+            "engine": chosen.description,
+            "rendered": day.isoformat(),
+            **{name: _plain(value) for name, value in given.items() if value is not None},
+        }
+        _refuse_unknown(parameters, page.source)
+        job = Job(page=page, parameters=parameters, to=target, folder=folder, day=day, time_limit=time_limit)
+        _put(chosen.render(job), path)
+    return Rendered(path=path, engine=chosen.name)
+
+
+def _target(to: str) -> Target:
+    for known in _TARGETS:
+        if to == known:
+            return known
+    raise InputError(f"a report cannot be made as {to!r}; choose html or pdf")
+
+
+def _output_path(output: str | Path | None, kind: str, to: Target) -> Path:
+    path = Path(f"{kind}.{to}") if output is None else Path(output)
+    if path.is_dir():
+        path /= f"{kind}.{to}"
+    if path.suffix.lower() in (".html", ".pdf") and path.suffix.lower() != f".{to}":
+        raise InputError(f"{path}: the name says {path.suffix[1:]}, but {to} was asked for; say which (to=..., --to)")
+    if not path.parent.is_dir():
+        raise InputError(f"{path.parent}: there is no such folder to put the report in")
+    return path
+
+
+def _plain(value: object) -> object:
+    """Return a value that papermill and JSON both know: tuples become lists, paths text."""
+    if isinstance(value, list | tuple):
+        return [str(part) for part in cast("Sequence[object]", value)]
+    return str(value) if isinstance(value, Path) else value
+
+
+def _refuse_unknown(parameters: Mapping[str, object], source: Path) -> None:
+    """Refuse what the page's parameters cell does not set: it would be dropped without a word."""
+    import ast
+
+    cells = [cell for cell in read_document(source).cells if "parameters" in cell.tags]
+    known = {
+        target.id
+        for cell in cells
+        for statement in ast.parse(cell.code).body
+        if isinstance(statement, ast.Assign)
+        for target in statement.targets
+        if isinstance(target, ast.Name)
+    }
+    unknown = sorted(parameters.keys() - known)
+    if unknown:
+        usable = ", ".join(sorted(known - {"engine", "rendered", "store"}))
+        raise InputError(f"the report has no option {unknown[0]!r}; it takes {usable}")
+
+
+def _put(finished: Path, path: Path) -> None:
+    """Put the file where it is wanted, whole or not at all."""
+    part = path.with_name(f".{path.name}.part")
+    try:
+        shutil.copyfile(finished, part)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"{path}: the report cannot be written there ({error})") from error
