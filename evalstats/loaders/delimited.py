@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.files import encoding_message, open_text
+from evalstats.loaders.files import bounded_lines, encoding_message, open_text
 
 MAX_CELL_CHARS = 64 << 20
 
@@ -55,7 +55,7 @@ def _records(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     if csv.field_size_limit() < MAX_CELL_CHARS:
         csv.field_size_limit(MAX_CELL_CHARS)  # the limit is one for the whole process; ours is only ever larger
     with open_text(path) as stream:
-        reader = csv.reader(stream, delimiter=delimiter, strict=True)
+        reader = csv.reader(bounded_lines(stream, str(path)), delimiter=delimiter, strict=True)
         line = 1
         try:
             for cells in reader:

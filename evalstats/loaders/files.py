@@ -71,6 +71,37 @@ class BoundedReader(io.RawIOBase):
         super().close()
 
 
+class _ZstdFrames:
+    """Unpack Zstandard frames one after another; unlike the package's own reader, tell a file that ends inside one."""
+
+    # One step of packed bytes can unpack to some 30 000 times as much.
+    _STEP = 512
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self._frame: zstandard.ZstdDecompressionObj | None = None
+        self._packed = b""
+        self._ready = b""
+
+    def read(self, size: int) -> bytes:
+        while not self._ready:
+            packed = self._packed or self._stream.read(self._STEP)
+            if not packed:
+                if self._frame is not None and not self._frame.eof:
+                    message = "the file ends inside a frame"
+                    raise EOFError(message)
+                return b""
+            if self._frame is None or self._frame.eof:
+                self._frame = zstandard.ZstdDecompressor().decompressobj()
+            self._ready = self._frame.decompress(packed)
+            self._packed = self._frame.unused_data
+        data, self._ready = self._ready[:size], self._ready[size:]
+        return data
+
+    def close(self) -> None:
+        """Nothing of its own is open; the file underneath is closed by its owner."""
+
+
 @contextmanager
 def open_bytes(path: Path) -> Generator[BinaryIO]:
     """Open a file for reading, unpacking gzip and Zstandard (told by their first bytes, not by the name)."""
@@ -85,7 +116,7 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
         if magic[:2] == _GZIP:
             unpacked = cast("BinaryIO", gzip.GzipFile(fileobj=raw))
         elif magic == _ZSTD:
-            unpacked = cast("BinaryIO", zstandard.ZstdDecompressor().stream_reader(raw, read_across_frames=True))
+            unpacked = cast("BinaryIO", _ZstdFrames(raw))
         else:
             yield raw
             return
@@ -185,11 +216,22 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
     """
     with open_text(path) as stream:
         try:
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(bounded_lines(stream, str(path)), start=1):
                 if line.strip():
                     yield number, loads(line, f"{path}: line {number}")
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(path), error)) from error
+
+
+def bounded_lines(stream: io.TextIOBase, name: str) -> Iterator[str]:
+    """Yield the lines of a text with their ends, and refuse one that is too long to be a record."""
+    while line := stream.readline(MAX_RECORD_CHARS):
+        if len(line) == MAX_RECORD_CHARS:
+            message = (
+                f"{name}: one line is longer than {MAX_RECORD_CHARS >> 20} MiB; check that it is a file of records"
+            )
+            raise UnreadableFileError(message)
+        yield line
 
 
 def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
@@ -296,15 +338,17 @@ class _JsonStream:
                 message = f"{self._name}: JSON is nested too deeply to be a result"
                 raise UnreadableFileError(message) from error
             except json.JSONDecodeError as error:
-                inside = error.pos < len(self._window) - self._TAIL and not error.msg.startswith("Unterminated")
+                unfinished = error.msg.startswith("Unterminated")
+                inside = error.pos < len(self._window) - self._TAIL and not unfinished
                 if inside or self._ended:
-                    raise self._fault(error.msg, at=error.pos) from error
+                    raise self._fault(error.msg, at=len(self._window) if unfinished else error.pos) from error
                 self._grow()
                 continue
             except ValueError as error:  # a whole number of thousands of digits
                 raise self._fault(str(error)) from error
-            # A number that touches the window's end may go on behind it.
-            if end >= len(self._window) and not self._ended and not isinstance(value, str | list | dict):
+            # A number near the window's end may go on behind it: "1" may be the start of "1.5", "12" or "1e-7".
+            near = end + 2 >= len(self._window)
+            if near and not self._ended and not isinstance(value, str | list | dict):
                 self._grow()
                 continue
             self._at = end

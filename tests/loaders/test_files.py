@@ -1,0 +1,234 @@
+"""Result files are hostile: every way in which one can be damaged ends in an UnreadableFileError that names it."""
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import zstandard
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders import files
+from evalstats.loaders.files import (
+    JsonItem,
+    JsonMember,
+    digest_of,
+    iter_json,
+    iter_json_lines,
+    iter_json_text,
+    load_json,
+    loads,
+    open_bytes,
+    open_text,
+    partial_object,
+)
+
+Pack = Callable[[bytes], bytes]
+
+
+def written(path: Path, data: bytes | str) -> Path:
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    return path
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstandard.compress])
+def test_compression_is_told_by_the_bytes_and_not_the_name(tmp_path: Path, pack: Pack) -> None:
+    packed = pack(b"some bytes " * 1000)
+    with open_bytes(written(tmp_path / "plain.json", packed)) as stream:
+        assert stream.read() == b"some bytes " * 1000
+
+
+def test_several_compressed_frames_are_one_stream(tmp_path: Path) -> None:
+    for pack in (gzip.compress, zstandard.compress):
+        with open_bytes(written(tmp_path / "x", pack(b"one ") + pack(b"two"))) as stream:
+            assert stream.read() == b"one two"
+
+
+def test_a_file_that_is_not_there(tmp_path: Path) -> None:
+    with (
+        pytest.raises(UnreadableFileError, match=r"none\.json: cannot be opened \(No such file"),
+        open_bytes(tmp_path / "none.json"),
+    ):
+        pass
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+@pytest.mark.parametrize("kept", [0.5, 0.99])
+def test_compressed_data_that_are_cut_off(tmp_path: Path, pack: Pack, kept: float) -> None:
+    lines = "\n".join(json.dumps({"n": number}) for number in range(50_000))
+    packed = pack(lines.encode())
+    path = written(tmp_path / "cut.gz", packed[: int(len(packed) * kept)])
+    with pytest.raises(UnreadableFileError, match=r"cut\.gz: the compressed data are damaged or cut off"):
+        list(iter_json_lines(path))
+
+
+def test_damaged_compressed_data_are_named(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(json.dumps(list(range(10_000))).encode()))
+    packed[len(packed) // 2] ^= 0xFF
+    with pytest.raises(UnreadableFileError, match=r"bad\.gz: the compressed data are damaged"):
+        load_json(written(tmp_path / "bad.gz", bytes(packed)))
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstandard.compress])
+def test_a_decompression_bomb_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Pack) -> None:
+    monkeypatch.setattr(files, "RATIO_FROM_BYTES", 1 << 20)
+    bomb = written(tmp_path / "bomb.gz", pack(b"0" * (8 << 20)))
+    with pytest.raises(UnreadableFileError, match="refused as a decompression bomb"):
+        load_json(bomb)
+
+
+def test_the_digest_is_of_the_bytes_on_disk(tmp_path: Path) -> None:
+    packed = gzip.compress(b"x")
+    assert digest_of(written(tmp_path / "x.gz", packed)) == hashlib.sha256(packed).hexdigest()
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_byte_order_mark_says_the_encoding(tmp_path: Path, encoding: str) -> None:
+    path = written(tmp_path / "x.json", json.dumps({"a": "ü€"}, ensure_ascii=False).encode(encoding))
+    assert load_json(path) == {"a": "ü€"}
+    assert list(iter_json(path)) == [JsonMember(member="a", value="ü€")]
+    assert list(iter_json_lines(path)) == [(1, {"a": "ü€"})]
+
+
+@pytest.mark.parametrize("content", ["", "a", "ab", "abc", "abcd", "abcde" * 5000])
+def test_text_of_any_length_is_read_whole(tmp_path: Path, content: str) -> None:
+    with open_text(written(tmp_path / "x.txt", content)) as stream:
+        assert stream.read() == content
+
+
+def test_wrong_encoding_names_the_byte(tmp_path: Path) -> None:
+    path = written(tmp_path / "latin.json", '{"a": "ü"}'.encode("latin-1"))
+    for read in (load_json, lambda path: list(iter_json(path)), lambda path: list(iter_json_lines(path))):
+        with pytest.raises(
+            UnreadableFileError, match=r"latin\.json: is not utf-8 text \(byte 0xfc\); save it as UTF-8"
+        ):
+            read(path)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20))
+def test_streamed_arrays_are_what_json_reads(value: object) -> None:
+    document = json.dumps({"head": 1, "rows": [value, value], "tail": value})
+    at = 0
+
+    def read(size: int) -> str:  # three characters at a time, so that every token is cut somewhere
+        nonlocal at
+        at += 3
+        return document[at - 3 : at]
+
+    parts = list(iter_json_text(read, "x", arrays=("rows",)))
+    assert parts == [
+        JsonMember(member="head", value=1),
+        JsonItem(member="rows", index=0, value=value),
+        JsonItem(member="rows", index=1, value=value),
+        JsonMember(member="tail", value=value),
+    ]
+
+
+def test_numbers_and_words_at_the_window_s_end_are_whole() -> None:
+    document = '{"a":123456,"b":true,"c":-1.5e3,"d":NaN,"e":[1234567]}'
+    for step in range(1, 12):
+        pieces = iter([document[at : at + step] for at in range(0, len(document), step)])
+        parts = list(iter_json_text(lambda _, pieces=pieces: next(pieces, ""), "x"))
+        values = {part.member: part.value for part in parts}
+        assert (values["a"], values["b"], values["c"], values["e"]) == (123456, True, -1500.0, [1234567])
+        assert values["d"] != values["d"]
+
+
+def test_a_top_level_array_is_streamed(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.json", '[{"a": 1}, 2]')
+    assert list(iter_json(path)) == [
+        JsonItem(member="", index=0, value={"a": 1}),
+        JsonItem(member="", index=1, value=2),
+    ]
+    assert list(iter_json(written(path, "[]"))) == []
+    assert list(iter_json(written(path, "{}"))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is empty; a JSON document was expected"),
+        ("   ", "is empty"),
+        ("3", "starts with neither an object nor an array"),
+        ('{"a": 1', "The file is cut off"),
+        ("[1, 2", "The file is cut off"),
+        ('[{"a": "unfinis', "The file is cut off"),
+        ('{"a" 1}', "expected one of :"),
+        ("{1: 2}", "has a member without a name"),
+        ("[1 2]", "expected one of , ]"),
+        ('[1] {"b": 2}', "goes on after the end"),
+        ('{"a": flase}', "is not valid JSON at character 6"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a": ' + "9" * 5000 + "}", "is not valid JSON"),
+    ],
+)
+def test_damaged_json_names_the_file_and_the_place(tmp_path: Path, text: str, said: str) -> None:
+    with pytest.raises(UnreadableFileError, match=r"x\.json: ") as caught:
+        list(iter_json(written(tmp_path / "x.json", text)))
+    assert said in str(caught.value)
+
+
+def test_an_element_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_RECORD_CHARS", 5 << 20)
+    with pytest.raises(UnreadableFileError, match="one element is longer than 5 MiB, or a bracket is never closed"):
+        list(iter_json_text(lambda size: "[" + "1," * (size // 2), "x"))
+
+
+def test_memory_holds_one_element_and_not_the_array() -> None:
+    element = json.dumps({"text": "x" * 1000}) + ","
+    sizes: list[int] = []
+    sent = iter(["["] + [element * 1000] * 40 + ['{"text": ""}]'])
+
+    def read(size: int) -> str:
+        sizes.append(size)
+        return next(sent, "")
+
+    assert sum(1 for _ in iter_json_text(read, "x")) == 40_001
+    assert max(sizes) <= 4 << 20
+
+
+def test_json_lines_name_the_line(tmp_path: Path) -> None:
+    path = written(tmp_path / "x.jsonl", '{"a": 1}\r\n\n{"a": NaN}\n{"a": \n')
+    lines = iter_json_lines(path)
+    assert next(lines) == (1, {"a": 1})
+    assert next(lines)[0] == 3
+    with pytest.raises(UnreadableFileError, match=r"x\.jsonl: line 4: is not JSON, or is cut off"):
+        next(lines)
+
+
+def test_a_line_that_never_ends_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MAX_RECORD_CHARS", 1 << 20)
+    path = written(tmp_path / "x.jsonl", '{"a": "' + "x" * (2 << 20))
+    with pytest.raises(UnreadableFileError, match=r"x\.jsonl: one line is longer than 1 MiB"):
+        list(iter_json_lines(path))
+
+
+def test_a_document_too_long_to_be_held_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError, match="too large for one JSON document"):
+        load_json(written(tmp_path / "x.json", "[1, 2, 3]"), max_chars=5)
+
+
+@pytest.mark.parametrize("text", ["", "nope", "{", "[" * 100_000, "9" * 5000, b"\xff\xff"])
+def test_loads_has_one_kind_of_error(text: str | bytes) -> None:
+    with pytest.raises(UnreadableFileError, match=r"^here: "):
+        loads(text, "here")
+
+
+@given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.none())), st.integers(min_value=0))
+def test_the_head_of_an_object_tells_true_members(value: dict[str, object], cut: int) -> None:
+    text = json.dumps(value)
+    whole, names = partial_object(text[: cut % (len(text) + 1)])
+    assert whole.items() <= value.items()
+    assert set(names) <= set(value)
+    assert partial_object(text) == (value, tuple(value))
+
+
+@pytest.mark.parametrize("text", ["", "[1]", "{", '{"a"', '{"a":', '{"a": 1 "b": 2}', '{"a": ' + "[" * 100_000])
+def test_the_head_of_what_is_no_object(text: str) -> None:
+    whole, names = partial_object(text)
+    assert set(whole) <= {"a"}
+    assert set(names) <= {"a"}
