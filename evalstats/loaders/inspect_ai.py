@@ -19,7 +19,7 @@ from evalstats.loaders.inspect_archive import START, SUMMARIES, EvalArchive, ope
 from evalstats.loaders.inspect_log import STATUSES, EvalLog, is_archive, read_log
 from evalstats.loaders.inspect_samples import SampleReader
 from evalstats.loaders.ranges import Ranges
-from evalstats.loaders.values import as_text, as_whole, dicts
+from evalstats.loaders.values import as_number, as_text, as_whole, dicts
 from evalstats.schema.data import Problem
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
@@ -170,26 +170,14 @@ def _notes(source: Source, log: EvalLog, reader: SampleReader) -> Iterator[Probl
 def _published_metrics(
     log: EvalLog, published: Sequence[dict[str, object]], described: Sequence[dict[str, object]]
 ) -> list[dict[str, object]]:
-    """Describe what is only published: an accuracy within 0 and 1 is bounded by them."""
-    headline = log.headline()
+    """Describe metrics that no sample has, by the range of their published numbers."""
     known = {row["metric"] for row in described}
-    rows: dict[str, dict[str, object]] = {}
+    ranges = Ranges()
     for number in published:
-        metric, estimate = str(number["metric"]), number["estimate"]
-        if metric in known:
-            continue
-        accuracy = str(number["method"]).startswith("published accuracy")
-        bounded = accuracy and isinstance(estimate, float) and 0 <= estimate <= 1
-        rows[metric] = {
-            "benchmark": log.benchmark,
-            "metric": metric,
-            "kind": "bounded" if bounded else "continuous",
-            "low": 0.0 if bounded else None,
-            "high": 1.0 if bounded else None,
-            "unit": "proportion" if bounded else None,
-            "primary": not known and metric == headline,
-        }
-    return list(rows.values())
+        if number["metric"] not in known:
+            ranges.add(log.benchmark, str(number["metric"]), as_number(number["estimate"]))
+    headline = log.headline() if not known else None
+    return [ranges.row(*key, primary=key[1] == headline) for key in ranges]
 
 
 def _note(source: Source, text: str) -> Problem:

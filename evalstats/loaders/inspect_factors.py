@@ -3,6 +3,7 @@
 import math
 from typing import Final
 
+from evalstats.loaders.values import as_text
 from evalstats.schema.columns import column_names
 
 # Longer text is a prompt or a document, not a level of a factor.
@@ -52,9 +53,9 @@ class Factors:
                 continue
             if key == scenario:
                 self._by_category = self._by_category or key == "category"
-                found["scenario"] = storable(str(value))
+                found["scenario"] = as_text(value)
             elif self._has_room(key) and not (isinstance(value, str) and len(value) > MAX_TEXT):
-                found[_column(storable(key))] = _level(value)
+                found[_column(as_text(key) or key)] = _level(value)
             elif len(self._left_out) < MAX_FACTORS:
                 self._left_out.setdefault(key)
         return found
@@ -65,20 +66,9 @@ class Factors:
         return key in self._names
 
 
-def storable(text: str) -> str:
-    r"""Return text with halves of surrogate pairs, which JSON can hold and a table cannot, as question marks.
-
-    Examples
-    --------
-    >>> storable("a\ud800b")
-    'a?b'
-    """
-    return text.encode("utf-8", "replace").decode()
-
-
 def _level(value: object) -> object:
     if isinstance(value, str):
-        return storable(value)
+        return as_text(value)
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Final, cast
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.inspect_factors import Factors, storable
+from evalstats.loaders.inspect_factors import Factors
 from evalstats.loaders.inspect_log import UNNAMED, EvalLog
 from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, letter_grade
@@ -330,5 +330,5 @@ def _positive(value: object) -> float | None:
 
 
 def _short(text: str) -> str:
-    text = storable(text)
+    text = as_text(text) or ""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

@@ -29,10 +29,10 @@ from evalstats.loaders.lm_eval_files import (
     stamp_of_name,
     task_of_name,
 )
-from evalstats.loaders.lm_eval_results import Results, is_proportion, read_results
+from evalstats.loaders.lm_eval_results import Results, read_results
 from evalstats.loaders.lm_eval_samples import LOG_LIKELIHOOD, SampleReader, TaskOfRun
 from evalstats.loaders.ranges import Ranges
-from evalstats.loaders.values import as_dict, as_list, as_whole
+from evalstats.loaders.values import as_dict, as_list, as_number, as_whole
 from evalstats.schema.data import Problem
 
 _HARNESS_MEMBERS: Final = frozenset(
@@ -136,7 +136,7 @@ class LmEvalLoader:
         yield _note(source, "published numbers without items: no two models can be compared item by item")
         numbers = list(lighteval.aggregate_rows(results, model, run_of, day))
         yield Rows(table="aggregates", rows=numbers)
-        yield Rows(table="metrics", rows=_metrics_of_published(numbers, results))
+        yield Rows(table="metrics", rows=_metrics(results, {}, numbers, Ranges()))
         runs = [
             lighteval.run_row(results, run, model, tuple(key for key in keys if key.benchmark == benchmark))
             for benchmark, run in run_of.items()
@@ -186,52 +186,33 @@ def _summaries(source: Source, results: Results, model: str, reading: _Reading) 
 def _metrics(
     results: Results, tasks_of: dict[str, list[str]], numbers: Sequence[dict[str, object]], ranges: Ranges
 ) -> list[dict[str, object]]:
-    """Describe the metrics that were seen, then those only published; the first published one is the headline."""
-    rows: list[dict[str, object]] = []
+    """Describe the metrics that samples have, then those that are only published; the first published is the headline.
+
+    Of the latter, published numbers are all that is known of the range.
+    """
     headline: dict[object, object] = {}
     for number in sorted(numbers, key=lambda number: number["task"] != ""):  # a group's own number comes first
         headline.setdefault(number["benchmark"], number["metric"])
-    for benchmark, metric in ranges:
-        base = metric.partition(",")[0]
-        directions = [results.higher_is_better(task, metric) for task in tasks_of.get(benchmark, [])]
-        direction = next((said for said in directions if said is not None), None)
-        rows.append(
-            ranges.row(
+    seen, only_published = set(ranges), Ranges()
+    for number in numbers:
+        key = (str(number["benchmark"]), str(number["metric"]))
+        if key not in seen:
+            only_published.add(*key, as_number(number["estimate"]))
+    rows: list[dict[str, object]] = []
+    for known in (ranges, only_published):
+        for benchmark, metric in known:
+            is_likelihood = metric.partition(",")[0] == LOG_LIKELIHOOD
+            said = (results.higher_is_better(task, metric) for task in (*tasks_of.get(benchmark, ()), benchmark))
+            direction = next((one for one in said if one is not None), None)
+            row = known.row(
                 benchmark,
                 metric,
-                higher_is_better=True if base == LOG_LIKELIHOOD else direction,
+                higher_is_better=True if is_likelihood else direction,
                 primary=headline.get(benchmark) == metric,
-                unit="nats" if base == LOG_LIKELIHOOD else None,
+                unit="nats" if is_likelihood else None,
             )
-        )
-    seen = set(ranges)
-    unseen = [number for number in numbers if (number["benchmark"], number["metric"]) not in seen]
-    return rows + _metrics_of_published(unseen, results, headline)
-
-
-def _metrics_of_published(
-    numbers: Iterable[dict[str, object]], results: Results, headline: dict[object, object] | None = None
-) -> list[dict[str, object]]:
-    """Describe metrics of which only aggregates are known: bounded where the harness is known to give proportions."""
-    rows: dict[tuple[object, object], dict[str, object]] = {}
-    headline = {} if headline is None else headline
-    for number in numbers:
-        benchmark, metric = number["benchmark"], str(number["metric"])
-        bounded = is_proportion(metric)
-        rows.setdefault(
-            (benchmark, metric),
-            {
-                "benchmark": benchmark,
-                "metric": metric,
-                "kind": "bounded" if bounded else "continuous",
-                "low": 0.0 if bounded else None,
-                "high": 1.0 if bounded else None,
-                "higher_is_better": results.higher_is_better(str(number["task"] or benchmark), metric),
-                "unit": "proportion" if bounded else None,
-                "primary": headline.setdefault(benchmark, metric) == metric,
-            },
-        )
-    return list(rows.values())
+            rows.append(row)
+    return rows
 
 
 def _problems(source: Source, results: Results, reading: _Reading) -> Iterator[Problem]:

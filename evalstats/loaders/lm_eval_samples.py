@@ -79,8 +79,7 @@ def _read_list(metric: str, values: Sequence[object]) -> Value:
 
 
 def _raw(value: object) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    text = text.encode("utf-8", "replace").decode()  # halves of surrogate pairs cannot be stored
+    text = as_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)) or ""
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -19,8 +19,9 @@ class Ranges:
     """Range of the scores seen of each (benchmark, metric), and the row of `metrics` that follows from it.
 
     A metric of which only 0 and 1 were seen is binary; one with averages of several binary parts is a proportion; one
-    inside [0, 1] is bounded by 0 and 1; anything else, and a metric without any score, is continuous and has no known
-    bounds. What was seen is all that is known: a scale from 0 to 10 of which only 0 and 1 were given is called binary.
+    inside [0, 1] is bounded by 0 and 1; anything else is continuous and has no known bounds. What was seen is all that
+    is known: a scale from 0 to 10 of which only 0 and 1 were given is called binary, and so is, as the narrowest kind, a
+    metric without any score. Where other files show more of the metric, the widest kind counts (`schema.metrics`).
 
     Examples
     --------
@@ -62,7 +63,8 @@ class Ranges:
     ) -> dict[str, object]:
         """Make the row of `metrics`; a null `higher_is_better` becomes true there."""
         seen = self._seen.get((benchmark, metric), _Seen())
-        in_unit = 0.0 <= seen.low <= seen.high <= 1.0
+        empty = seen.low > seen.high
+        in_unit = empty or 0.0 <= seen.low <= seen.high <= 1.0
         if not in_unit:
             kind = "continuous"
         elif seen.averages:
@@ -76,6 +78,6 @@ class Ranges:
             "low": 0.0 if in_unit else None,
             "high": 1.0 if in_unit else None,
             "higher_is_better": higher_is_better,
-            "unit": unit or ("proportion" if in_unit else None),
+            "unit": unit or ("proportion" if in_unit and not empty else None),
             "primary": primary,
         }

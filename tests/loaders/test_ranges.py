@@ -1,0 +1,42 @@
+"""The kind of a metric as told from its scores."""
+
+import pytest
+
+from evalstats.loaders.ranges import Ranges
+from evalstats.schema.tables import frame_from_rows
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([0.0, 1.0], ("binary", 0.0, 1.0)),
+        ([1.0, 1.0], ("binary", 0.0, 1.0)),
+        ([0.0, 0.5], ("bounded", 0.0, 1.0)),
+        ([0.0, 1.5], ("continuous", None, None)),
+        ([-0.1, 1.0], ("continuous", None, None)),
+        ([None], ("binary", 0.0, 1.0)),
+        ([None, 1.0], ("binary", 0.0, 1.0)),
+    ],
+)
+def test_kind_of_scores(scores: list[float | None], expected: tuple[object, ...]) -> None:
+    ranges = Ranges()
+    for score in scores:
+        ranges.add("b", "m", score)
+    row = ranges.row("b", "m")
+    assert (row["kind"], row["low"], row["high"]) == expected
+
+
+def test_average_of_binary_parts_is_a_proportion_even_where_it_is_whole() -> None:
+    ranges = Ranges()
+    ranges.add("b", "m", 1.0, average=True)
+    assert ranges.row("b", "m")["kind"] == "proportion"
+
+
+def test_benchmarks_are_apart_and_rows_are_rows_of_metrics() -> None:
+    ranges = Ranges()
+    ranges.add("b", "m", 1.0)
+    ranges.add("c", "m", 7.0)
+    assert list(ranges) == [("b", "m"), ("c", "m")]
+    frame = frame_from_rows([ranges.row(*key) for key in ranges], "metrics")
+    assert frame["kind"].to_list() == ["binary", "continuous"]
+    assert frame["higher_is_better"].to_list() == [True, True]
