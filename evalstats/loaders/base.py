@@ -118,7 +118,8 @@ class Head:
     @property
     def _parquet_columns(self) -> tuple[str, ...]:
         try:
-            return tuple(pl.read_parquet_schema(self.path))
+            with self.path.open("rb") as stream:  # a path would be taken for a pattern
+                return tuple(pl.read_parquet_schema(stream))
         except (OSError, pl.exceptions.PolarsError):
             return ()
 

@@ -1,0 +1,209 @@
+"""From paths to tables: every file finds its loader, and a file that cannot be read does not stop the rest."""
+
+from pathlib import Path
+
+import pytest
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders import registry
+from evalstats.loaders.base import Head, Loader, Source, read_head
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import BUILT_IN, detect, list_files, loader_named, loaders, plan, read
+from evalstats.loaders.table import LOADER
+
+TABLE = "item,model,score\n1,a,1\n2,a,0\n"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "b").mkdir()
+    (tmp_path / "b" / "two.csv").write_text(TABLE.replace("a", "b"))
+    (tmp_path / "one.csv").write_text(TABLE)
+    (tmp_path / ".hidden.csv").write_text(TABLE)
+    (tmp_path / "__MACOSX").mkdir()
+    (tmp_path / "__MACOSX" / "ghost.csv").write_text(TABLE)
+    return tmp_path
+
+
+def test_every_listed_loader_is_there_under_a_name_of_its_own() -> None:
+    found = loaders()
+    assert all(isinstance(loader, Loader) for loader in found)
+    names = [loader.name for loader in found]
+    assert len(names) == len(set(names)) >= len(BUILT_IN)
+    assert all(loader.title and loader.version for loader in found)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"{",
+        b"[",
+        b'{"a',
+        b"\xff\xfe",
+        b"\x00" * 100,
+        b"PK\x03\x04",
+        b"PAR1",
+        b"a,b\r1,2\r",
+        b'"',
+        b"[" * 60_000,
+        b"{" * 60_000,
+    ],
+)
+@pytest.mark.parametrize("name", ["x", "x.json", "x.jsonl", "x.csv", "x.parquet", "x.eval"])
+def test_no_loader_stumbles_over_a_strange_file(tmp_path: Path, data: bytes, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(data)
+    head = read_head(path)
+    for loader in loaders():
+        match = loader.sniff(head)
+        assert match is None or 0 < match.confidence <= 1
+
+
+def test_the_surest_loader_wins() -> None:
+    votes = "item,score,model,model_a,model_b,winner\n"
+    head = Head(path=Path("x.csv"), size=len(votes), data=votes.encode())
+    found = detect(head)
+    assert found is not None
+    assert found[0].name == "arena-votes"
+
+
+def test_an_unknown_format_lists_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"there is no format 'nope'; known are .*arena-votes.*table"):
+        loader_named("nope")
+
+
+def test_files_are_sorted_and_hidden_ones_are_passed_over(folder: Path) -> None:
+    assert [(path.name, named) for path, named in list_files([folder])] == [("one.csv", False), ("two.csv", False)]
+
+
+def test_a_file_counts_once_however_often_it_is_named(folder: Path) -> None:
+    paths = [folder / "one.csv", folder, folder / "b" / ".." / "one.csv"]
+    assert [path.name for path, _ in list_files(paths)] == ["one.csv", "two.csv"]
+
+
+def test_nothing_outside_a_folder_is_reached_through_links(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.csv").write_text(TABLE)
+    (folder / "link").symlink_to(outside)
+    (folder / "link.csv").symlink_to(outside / "secret.csv")
+    (folder / "loop").symlink_to(folder)
+    assert [path.name for path, _ in list_files([folder])] == ["one.csv", "two.csv"]
+    assert [path.name for path, _ in list_files([folder / "link.csv"])] == ["link.csv"]
+
+
+def test_a_path_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none: there is no such file or folder"):
+        read(tmp_path / "none")
+
+
+def test_a_folder_is_read_whole(folder: Path) -> None:
+    data = read(folder)
+    assert data.models() == ("a", "b")
+    assert data.outcomes.height == 4
+
+
+def test_what_cannot_be_read_is_told_and_the_rest_is_there(folder: Path) -> None:
+    (folder / "image.png").write_bytes(b"\x89PNG\x00\x00")
+    (folder / "empty.json").write_text("")
+    (folder / "notes.txt").write_text("Dear reader,\n")
+    (folder / "other.csv").write_text("x,y\n1,2\n")
+    (folder / "bad.csv").write_text("item,model,score\n1,a\n")
+    data = read(folder)
+    assert data.outcomes.height == 4
+    errors = {Path(problem.path).name: problem.message for problem in data.problems if problem.severity == "error"}
+    assert set(errors) == {"empty.json", "other.csv", "bad.csv"}
+    assert errors["empty.json"] == "is empty"
+    assert errors["other.csv"].startswith("no known format; `evalstats formats` lists them")
+    assert errors["bad.csv"].startswith("line 2 has 2 cells, the header 3")
+
+
+def test_strict_reading_stops_at_the_first_fault(folder: Path) -> None:
+    (folder / "other.csv").write_text("x,y\n1,2\n")
+    with pytest.raises(UnreadableFileError, match=r"other\.csv: no known format"):
+        read(folder, strict=True)
+    (folder / "other.csv").unlink()
+    (folder / "bad.csv").write_text("item,model,score\n1,a\n")
+    with pytest.raises(UnreadableFileError, match=r"bad\.csv: line 2"):
+        read(folder, strict=True)
+
+
+def test_nothing_read_at_all_is_an_error_with_all_reasons(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nothing could be read: no files were found"):
+        read(tmp_path)
+    (tmp_path / "notes.txt").write_text("Dear reader,\n")
+    with pytest.raises(InputError, match=r"nothing could be read: .*notes\.txt: no known format"):
+        read(tmp_path / "notes.txt")
+
+
+def test_a_manifest_is_passed_over_and_told_only_if_named(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(TABLE)
+    models = tmp_path / "models.jsonl"
+    models.write_text('{"id": 1, "api_id": "m", "name": "M", "api": "x", "type": "chat", "org": "o"}\n')
+    assert [problem for problem in read(tmp_path).problems if "models" in problem.path] == []
+    told = [problem for problem in read(models, tmp_path).problems if "models" in problem.path]
+    assert [problem.severity for problem in told] == ["note"]
+    assert "without results; it is passed over" in told[0].message
+
+
+def test_progress_is_told_before_every_source(folder: Path) -> None:
+    seen: list[tuple[int, int, str]] = []
+    read(folder, progress=lambda done, total, source: seen.append((done, total, source.path.name)))
+    assert seen == [(0, 2, "one.csv"), (1, 2, "two.csv")]
+
+
+def test_equal_bytes_are_read_once(folder: Path) -> None:
+    (folder / "b" / "one.csv").write_text(TABLE)
+    data = read(folder)
+    assert data.outcomes.height == 4
+    assert [problem.message for problem in data.problems if "twice" in problem.message] == [
+        "read twice; the second copy is ignored"
+    ]
+
+
+def test_a_column_map_makes_every_file_a_table(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("question_id,system,correct\n1,a,1\n")
+    with pytest.raises(InputError, match=r"no known format.*--map item"):
+        read(tmp_path)
+    map_ = ColumnMap.from_options(["item=question_id", "score=correct", "model=system"])
+    planned, problems = plan([tmp_path], column_map=map_)
+    assert [(part.loader.name, part.source.path.name) for part in planned] == [("table", "one.csv")]
+    assert problems == []
+    assert read(tmp_path, column_map=map_).models() == ("a",)
+    assert read(tmp_path, column_map=map_, format="table").models() == ("a",)
+
+
+def test_a_column_map_goes_with_no_other_format(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text(TABLE)
+    with pytest.raises(InputError, match="columns can be mapped in a plain table only, not in format 'lm-eval'"):
+        plan([tmp_path], format="lm-eval", column_map=ColumnMap())
+
+
+def test_a_named_format_passes_detection_by(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("item,model,score,model_a,model_b,winner\n1,m,1,x,y,tie\n")
+    assert read(tmp_path).comparisons.height == 1
+    assert read(tmp_path, format="table").outcomes.height == 1
+
+
+def test_a_loader_may_come_from_another_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Point:
+        @staticmethod
+        def load() -> Loader:
+            return LOADER
+
+    monkeypatch.setattr(registry, "entry_points", lambda group: [Point()] if group == "evalstats.loaders" else [])
+    loaders.cache_clear()
+    try:
+        assert loaders()[-1].name == "table"
+        assert len(loaders()) == len(BUILT_IN) + 1
+    finally:
+        monkeypatch.undo()
+        loaders.cache_clear()
+
+
+def test_sources_carry_their_digest(folder: Path) -> None:
+    planned, _ = plan([folder / "one.csv"])
+    assert len(planned[0].source.digest) == 64
+    assert isinstance(planned[0].source, Source)
