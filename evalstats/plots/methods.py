@@ -47,11 +47,10 @@ def _method_row(comparison: Comparison, row: MethodRow) -> Row:
     headline = row.role == "headline"
     has_interval = row.conf_low is not None and row.conf_high is not None
     outside = has_interval and not (row.conf_low or 0.0) <= 0 <= (row.conf_high or 0.0)
-    words = (
-        words_of(comparison, row.estimate, row.conf_low, row.conf_high, "")
-        if has_interval
-        else f"test only, p {p_value(row.p_value)}"
-    )
+    if has_interval:
+        words = words_of(comparison, row.estimate, row.conf_low, row.conf_high, "")
+    else:
+        words = "no interval" if row.p_value is None else f"test only, p {p_value(row.p_value)}"
     return Row(
         label=row.method,
         words=words,

@@ -1,0 +1,113 @@
+"""The visual language: readable colours, the same bytes every time, drawings that can share a page."""
+
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import matplotlib as mpl
+import pytest
+
+from evalstats.analysis.results import Comparison
+from evalstats.plots.forest import forest
+from evalstats.plots.style import DARK, LIGHT, Palette, contrast, css_variables, svg
+
+EXTENSION = Path(__file__).resolve().parents[2] / "_extensions" / "evalstats"
+TEXT_ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
+
+
+def test_contrast_of_published_pairs() -> None:
+    # WCAG 2: white on black is 21:1; #767676 on white is the lightest grey that reaches 4.5:1.
+    assert contrast("#ffffff", "#000000") == pytest.approx(21)
+    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.005)
+    assert contrast("#777777", "#ffffff") < 4.5
+
+
+@pytest.mark.parametrize("palette", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize("role", TEXT_ROLES)
+@pytest.mark.parametrize("ground", ["surface", "raised", "band"])
+def test_text_reads_on_every_ground(palette: Palette, role: str, ground: str) -> None:
+    assert contrast(getattr(palette, role), getattr(palette, ground)) >= 4.5
+
+
+def test_good_and_bad_differ_for_the_colour_blind() -> None:
+    """Red-green blindness takes away red against green; the two tones must differ along blue, by more than noise."""
+    for palette in (LIGHT, DARK):
+        good, bad = int(palette.good[5:7], 16), int(palette.bad[5:7], 16)
+        assert good - bad > 100
+
+
+def blocks_of(css: str) -> list[dict[str, str]]:
+    return [
+        dict(re.findall(r"(--es-[a-z]+):\s*(#[0-9a-f]{6})", block)) for block in re.findall(r":root\s*\{([^}]*)\}", css)
+    ]
+
+
+def test_the_style_sheet_has_the_same_colours() -> None:
+    light, dark = blocks_of((EXTENSION / "evalstats.css").read_text(encoding="utf-8"))
+    assert light == css_variables(LIGHT)
+    assert dark == css_variables(DARK)
+
+
+def test_the_pdf_template_has_the_same_colours() -> None:
+    typst = (EXTENSION / "typst-template.typ").read_text(encoding="utf-8")
+    found = dict(re.findall(r'(\w+): rgb\("(#[0-9a-f]{6})"\)', typst))
+    assert found.pop("plain") == LIGHT.ink
+    assert found.items() <= asdict(LIGHT).items()
+
+
+def test_the_same_figure_has_the_same_bytes(grouped: Comparison) -> None:
+    first = svg(forest(grouped), alt="x")
+    assert first == svg(forest(grouped), alt="x")
+    assert "<dc:date>" not in first
+    assert "metadata" not in first
+
+
+def test_settings_of_the_user_change_nothing(grouped: Comparison) -> None:
+    plain = svg(forest(grouped))
+    with mpl.rc_context({"font.size": 30, "axes.facecolor": "yellow", "svg.fonttype": "path", "lines.linewidth": 9}):
+        assert svg(forest(grouped)) == plain
+
+
+def test_two_drawings_share_no_id(grouped: Comparison) -> None:
+    drawings = [svg(forest(grouped), prefix=prefix) for prefix in ("a-", "b-")]
+    ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in drawings]
+    assert ids[0]
+    assert not ids[0] & ids[1]
+    for text, own in zip(drawings, ids, strict=True):
+        assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) == own
+
+
+def test_a_drawing_brings_no_style_sheet(grouped: Comparison) -> None:
+    assert "<style" not in svg(forest(grouped))
+
+
+def test_text_is_text_in_the_font_of_the_page(grouped: Comparison) -> None:
+    text = svg(forest(grouped))
+    assert ">conflicting_signals<" in text
+    assert "通义千问" in text
+    assert set(re.findall(r"font-family: ([^;\"]+)", text)) == {"inherit"}
+    assert "DejaVu" not in text
+
+
+def test_names_are_escaped_and_never_mathematics(grouped: Comparison) -> None:
+    text = svg(forest(grouped), alt='"><script>')
+    assert "<script>" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+    assert ">$x_1$ #eval @ref `code`<" in text
+
+
+def test_every_colour_follows_the_page(grouped: Comparison) -> None:
+    text = svg(forest(grouped))
+    bare = re.sub(r"var\(--es-[a-z]+, #[0-9a-f]{6}\)", "", text)
+    assert not re.findall(r"#[0-9a-f]{6}", " ".join(re.findall(r'style="([^"]*)"', bare)))
+    for role in ("ink", "muted", "good", "bad", "line"):
+        assert f"var(--es-{role}, {getattr(LIGHT, role)})" in text
+
+
+def test_plain_colours_for_programs_without_variables(grouped: Comparison) -> None:
+    assert "var(" not in svg(forest(grouped), adaptive=False)
+
+
+def test_alternative_text_or_hidden(grouped: Comparison) -> None:
+    assert 'role="img" aria-label="a &amp; b"' in svg(forest(grouped), alt="a & b")
+    assert 'aria-hidden="true"' in svg(forest(grouped))
