@@ -43,7 +43,7 @@ MAPPABLE = (*STANDARD, "error", "passage", "template")
 
 _GENERATED = {ROW: "item", ORDER: "trial"}
 _MAX_TOML_BYTES = 1 << 20
-_RANGE = re.compile(r"(-?[\d.]+)\.\.(-?[\d.]+)")
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -263,7 +263,7 @@ class Tidier:
             for row in rows.head(_SHOWN).iter_rows(named=True)
         )
         message = (
-            f"{rows.height} rows repeat the {', '.join(names[1:])} of an earlier row ({shown}); tell repetitions "
+            f"at least {rows.height} rows repeat the {', '.join(names[1:])} of an earlier row ({shown}); tell repetitions "
             "apart: trial=COLUMN, or trial=#order to number them in the order of the file"
         )
         raise InputError(message)

@@ -1,0 +1,666 @@
+"""Anybody's own table: what is read, what is told, and what is refused with the line at fault."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders import blocks
+from evalstats.loaders.base import Head, Source, read_head, with_digest
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import read, read_source
+from evalstats.loaders.table import LOADER, TableLoader
+from evalstats.schema.data import EvalData
+
+NAMED = "item,model,score\n"
+
+
+def load(path: Path, *options: str) -> EvalData:
+    return read_source(TableLoader(ColumnMap.from_options(options)), with_digest(Source(path=path)))
+
+
+@pytest.fixture
+def csv(tmp_path: Path) -> Any:
+    def write(text: str | bytes, *options: str, name: str = "results.csv") -> EvalData:
+        path = tmp_path / name
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return load(path, *options)
+
+    return write
+
+
+def notes(data: EvalData) -> str:
+    assert all(problem.severity == "note" for problem in data.problems)
+    return "\n".join(problem.message for problem in data.problems)
+
+
+# Detection
+
+
+@pytest.mark.parametrize(
+    ("data", "known"),
+    [
+        (b"item,model,score,x\n", True),
+        (b"score;model;item\n", True),
+        (b'[{"item": 1, "model": "m", "score": 1}]', True),
+        (b'{"item": 1, "model": "m", "score": 1}\n{"item": 2, "model": "m", "score": 1}', True),
+        (b'{"item": 1, "model": "m", "score": 1}', False),
+        (b"Item,Model,Score\n", False),
+        (b"item,score\n", False),
+        (b"item model score", False),
+    ],
+)
+def test_only_exact_names_are_taken_for_a_table(data: bytes, known: bool) -> None:
+    match = LOADER.sniff(Head(path=Path("x"), size=len(data), data=data))
+    assert (match is not None) == known
+    if match is not None:
+        assert match.confidence == 0.2
+
+
+def test_a_parquet_table_is_known_by_its_schema(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"item": ["1"], "model": ["m"], "score": [1]}).write_parquet(path)
+    assert LOADER.sniff(read_head(path)) is not None
+    assert read(path).outcomes.height == 1
+
+
+# Shapes of files
+
+ROWS = [("q1", "a", 1.0), ("q2", "a", 0.0), ("q1", "b", 0.5), ("q2", "b", None)]
+
+
+def shaped(shape: str, path: Path) -> Path:
+    records = [dict(zip(("item", "model", "score"), row, strict=True)) for row in ROWS]
+    frame = pl.DataFrame(records)
+    if shape == "parquet":
+        frame.write_parquet(path)
+    elif shape == "jsonl":
+        path.write_text("\n".join(map(json.dumps, records)))
+    elif shape == "json":
+        path.write_text(json.dumps(records, indent=1))
+    elif shape == "utf-16":
+        path.write_bytes(frame.write_csv().encode("utf-16"))
+    elif shape == "gzip":
+        path.write_bytes(gzip.compress(frame.write_csv().encode()))
+    elif shape == "bom":
+        path.write_bytes(b"\xef\xbb\xbf" + frame.write_csv(line_terminator="\r\n").encode())
+    else:
+        path.write_text(frame.write_csv(separator=shape))
+    return path
+
+
+@pytest.mark.parametrize("shape", [",", ";", "\t", "bom", "utf-16", "gzip", "jsonl", "json", "parquet"])
+def test_every_shape_gives_the_same_rows(tmp_path: Path, shape: str) -> None:
+    data = load(shaped(shape, tmp_path / "results.txt"))
+    assert data.outcomes.select("item", "model", "score").rows() == ROWS
+    assert data.outcomes["status"].to_list() == ["scored", "scored", "scored", "unscored"]
+    assert data.runs.sort("model").select("model", "n_scored", "n_unscored").rows() == [("a", 2, 0), ("b", 1, 1)]
+    assert data.metrics.select("metric", "kind", "low", "high").rows() == [("score", "bounded", 0.0, 1.0)]
+
+
+@pytest.mark.parametrize("shape", [",", "jsonl", "json", "parquet"])
+@pytest.mark.parametrize("size", [1, 2, 3, 4])
+def test_the_size_of_blocks_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shape: str, size: int
+) -> None:
+    path = shaped(shape, tmp_path / "results.txt")
+    whole = load(path)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
+    assert load(path).outcomes.equals(whole.outcomes)
+
+
+def test_a_block_is_cut_when_its_texts_grow_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_CHARS", 30)
+    path = tmp_path / "x.csv"
+    path.write_text(NAMED + "".join(f"{'q' * 30}{number},m,1\n" for number in range(5)))
+    assert len(list(blocks.delimited_blocks(path, ","))) == 5
+    assert load(path).outcomes.height == 5
+
+
+# Ids
+
+
+def test_the_same_id_is_the_same_text(csv: Any) -> None:
+    assert csv(NAMED + "12,m,1\n12.0,n,1\n012,m,1\nq7,m,1\n").outcomes["item"].to_list() == ["12", "12", "012", "q7"]
+
+
+def test_ids_in_json_are_numbers_or_text(csv: Any) -> None:
+    rows = [{"item": item, "model": "m", "score": 1} for item in (12, "13", 14.0, "014")]
+    assert csv(json.dumps(rows)).outcomes["item"].to_list() == ["12", "13", "14", "014"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NAMED + "1,m,1\n,m,1\n", "a row has no item; every row needs one (line 3)"),
+        (NAMED + "1,,1\n", "a row has no model; every row needs one (line 2)"),
+    ],
+)
+def test_a_row_without_an_id_is_refused(csv: Any, text: str, said: str) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(text)
+    assert said in str(caught.value)
+
+
+def test_positional_ids_only_when_asked_for(csv: Any) -> None:
+    text = "model,score\na,1\na,0\nb,1\nb,1\n"
+    with pytest.raises(UnreadableFileError, match="no column is called item"):
+        csv(text)
+    data = csv(text, "item=#row")
+    assert data.outcomes.select("model", "item").rows() == [("a", "0"), ("a", "1"), ("b", "0"), ("b", "1")]
+    assert "items are numbered by their place" in notes(data)
+
+
+def test_positions_go_on_from_block_to_block(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 2)
+    data = csv("model,score\na,1\nb,0\na,1\nb,1\na,0\n", "item=#row")
+    assert data.outcomes.select("model", "item").rows() == [("a", "0"), ("b", "0"), ("a", "1"), ("b", "1"), ("a", "2")]
+
+
+# Scores
+
+
+@pytest.mark.parametrize(
+    ("cell", "score"),
+    [
+        ("1", 1.0),
+        ("0.25", 0.25),
+        ("-3", -3.0),
+        ("1e-3", 0.001),
+        (" 1 ", 1.0),
+        ("true", 1.0),
+        ("FALSE", 0.0),
+        ("C", 1.0),
+        ("I", 0.0),
+    ],
+)
+def test_scores(csv: Any, cell: str, score: float) -> None:
+    row = csv(f"{NAMED}1,m,{cell}\n").outcomes.row(0, named=True)
+    assert (row["score"], row["status"]) == (score, "scored")
+
+
+def test_a_label_keeps_its_word_beside_the_number(csv: Any) -> None:
+    assert csv(NAMED + "1,m,C\n2,m,1\n").outcomes["value_raw"].to_list() == ["C", None]
+
+
+@pytest.mark.parametrize("cell", ["", "NaN", "nan", "NA", "None", "null", "n/a"])
+def test_no_score_is_unscored_and_never_wrong(csv: Any, cell: str) -> None:
+    data = csv(f"{NAMED}1,m,{cell}\n2,m,1\n")
+    row = data.outcomes.row(0, named=True)
+    assert (row["score"], row["status"], row["status_reason"]) == (None, "unscored", "there is no score")
+    assert "1 rows have no score; they are kept as unscored" in notes(data)
+
+
+@pytest.mark.parametrize("cell", ["B+", "pass", "inf", "0;5", "50%", "1_000"])
+def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
+    assert f"has no known score in 'score' (line 3: '{cell}'); say in a [values.score] table" in str(caught.value)
+
+
+def test_labels_mean_what_the_user_says(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text("[values.score]\npass = 1\nfail = 0\npartial = 0.5\n")
+    path = tmp_path / "x.csv"
+    path.write_text(NAMED + "1,m,pass\n2,m,fail\n3,m,partial\n4,m,\n")
+    outcomes = load(path, str(tmp_path / "map.toml")).outcomes
+    assert outcomes["score"].to_list() == [1.0, 0.0, 0.5, None]
+    assert outcomes["value_raw"].to_list() == ["pass", "fail", "partial", None]
+
+
+def test_the_user_s_meaning_wins_over_the_usual_one(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text("[values.score]\nC = 0.3\n1 = 10\n")
+    path = tmp_path / "x.csv"
+    path.write_text(NAMED + "1,m,C\n2,m,1\n3,m,2\n")
+    assert load(path, str(tmp_path / "map.toml")).outcomes["score"].to_list() == [0.3, 10.0, 2.0]
+
+
+# Kinds and scales
+
+
+@pytest.mark.parametrize(
+    ("scores", "options", "expected"),
+    [
+        ("0 1 1", [], ("binary", 0.0, 1.0, "proportion")),
+        ("0 0.5 1", [], ("bounded", 0.0, 1.0, "proportion")),
+        ("55 81.5", [], ("continuous", None, None, None)),
+        ("-1 1", [], ("continuous", None, None, None)),
+        ("55 81.5", ["scale=percent"], ("bounded", 0.0, 100.0, "percent")),
+        ("2 5", ["scale=1..5"], ("bounded", 1.0, 5.0, None)),
+        ("0 1", ["scale=proportion"], ("binary", 0.0, 1.0, "proportion")),
+    ],
+)
+def test_the_kind_of_a_metric(csv: Any, scores: str, options: list[str], expected: tuple[object, ...]) -> None:
+    text = NAMED + "".join(f"{item},m,{score}\n" for item, score in enumerate(scores.split()))
+    data = csv(text, *options)
+    assert data.metrics.select("kind", "low", "high", "unit").row(0) == expected
+    assert ("if there are bounds, say so" in notes(data)) == (expected[0] == "continuous")
+
+
+def test_percent_stays_percent(csv: Any) -> None:
+    assert csv(NAMED + "1,m,81.5\n", "scale=percent").outcomes["score"].to_list() == [81.5]
+
+
+@pytest.mark.parametrize(("score", "said"), [("101", "has a score above 100 (line 2: '101.0')"), ("-1", "below 0")])
+def test_scores_outside_the_declared_scale_are_refused(csv: Any, score: str, said: str) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(f"{NAMED}1,m,{score}\n", "scale=percent")
+    assert said in str(caught.value)
+
+
+def test_what_the_user_says_of_a_metric(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text(
+        "[columns]\nscore = ['wer', 'ok']\n[metrics.wer]\nlow = 0\nhigher_is_better = false\n"
+        "[metrics.ok]\nkind = 'binary'\nprimary = true\n"
+    )
+    path = tmp_path / "x.csv"
+    path.write_text("item,model,wer,ok\n1,m,1.7,1\n2,m,0.2,0\n")
+    metrics = load(path, str(tmp_path / "map.toml")).metrics.sort("metric")
+    assert metrics.select("metric", "kind", "low", "high", "higher_is_better", "primary").rows() == [
+        ("ok", "binary", 0.0, 1.0, True, True),
+        ("wer", "continuous", 0.0, None, False, False),
+    ]
+    path.write_text("item,model,wer,ok\n1,m,1.7,0.5\n")
+    with pytest.raises(UnreadableFileError, match=r"has a ok that is neither 0 nor 1 \(line 2"):
+        load(path, str(tmp_path / "map.toml"))
+
+
+# Wide and long tables
+
+
+def test_several_score_columns_are_metrics_of_their_own(csv: Any) -> None:
+    data = csv("item,model,acc,f1,len\n1,m,1,0.5,30\n2,m,0,,31\n", "score=acc,f1")
+    assert data.outcomes.select("item", "metric", "score", "status").rows() == [
+        ("1", "acc", 1.0, "scored"),
+        ("2", "acc", 0.0, "scored"),
+        ("1", "f1", 0.5, "scored"),
+        ("2", "f1", None, "unscored"),
+    ]
+    assert data.outcomes["len"].to_list() == [30, 31, 30, 31]
+    assert data.metrics.select("metric", "kind").rows() == [("acc", "binary"), ("f1", "bounded")]
+
+
+def test_a_metric_column(csv: Any) -> None:
+    data = csv("item,model,metric,score\n1,m,acc,1\n1,m,f1,0.5\n")
+    assert data.outcomes.select("metric", "score").rows() == [("acc", 1.0), ("f1", 0.5)]
+
+
+def test_the_metric_is_named_after_its_column(csv: Any) -> None:
+    assert csv("item,model,correct\n1,m,1\n", "score=correct").outcomes["metric"].to_list() == ["correct"]
+    assert csv("item,model,c\n1,m,1\n", "score=c", "metric=@acc").outcomes["metric"].to_list() == ["acc"]
+
+
+# States
+
+
+def test_a_failure_outranks_the_score_in_its_row(csv: Any) -> None:
+    text = "item,model,score,crash\n1,m,0,Timeout\n2,m,1,\n3,m,,OOM\n4,m,1,False\n5,m,0,True\n"
+    data = csv(text, "error=crash")
+    assert data.outcomes.select("status", "score", "value_raw", "status_reason").rows() == [
+        ("error", None, "0.0", "Timeout"),
+        ("scored", 1.0, None, None),
+        ("error", None, None, "OOM"),
+        ("scored", 1.0, None, None),
+        ("error", None, "0.0", "the error column says so"),
+    ]
+    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (2, 3, 0)
+
+
+def test_a_status_column_in_the_source_s_own_words(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text("[columns]\nstatus='state'\n[values.status]\ndone='scored'\ntimeout='error'\n")
+    path = tmp_path / "x.csv"
+    path.write_text("item,model,score,state,status_reason\n1,m,1,done,\n2,m,0,timeout,slow\n3,m,,done,\n4,m,1,,\n")
+    outcomes = load(path, str(tmp_path / "map.toml")).outcomes
+    assert outcomes.select("status", "score", "status_reason").rows() == [
+        ("scored", 1.0, None),
+        ("error", None, "slow"),
+        ("unscored", None, "there is no score"),
+        ("scored", 1.0, None),
+    ]
+
+
+def test_an_unknown_status_names_the_line_and_the_remedy(csv: Any) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv("item,model,score,status\n1,m,1,scored\n2,m,1,ok\n")
+    assert (
+        "has a status that is not one of scored, error, unscored (line 3: 'ok'); say in a [values.status] table"
+        in str(caught.value)
+    )
+
+
+# Models, runs, benchmarks
+
+
+def test_the_file_s_name_is_the_model_where_no_column_is(csv: Any) -> None:
+    data = csv("item,score\n1,1\n", "item=item", name="gpt-4o.csv")
+    assert data.models() == ("gpt-4o",)
+    assert "the file's name is taken for it: 'gpt-4o'" in notes(data)
+    assert csv("item,score\n1,1\n", "model=@gpt-4o").models() == ("gpt-4o",)
+
+
+def test_a_run_is_one_system_on_one_benchmark(csv: Any) -> None:
+    text = "item,model,system,benchmark,score\n1,a,,x,1\n1,a,a+tools,x,1\n1,a,,y,1\n1,b,b,x,1\n"
+    data = csv(text)
+    digest = data.runs["source_digest"][0][:8]
+    assert sorted(data.runs["run"].to_list()) == [
+        f"results.a.a+tools.x~{digest}",
+        f"results.a.x~{digest}",
+        f"results.a.y~{digest}",
+        f"results.b.x~{digest}",
+    ]
+    assert data.outcomes["system"].to_list() == ["a", "a+tools", "a", "b"]
+
+
+def test_runs_that_the_table_names(csv: Any) -> None:
+    data = csv("item,model,run,score\n1,a,r1,1\n1,a,r2,1\n")
+    assert [run.partition("~")[0] for run in data.outcomes["run"].to_list()] == ["results.r1", "results.r2"]
+    with pytest.raises(
+        UnreadableFileError, match=r"run 'results\.r1~\w+' holds \('a', .*leave run out, or map a column"
+    ):
+        csv("item,model,run,score\n1,a,r1,1\n1,b,r1,1\n")
+
+
+def test_a_run_carries_how_it_was_read(csv: Any) -> None:
+    data = csv(
+        "qid,model,score,dim,doc\n1,a,1,x,d1\n",
+        "item=qid",
+        "scenario=dim",
+        "passage=doc",
+        "judge=@gpt-4",
+        "benchmark=@b",
+    )
+    run = data.runs.row(0, named=True)
+    assert json.loads(run["config"])["columns"] == {"item": ["qid"], "scenario": ["dim"], "passage": ["doc"]}
+    assert set(run["factor_names"]) == {"qid=item", "dim=scenario"}
+    assert run["dependence"] == ["passage"]
+    assert (run["judge"], run["benchmark"], run["loader"]) == ("gpt-4", "b", "table")
+    assert data.outcomes["passage"].to_list() == ["d1"]
+    assert data.factor("dim") == "scenario"
+
+
+def test_the_benchmark_is_named_or_said_to_be_unnamed(csv: Any) -> None:
+    assert "so it is called 'table'" in notes(csv(NAMED + "1,m,1\n"))
+    assert "benchmark" not in notes(csv(NAMED + "1,m,1\n", "benchmark=@mine"))
+
+
+# Repetitions
+
+TWICE = NAMED + "1,m,1\n2,m,1\n1,m,0\n"
+
+
+def test_repeated_rows_are_refused_with_a_way_out(csv: Any) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(TWICE)
+    said = str(caught.value)
+    assert "at least 1 rows repeat the benchmark, task, item, variant, trial, metric of an earlier row" in said
+    assert "(line 4: model 'm', item '1')" in said
+    assert "trial=COLUMN, or trial=#order" in said
+
+
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_repetitions_are_found_across_blocks(csv: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
+    with pytest.raises(UnreadableFileError, match=r"line 4: model 'm', item '1'"):
+        csv(TWICE)
+    assert csv(TWICE, "trial=#order").outcomes["trial"].to_list() == [0, 0, 1]
+
+
+def test_trials_that_the_table_numbers(csv: Any) -> None:
+    data = csv("item,model,score,epoch\n1,m,1,1\n1,m,0,2\n", "trial=epoch")
+    assert data.outcomes.select("trial", "n_trials").rows() == [(1, 1), (2, 1)]
+    with pytest.raises(UnreadableFileError, match=r"has a trial that is no number \(line 2: 'first'\).*trial=#order"):
+        csv("item,model,score,epoch\n1,m,1,first\n", "trial=epoch")
+    with pytest.raises(UnreadableFileError, match=r"has a trial that is no whole number \(line 2: '1\.5'\)"):
+        csv("item,model,score,epoch\n1,m,1,1.5\n", "trial=epoch")
+
+
+def test_one_row_is_one_trial_unless_it_is_an_average(csv: Any) -> None:
+    assert csv(NAMED + "1,m,1\n").outcomes.select("trial", "n_trials").rows() == [(0, 1)]
+    data = csv("item,model,score,n_trials\n1,m,0.4,5\n")
+    assert data.outcomes.select("trial", "n_trials").rows() == [(None, 5)]
+
+
+# Other columns
+
+
+def test_factors_are_numbers_booleans_or_text_for_the_whole_file(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 1)
+    text = "item,model,score,whole,number,truth,code,empty,word\n1,m,1,3,1,True,012,,a\n2,m,1,-4,0.5,false,12,,\n"
+    outcomes = csv(text).outcomes
+    factors = outcomes.select("whole", "number", "truth", "code", "empty", "word")
+    assert factors.dtypes == [pl.Int64, pl.Float64, pl.Boolean, pl.String, pl.String, pl.String]
+    assert factors.rows() == [(3, 1.0, True, "012", None, "a"), (-4, 0.5, False, "12", None, None)]
+
+
+def test_text_in_json_stays_text(csv: Any) -> None:
+    rows = [
+        {"item": 1, "model": "m", "score": 1, "code": "12", "n": 12, "ok": True},
+        {"item": 2, "model": "m", "score": 0},
+    ]
+    outcomes = csv(json.dumps(rows)).outcomes
+    assert outcomes.select("code", "n", "ok").rows() == [("12", 12, True), (None, None, None)]
+
+
+def test_standard_columns_are_read_in_their_dtype(csv: Any) -> None:
+    data = csv(
+        "item,model,score,cost_usd,latency_s,timestamp,tags,user_kind,weight\n"
+        '1,m,1,0.01,nan,1780315200,"a; b",ideal,2\n'
+        '2,m,1,,1.5,2026-06-01T12:00:00Z,"[""a"", ""c""]",,\n'
+    )
+    assert data.outcomes.select("cost_usd", "latency_s", "tags", "user_kind", "weight").rows() == [
+        (0.01, None, ["a", "b"], "ideal", 2.0),
+        (None, 1.5, ["a", "c"], None, None),
+    ]
+    assert data.outcomes["timestamp"].n_unique() == 1
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "said"),
+    [
+        ("cost_usd", "cheap", "has a cost_usd that is no number (line 2: 'cheap')"),
+        ("cost_usd", "-1", "has a cost_usd below 0 (line 2: '-1')"),
+        ("timestamp", "yesterday", "has a timestamp that is no time (line 2: 'yesterday')"),
+        ("user_kind", "nice", "has a user_kind that is not one of ideal, non_ideal (line 2: 'nice')"),
+    ],
+)
+def test_a_cell_that_does_not_fit_names_its_line(csv: Any, column: str, cell: str, said: str) -> None:
+    with pytest.raises(UnreadableFileError) as caught:
+        csv(f"item,model,score,{column}\n1,m,1,{cell}\n")
+    assert said in str(caught.value)
+
+
+def test_nested_values_go_up_one_level_and_deeper_ones_are_left_out(csv: Any) -> None:
+    rows = [
+        {
+            "id": 1,
+            "model": {"name": "m", "opts": {"t": 0}},
+            "result": {"ok": True},
+            "log": [{"x": 1}],
+            "tags": ["a", 1],
+        },
+        {"id": 2, "model": {"name": "m"}, "result": {"ok": False}, "log": [], "tags": []},
+    ]
+    data = csv(json.dumps(rows), "item=id", "model=model.name", "score=result.ok")
+    assert data.outcomes.select("item", "model", "score", "tags").rows() == [
+        ("1", "m", 1.0, ["a", "1"]),
+        ("2", "m", 0.0, []),
+    ]
+    assert (
+        "left out as factors, since they hold lists, objects or texts over 1000 characters: model.opts, log"
+        in notes(data)
+    )
+    assert not {"log", "model.opts"} & set(data.outcomes.columns)
+
+
+def test_a_list_cannot_be_a_score(csv: Any) -> None:
+    with pytest.raises(
+        UnreadableFileError, match="column 'score' holds lists or objects; score needs one plain value a row"
+    ):
+        csv(json.dumps([{"item": 1, "model": "m", "score": [1]}]))
+
+
+def test_long_texts_are_no_factors(csv: Any) -> None:
+    data = csv(f"item,model,score,answer,short\n1,m,1,{'x' * 1001},{'y' * 1000}\n")
+    assert "answer" not in data.outcomes.columns
+    assert "short" in data.outcomes.columns
+    assert "texts over 1000 characters: answer" in notes(data)
+
+
+def test_a_column_without_a_name_is_left_out(csv: Any) -> None:
+    """Pandas writes its index so."""
+    data = csv(",item,model,score\n0,1,m,1\n1,2,m,0\n")
+    assert data.outcomes["item"].to_list() == ["1", "2"]
+    assert "a column without a name is left out" in notes(data)
+
+
+def test_nested_parquet_columns(tmp_path: Path) -> None:
+    path = tmp_path / "year=2020" / "x[1].parquet"
+    path.parent.mkdir()
+    frame = pl.DataFrame(
+        {
+            "item": [1, 2],
+            "model": ["m", "m"],
+            "result": [{"ok": True, "n": 1}, {"ok": None, "n": 2}],
+            "tags": [["a"], None],
+            "log": [[1], [2]],
+            "blob": [b"x", b"y"],
+            "seen": pl.Series(["2026-06-01", "2026-06-02"]).str.to_date(),
+        }
+    )
+    frame.write_parquet(path)
+    data = load(path, "score=result.ok")
+    assert data.outcomes.select("item", "score", "tags", "result.n", "seen").rows() == [
+        ("1", 1.0, ["a"], 1, "2026-06-01"),
+        ("2", None, None, 2, "2026-06-02"),
+    ]
+    assert not {"log", "blob", "year"} & set(data.outcomes.columns)
+
+
+# Hazards
+
+
+def test_quoted_newlines_delimiters_and_formulas_are_data(csv: Any) -> None:
+    data = csv(NAMED.replace("\n", ",note\n") + '1,m,1,"a\nb, ""c"""\n2,m,0,=cmd()|x!A1\n')
+    assert data.outcomes["note"].to_list() == ['a\nb, "c"', "=cmd()|x!A1"]
+
+
+def test_lines_are_counted_as_an_editor_counts_them(csv: Any) -> None:
+    with pytest.raises(UnreadableFileError, match=r"\(line 6: 'bad'\)"):
+        csv('item,model,score,note\n1,m,1,"two\nlines"\n\n2,m,1,x\n3,m,bad,y\n')
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (NAMED + "1,m,1\n2,m\n", "line 3 has 2 cells, the header 3"),
+        (NAMED + "1,m,1\n2,m,1,1\n", "line 3 has 4 cells, the header 3"),
+        (NAMED + '1,m,"1\n2,m,1\n', "line 2 is not delimited text (unexpected end of data); check its quotes"),
+        (NAMED + '1,m,"1"x\n', "line 2 is not delimited text"),
+        (NAMED, "holds no rows"),
+        ("item,item,model,score\n1,1,m,1\n", "column 'item' stands twice in the header"),
+        ("{\n", "holds one JSON object; a table was expected"),
+        ("[1, 2]", "record 0 (counted from 0) is not a JSON object"),
+        ('[{"item": 1}, "x"]', "record 1 (counted from 0) is not a JSON object"),
+        ("[]", "holds no rows"),
+        ("", "is empty; a table was expected"),
+    ],
+)
+def test_a_damaged_table_is_refused(csv: Any, text: str, said: str) -> None:
+    with pytest.raises(UnreadableFileError, match=r"results\.csv: ") as caught:
+        csv(text)
+    assert said in str(caught.value)
+
+
+def test_a_line_of_json_lines_that_is_no_object(csv: Any) -> None:
+    with pytest.raises(UnreadableFileError, match=r"line 2 is not a JSON object; every line must be one record"):
+        csv('{"item": 1, "model": "m", "score": 1}\n[1]\n', name="x.jsonl")
+
+
+def test_wrong_encoding_is_refused(csv: Any) -> None:
+    with pytest.raises(UnreadableFileError, match="is not utf-8 text"):
+        csv((NAMED + "1,Grüße,1\n").encode("latin-1"))
+
+
+@pytest.mark.parametrize("data", [b"\x89PNG\x00\x00", b"PK\x03\x04abc", b"PAR1" + b"\x00" * 40, b"PAR1"])
+def test_what_is_no_table_is_refused(csv: Any, data: bytes) -> None:
+    with pytest.raises(UnreadableFileError, match=r"is binary|is an archive|is not a Parquet file"):
+        csv(data)
+
+
+def test_a_parquet_file_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"item": list(range(5000)), "model": "m", "score": 1}).write_parquet(path)
+    data = bytearray(path.read_bytes())
+    path.write_bytes(bytes(data[: len(data) // 2]))
+    with pytest.raises(UnreadableFileError, match="is not a Parquet file that can be read"):
+        load(path)
+
+
+def test_a_name_with_nul_is_no_factor(csv: Any) -> None:
+    rows = [{"item": 1, "model": "m", "score": 1, "\u0000place": 9, "\u0000failure": "x"}]
+    outcomes = csv(json.dumps(rows)).outcomes
+    assert outcomes["status"].to_list() == ["scored"]
+    assert not [name for name in outcomes.columns if "\x00" in name]
+
+
+def test_a_missing_column_in_json_is_null(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 1)
+    rows = [{"item": 1, "model": "m", "score": 1, "a": 1}, {"item": 2, "model": "m", "b": "x"}]
+    data = csv(json.dumps(rows))
+    assert data.outcomes.select("score", "a", "b").rows() == [(1.0, 1, None), (None, None, "x")]
+
+
+def test_input_errors_name_the_file(tmp_path: Path) -> None:
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n")
+    with pytest.raises(InputError, match=r"^nothing could be read: .*x\.csv: there is no column 'q' for item"):
+        read(tmp_path, column_map=ColumnMap.from_options(["item=q", "score=b"]))
+
+
+# Real tables
+
+
+def test_real_mmlu_pro_predictions(shared_data: Path) -> None:
+    """29 models; a prediction that could not be parsed is null, which is not wrong (counts: the file itself)."""
+    path = shared_data / "mmlu_pro" / "predictions_long.parquet"
+    data = load(path, "item=question_id", "score=correct", "benchmark=@MMLU-Pro", "scenario=category")
+    frame = pl.read_parquet(path)
+    assert data.outcomes.height == frame.height == 347_215
+    assert data.outcomes["status"].value_counts().sort("status").rows() == [
+        ("scored", int(frame["correct"].is_not_null().sum())),
+        ("unscored", frame["correct"].null_count()),
+    ]
+    assert data.outcomes["score"].sum() == frame["correct"].sum()
+    assert data.runs.height == frame["model"].n_unique() == 29
+    assert data.runs["n_unscored"].sum() == frame["correct"].null_count()
+    assert data.metrics.select("metric", "kind").rows() == [("correct", "binary")]
+
+
+def test_real_reasoning_gym_trials(shared_data: Path) -> None:
+    """Item numbers start again in every data set and difficulty: they are items of a task and a variant."""
+    path = shared_data / "reasoning_gym" / "completions_long.parquet"
+    with pytest.raises(UnreadableFileError, match="rows repeat the"):
+        load(path, "item=item_idx")
+    data = load(path, "item=item_idx", "task=dataset", "variant=config", "scenario=category", "benchmark=@gym")
+    frame = pl.read_parquet(path)
+    assert data.outcomes.height == frame.height == 191_050
+    assert data.outcomes["score"].null_count() == frame["score"].null_count()
+    assert data.outcomes["score"].sum() == pytest.approx(frame["score"].sum(), rel=1e-12)
+    assert sorted(data.outcomes["trial"].unique().to_list()) == [0, 1, 2]
+    assert data.outcomes["answer_missing"].dtype == pl.Boolean
+
+
+def test_real_wildbench_scores(shared_data: Path) -> None:
+    """Two files were scored for one model under its own name, so that only the file's name tells them apart."""
+    path = shared_data / "wildbench" / "scores_long.parquet"
+    options = ("item=session_id", "task=version", "error=error", "scale=1..10")
+    with pytest.raises(UnreadableFileError, match=r"model 'Qwen/Qwen1\.5-72B-Chat', item 'ae006110bb364606'"):
+        load(path, "model=model_test", *options)
+    data = load(path, "model=file_model", *options)
+    frame = pl.read_parquet(path)
+    assert data.outcomes.height == frame.height == 29_653
+    assert data.outcomes["score"].sum() == frame["score"].cast(pl.Float64).sum()
+    assert set(data.outcomes["judge"].unique()) == set(frame["judge"].unique())
+    assert data.metrics.select("kind", "low", "high").row(0) == ("bounded", 1.0, 10.0)
