@@ -194,7 +194,7 @@ class EvalLog:
             "item_limit": _limit(config.get("limit")),
             "status": self.status,
             "factor_names": factor_names or None,
-            "config": json.dumps(self._config(), ensure_ascii=False, sort_keys=True),
+            "config": _json(self._config()),
             "note": self._note(),
             "timestamp": as_time(self.part("stats").get("started_at")) or as_time(self.part("eval").get("created")),
         }
@@ -211,7 +211,7 @@ class EvalLog:
         ]
         if not any(params for _, params in steps):
             return None
-        return hashlib.sha256(json.dumps(steps, ensure_ascii=False, sort_keys=True).encode()).hexdigest()
+        return hashlib.sha256(_json(steps).encode()).hexdigest()
 
     @property
     def _shots(self) -> int | None:
@@ -386,4 +386,8 @@ def _limit(limit: object) -> int | None:
 
 def _count(value: object) -> int | None:
     number = as_whole(value)
-    return number if number is not None and number >= 0 else None
+    return number if number is not None and 0 <= number < 1 << 63 else None
+
+
+def _json(value: object) -> str:
+    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""

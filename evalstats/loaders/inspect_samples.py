@@ -306,7 +306,7 @@ def _turns(sample: dict[str, object]) -> int | None:
     """Return the number of the model's turns: as counted by Inspect, else the assistant's messages."""
     counted = as_whole(sample.get("turn_count"))
     if counted is not None:
-        return counted if counted >= 0 else None
+        return counted if 0 <= counted < 1 << 63 else None
     messages = list(dicts(sample.get("messages")))
     return sum(message.get("role") == "assistant" for message in messages) if messages else None
 

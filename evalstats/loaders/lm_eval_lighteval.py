@@ -86,7 +86,7 @@ def run_row(results: Results, run: str, model: str, keys: tuple[TaskKey, ...]) -
         "n_shots": shots.pop() if len(shots) == 1 else None,
         "item_limit": as_count(general.get("max_samples")) or None,
         "status": "success",
-        "config": json.dumps(config, ensure_ascii=False, sort_keys=True),
+        "config": as_text(json.dumps(config, ensure_ascii=False, sort_keys=True)),
     }
 
 

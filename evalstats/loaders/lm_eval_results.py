@@ -87,7 +87,7 @@ def published(numbers: object) -> Iterator[Published]:
 
 
 def as_count(value: object) -> int | None:
-    """Return a whole number from 0; None for anything else.
+    """Return a whole number from 0 that a table can hold; None for anything else.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def as_count(value: object) -> int | None:
     (5, None, None)
     """
     number = as_whole(value)
-    return number if number is not None and number >= 0 else None
+    return number if number is not None and 0 <= number < 1 << 63 else None
 
 
 def is_proportion(metric: str) -> bool:
@@ -264,7 +264,7 @@ class Results:
         if limit is None or limit < 0:
             return None
         if limit >= 1:
-            return int(limit)
+            return as_count(int(limit))
         counts = [self.effective(task) for task in tasks]  # a limit below 1 is a share of each task's documents
         return None if None in counts else sum(count for count in counts if count is not None)
 
@@ -342,7 +342,7 @@ def _agreed(values: Iterable[object]) -> object:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True)
+    return as_text(json.dumps(value, ensure_ascii=False, sort_keys=True)) or ""
 
 
 def read_results(path: Path) -> Results:

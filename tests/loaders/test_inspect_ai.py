@@ -370,6 +370,25 @@ def test_sample_without_a_score_of_one_scorer_is_unscored_there(tmp_path: Path) 
     assert cells(data) == [("1", 0, "judge", "unscored", None), ("1", 0, "match", "scored", 1.0)]
 
 
+def test_score_of_null_says_which_scorer_gave_none(tmp_path: Path) -> None:
+    samples = [sample(1, scores={"match": None}), sample(2, scores={"match": "C"}), failed(3)]
+    samples[0]["scores"] = {"match": None}
+    samples[2]["scores"] = {"match": None}
+    data = load_json(tmp_path, *samples)
+    assert data.outcomes.sort("item").select("metric", "status", "status_reason").rows() == [
+        ("match", "unscored", "the scorer gave no value"),
+        ("match", "scored", None),
+        ("match", "error", "RuntimeError('boom')"),
+    ]
+
+
+def test_scorer_with_several_values_has_no_row_under_its_own_name(tmp_path: Path) -> None:
+    """Inspect publishes a number for the scorer as a whole where its metrics are a plain list."""
+    samples = [sample(1, scores={"judge": {"tone": 1}}), failed(2)]
+    data = load_json(tmp_path, *samples, head=header(published("judge")))
+    assert cells(data) == [("1", 0, "judge/tone", "scored", 1.0), ("2", 0, "judge/tone", "error", None)]
+
+
 def test_failed_samples_that_were_scored_keep_their_scores(tmp_path: Path) -> None:
     """With score_on_error, or when one scorer failed after another, Inspect's metrics count the score."""
     head = header(published("match"), published("judge"))

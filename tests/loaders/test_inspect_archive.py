@@ -2,11 +2,13 @@
 
 import json
 import struct
+import tracemalloc
 import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 import zstandard
 
@@ -217,6 +219,13 @@ def test_member_that_grows_beyond_measure_is_refused(tmp_path: Path, method: int
     assert "log.eval" in str(error.value)
 
 
+def test_one_bomb_in_a_large_archive_is_refused(tmp_path: Path) -> None:
+    """The archive as a whole grows by less than the ratio, the member by more."""
+    noise = Member(name="noise", content=np.random.default_rng(0).bytes(1 << 20), method=STORED)
+    with pytest.raises(UnreadableFileError, match="decompression bomb"):
+        load_members(tmp_path, noise, BOMB)
+
+
 def test_members_that_are_small_and_too_much_together_are_refused(tmp_path: Path) -> None:
     """Each stays below the 64 MiB from which the ratio counts; all together unpack to 1,000 times the archive."""
     end = json.dumps(sample(1)).encode()
@@ -244,9 +253,15 @@ def test_member_of_another_size_than_declared_is_refused(tmp_path: Path, method:
 
 def test_no_more_is_unpacked_than_was_declared(tmp_path: Path) -> None:
     """80 MiB of spaces declared as 10 bytes: refused, and not unpacked to see how much it is."""
-    lying = Member(name=BOMB.name, content=BOMB.content, method=ZSTD, size=10)
+    path = write(
+        tmp_path / "log.eval", (START, Member(name=BOMB.name, content=BOMB.content, method=ZSTD, size=10), HEADER)
+    )
+    tracemalloc.start()
     with pytest.raises(UnreadableFileError, match="another size"):
-        load_members(tmp_path, lying)
+        load(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < SPACES / 4
 
 
 @pytest.mark.parametrize(

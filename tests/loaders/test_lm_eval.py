@@ -13,6 +13,7 @@ import pytest
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_digest
 from evalstats.loaders.lm_eval import LOADER
+from evalstats.loaders.lm_eval_files import model_of_folder
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData, combine
 
@@ -238,6 +239,7 @@ def test_orphan_samples_are_named_after_their_folder(tmp_path: Path) -> None:
     data = load(tmp_path)
     assert data.models() == ("EleutherAI/pythia-14m",)
     assert sorted(data.runs["benchmark"]) == ["a_b", "c"]
+    assert model_of_folder(Path("x/details_org__m__v2/f")) == "org/m__v2"  # only the first "__" was a slash
     assert data.aggregates.is_empty()
     assert "samples without their results file" in messages(data)
 
@@ -351,6 +353,13 @@ def test_groups_are_aggregates_once_and_never_outcomes(tmp_path: Path, named: bo
         ("mmlu", "mmlu_physics"),
     ]
     assert sorted(data.runs["benchmark"]) == ["alone", "mmlu"]
+
+
+def test_groups_that_stand_under_groups_only(tmp_path: Path) -> None:
+    published = results({"t": GROUPED["alone"]}, groups={"g": {"acc,none": 0.5}}, group_subtasks={"g": ["t"]})
+    write(tmp_path / "results.json", published)
+    rows = load(tmp_path).aggregates.select("benchmark", "task", "estimate").rows()
+    assert sorted(rows) == [("g", "", 0.5), ("g", "t", 1.0)]
 
 
 def test_task_in_two_groups_and_circular_groups_are_their_own_benchmark(tmp_path: Path) -> None:
