@@ -100,8 +100,9 @@ def cluster_mean(
     Notes
     -----
     With f_g = n_g/n and R_g the sum of residuals of cluster g, V = sum R_g^2/(1 - f_g)/n^2. CR1 with G - 1 df rejects
-    .08 to .13 of true hypotheses at 5 to 7 unequal clusters; this rejects .025 to .062. `p_value` is of the
-    hypothesis 0, so ignore it for single scores.
+    .08 to .13 of true hypotheses at 5 to 7 unequal clusters; this rejects .02 to .06, and .07 where one cluster in four
+    is seven times the size of the others and dependence is strong, since its df suppose independent items. `p_value` is
+    of the hypothesis 0, so ignore it for single scores.
 
     References
     ----------

@@ -21,11 +21,11 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.cr2 import cr2_of_mean
+from evalstats.stats.cr2 import Cr2, cr2_of_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.tails import normal_quantile, t_quantile
 
-_WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_eff stays below 50 n
+_WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
 
 
 def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
@@ -165,14 +165,17 @@ def variance_matched_wilson(
 ) -> Estimate:
     """Mean of bounded item scores with a Wilson interval at the sample size their variance is worth.
 
-    The default for trials, graded scores and clusters: a t interval covers .49 to .92 of the time near a bound
-    where this one covers .94 to .97. Scores are mapped to [0, 1]; with mean p and estimated variance V of the
-    mean, the interval is Wilson's with n_eff = p(1 - p)/V in place of n and a t quantile in place of z.
+    The default for trials, graded scores and clusters. Scores are mapped to [0, 1]; with mean p and estimated variance V
+    of the mean, the interval is Wilson's with a t quantile in place of z and in place of n an n_eff made in two steps:
 
-    - Independent items: V = (n - 1) s^2 / n^2 with n - 1 df, and n <= n_eff <= 50 n, since trials and grades
-      can only reduce the variance of a 0/1 score.
-    - Clusters: V = CR2 with Satterthwaite df; n_eff is at most what the items would be worth if independent.
-    - All scores at one bound: n_eff is the number of items, or of clusters.
+    - n_hat = p(1 - p)/V: with (n - 1) s^2/n^2 and n - 1 df for independent items (50 n at most), with CR2 and
+      Satterthwaite df for clusters (at most what the items would be worth if independent).
+    - Near a bound V rests on the few units that fall short of it. With k the effective number of these,
+      (sum u)^2/sum(u^2) for the shortfalls u of the m items or clusters from the nearer bound, a pseudo-unit of the
+      worst kind is weighed in: 1/n_eff = (k/n_hat + a/n_0)/(k + a), a = 1 - k/m, where n_0 is n for items and
+      1/sum(share^2) for clusters. Right/wrong items with one trial are left as they are.
+
+    Where all scores sit at one bound n_eff is the number of items, or of clusters.
 
     Parameters
     ----------
@@ -191,11 +194,18 @@ def variance_matched_wilson(
     InputError
         Values outside [low, high], NaN, or codes that do not fit.
 
+    Notes
+    -----
+    Simulated coverage of 95% intervals. Items (20 laws of trials and grades, n = 20 to 300): .94 and more, where t
+    covers .32 to .95 and n_hat alone .73 to .99. Clusters (5 to 40, equal to 7:1, ICC .02 to .8, p = .6 to .97): .93 and
+    more, where t covers .20 to .98 and n_hat alone .81 and more; the price is width where clusters do not matter, about
+    a quarter at p = .9 with 12 clusters.
+
     Examples
     --------
     >>> r = variance_matched_wilson([1.0] * 40 + [2 / 3, 1 / 3, 1.0])
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
-    (0.9767, 0.9126, 0.9941)
+    (0.9767, 0.899, 0.995)
     """
     x = as_values(values)
     check_bounds(x, low, high)
@@ -243,11 +253,23 @@ def _proportion(x: int, n: int, level: float, method: str, ends: tuple[float, fl
 def _items_worth(unit: FloatArray, rows: int | None) -> tuple[float, float, float]:
     """Return mean, variance of the mean and n_eff of independent items, scores in [0, 1]."""
     n, p = unit.size, float(unit.mean())
-    variance = float(np.square(unit - p).sum()) / n**2
-    if p in {0.0, 1.0}:
+    if is_constant(unit):
         return p, 0.0, float(n)
-    n_eff = min(p * (1.0 - p) / variance, _WIDEST_GAIN * n) if variance > 0.0 else _WIDEST_GAIN * n
+    variance = float(np.square(unit - p).sum()) / n**2
+    n_hat = min(p * (1.0 - p) / variance, _WIDEST_GAIN * n)
+    n_eff = _steadied(n_hat, float(n), _shortfall(unit, p))
     return p, variance, max(float(n), n_eff if rows is None else min(n_eff, rows))
+
+
+def _shortfall(unit: FloatArray, p: float) -> FloatArray:
+    return 1.0 - unit if p > 0.5 else unit
+
+
+def _steadied(n_hat: float, n_worst: float, shortfalls: FloatArray) -> float:
+    """Weigh a pseudo-unit of the worst kind into n_hat, the more the fewer units fall short of the nearer bound."""
+    k = float(shortfalls.sum()) ** 2 / float(np.square(shortfalls).sum())
+    pseudo = 1.0 - k / shortfalls.size
+    return (k + pseudo) / (k / n_hat + pseudo / n_worst)
 
 
 def _matched_items(unit: FloatArray, level: float, rows: int | None) -> Estimate:
@@ -277,11 +299,7 @@ def _matched_clusters(unit: FloatArray, codes: IntArray, n_clusters: int, level:
     if reason is not None:
         return Estimate(estimate=p, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason)
     cr2 = cr2_of_mean(unit, codes, n_clusters)
-    if p in {0.0, 1.0}:
-        n_eff = float(n_clusters)
-    else:
-        n_eff = min(p * (1.0 - p) / cr2.variance, n_items_worth) if cr2.variance > 0.0 else n_items_worth
-    low, high = wilson_ends(p, n_eff, t_quantile(level, cr2.df))
+    low, high = wilson_ends(p, _clusters_worth(unit, codes, cr2, n_items_worth), t_quantile(level, cr2.df))
     return Estimate(
         estimate=p,
         method=method,
@@ -294,6 +312,17 @@ def _matched_clusters(unit: FloatArray, codes: IntArray, n_clusters: int, level:
         n_clusters=n_clusters,
         warnings=_uneven_clusters(unit, codes, n_clusters),
     )
+
+
+def _clusters_worth(unit: FloatArray, codes: IntArray, cr2: Cr2, n_items_worth: float) -> float:
+    p = cr2.mean
+    if p in {0.0, 1.0}:
+        return float(cr2.n_clusters)
+    n_hat = min(p * (1.0 - p) / cr2.variance, n_items_worth) if cr2.variance > 0.0 else n_items_worth
+    sizes = np.bincount(codes, minlength=cr2.n_clusters)
+    kish = unit.size**2 / float(np.square(sizes).sum())
+    shortfalls = np.bincount(codes, weights=_shortfall(unit, p), minlength=cr2.n_clusters).astype(np.float64)
+    return min(n_items_worth, _steadied(n_hat, kish, shortfalls))
 
 
 def _rescaled(unit: Estimate, low: float, high: float) -> Estimate:

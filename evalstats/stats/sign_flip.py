@@ -12,9 +12,10 @@ from evalstats.stats.lattice import common_step
 from evalstats.stats.tails import SMALLEST_P, positive_p
 
 _ENUMERATED = 20  # up to 2**20 sign patterns are listed
+_CHEAP = 64
 _TIE = 1e-9  # relative to the largest sum: patterns that differ by rounding are ties
 _WINDOW = 12.0  # the null law lies within 12 root-sum-of-squares of its mean up to 2 exp(-72)
-_MOST_WORK = 2.0e8  # lattice points times distinct magnitudes
+_MOST_WORK = 2.0e7  # lattice points times distinct magnitudes: under a second
 _BLOCKS = 20_000
 _CHUNK = 4_000_000
 
@@ -91,14 +92,18 @@ def _least_p(n_nonzero: int) -> float:
 
 
 def _exact_p(nonzero: FloatArray) -> float | None:
-    if nonzero.size == 0:
+    """Return p by the cheaper of the two exact ways, or None where neither is in reach."""
+    m = int(nonzero.size)
+    if m == 0:
         return 1.0
-    step = common_step(nonzero)
+    listed = 2.0 ** (m - 1) if m <= _ENUMERATED else math.inf
+    step = common_step(nonzero) if listed > _CHEAP else None
     if step is not None:
         steps = np.rint(nonzero / step).astype(np.int64)
-        if _lattice_work(steps) <= _MOST_WORK:
+        work = _lattice_work(steps)
+        if work <= min(listed, _MOST_WORK):
             return _lattice_p(steps)
-    return _enumerated_p(nonzero) if nonzero.size <= _ENUMERATED else None
+    return _enumerated_p(nonzero) if m <= _ENUMERATED else None
 
 
 def _enumerated_p(d: FloatArray) -> float:

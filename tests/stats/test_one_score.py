@@ -110,16 +110,35 @@ def test_mean_t_of_constant_data_has_no_interval_but_a_reason(values):
     assert result.reason
 
 
-def test_variance_matched_wilson_written_out():
-    """Wilson at n_eff = p(1-p)/V, V = (n-1)s^2/n^2, with t for z: the definition, step by step."""
-    values = np.array([1.0] * 40 + [2 / 3, 1 / 3, 1.0])
-    n, p = 43, values.mean()
-    n_eff = p * (1 - p) / ((n - 1) * values.var(ddof=1) / n**2)
-    assert n < n_eff < 50 * n
-    q = stats.t.ppf(0.975, n - 1)
+def wilson_written_out(p, n_eff, q):
     centre = (p + q**2 / (2 * n_eff)) / (1 + q**2 / n_eff)
     reach = q / (1 + q**2 / n_eff) * math.sqrt(p * (1 - p) / n_eff + q**2 / (4 * n_eff**2))
-    assert ends(variance_matched_wilson(values)) == pytest.approx((centre - reach, centre + reach), rel=1e-12)
+    return centre - reach, centre + reach
+
+
+def test_variance_matched_wilson_written_out():
+    """n_hat = p(1-p)/V, V = (n-1)s^2/n^2; two of 43 items fall short, by 1/3 and 2/3."""
+    values = np.array([1.0] * 40 + [2 / 3, 1 / 3, 1.0])
+    n, p = 43, values.mean()
+    n_hat = p * (1 - p) / ((n - 1) * values.var(ddof=1) / n**2)
+    k = (1 / 3 + 2 / 3) ** 2 / ((1 / 3) ** 2 + (2 / 3) ** 2)
+    a = 1 - k / n
+    n_eff = 1 / ((k / n_hat + a / n) / (k + a))
+    assert n < n_eff < n_hat < 50 * n
+    expected = wilson_written_out(p, n_eff, stats.t.ppf(0.975, n - 1))
+    assert ends(variance_matched_wilson(values)) == pytest.approx(expected, rel=1e-12)
+    # Failures count as successes do: the shortfall is from the nearer bound.
+    mirrored = ends(variance_matched_wilson(1 - values))
+    assert mirrored == pytest.approx((1 - expected[1], 1 - expected[0]), rel=1e-10)
+
+
+def test_grades_away_from_both_bounds_are_left_nearly_as_they_are():
+    values = np.random.default_rng(0).beta(20, 20, 200)
+    p = values.mean()
+    n_hat = p * (1 - p) / (199 * values.var(ddof=1) / 200**2)
+    expected = wilson_written_out(p, n_hat, stats.t.ppf(0.975, 199))
+    low, high = ends(variance_matched_wilson(values))
+    assert expected[1] - expected[0] < high - low < 1.01 * (expected[1] - expected[0])
 
 
 def test_variance_matched_wilson_of_one_trial_is_wilson_with_t():
@@ -144,12 +163,14 @@ def test_variance_matched_wilson_with_clusters_written_out():
         share[g] ** 2 * share[h] ** 2 / ((1 - share[g]) * (1 - share[h])) for g in range(9) for h in range(9) if g != h
     )
     df = 1 / (sum(share**2) + cross)
-    n_eff = min(n, p * (1 - p) / variance)
-    q = stats.t.ppf(0.975, df)
-    centre = (p + q**2 / (2 * n_eff)) / (1 + q**2 / n_eff)
-    reach = q / (1 + q**2 / n_eff) * math.sqrt(p * (1 - p) / n_eff + q**2 / (4 * n_eff**2))
+    n_hat = min(n, p * (1 - p) / variance)
+    successes = np.bincount(clusters, weights=values)
+    short = np.bincount(clusters) - successes if p > 0.5 else successes
+    k = short.sum() ** 2 / (short**2).sum()
+    a = 1 - k / 9
+    n_eff = min(n, 1 / ((k / n_hat + a * (share**2).sum()) / (k + a)))
     result = variance_matched_wilson(values, clusters=clusters)
-    assert ends(result) == pytest.approx((centre - reach, centre + reach), rel=1e-10)
+    assert ends(result) == pytest.approx(wilson_written_out(p, n_eff, stats.t.ppf(0.975, df)), rel=1e-10)
     assert result.df == pytest.approx(df, rel=1e-12)
     assert result.std_error == pytest.approx(math.sqrt(variance), rel=1e-12)
 
@@ -181,6 +202,12 @@ def test_four_clusters_give_no_interval():
     assert result.conf_low is None
     assert result.reason == "4 clusters are too few for an interval or a test; at least 5 are needed"
     assert result.estimate == 0.5
+
+
+def test_equal_grades_inside_the_scale_are_worth_one_item_each():
+    """Forty scores of 0.8 tell nothing of their spread: the interval is that of right/wrong items."""
+    low, high = ends(variance_matched_wilson(np.full(40, 0.8)))
+    assert (low, high) == pytest.approx(wilson_written_out(0.8, 40, stats.t.ppf(0.975, 39)), rel=1e-10)
 
 
 def test_a_small_spread_is_worth_at_most_fifty_items_each():

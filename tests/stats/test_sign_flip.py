@@ -37,7 +37,7 @@ def exact_lattice_p(steps):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.lists(st.integers(-6, 6), min_size=1, max_size=9), st.sampled_from([1, 3, 7, 10]))
+@given(st.lists(st.integers(-6, 6), min_size=1, max_size=12), st.sampled_from([1, 3, 7, 10]))
 def test_lattice_values_equal_every_pattern_counted(numerators, denominator):
     differences = np.array(numerators) / denominator
     result = sign_flip(differences)
@@ -47,14 +47,14 @@ def test_lattice_values_equal_every_pattern_counted(numerators, denominator):
 
 
 @settings(deadline=None, max_examples=40)
-@given(st.integers(1, 10), st.integers(0, 10**6))
+@given(st.integers(1, 13), st.integers(0, 10**6))
 def test_continuous_values_equal_every_pattern_counted(n, seed):
     differences = np.round(np.random.default_rng(seed).normal(0.5, 1.0, n), 5) * (1 + 2**0.5)
     result = sign_flip(differences)
     assert result.exact
     patterns = np.array(list(product((1, -1), repeat=n))) @ differences
     hits = np.count_nonzero(np.abs(patterns) >= abs(differences.sum()) * (1 - 1e-12))
-    assert result.p_value == pytest.approx(hits / 2**n, rel=1e-12)
+    assert result.p_value == pytest.approx(hits / 2**n, rel=1e-9)
 
 
 @pytest.mark.parametrize("trials", [1, 3, 50])
