@@ -140,8 +140,8 @@ def _origin(loader: Loader, source: Source, column_map: ColumnMap | None) -> Ori
 
 def _other_version(shelf: Shelf, origin: Origin) -> str:
     """Say that the store holds the same path with other bytes: then the same results may be in it twice."""
-    for source in shelf.current():
-        if source.origin.path == origin.path and source.origin.digest != origin.digest:
+    for source in shelf.with_path(origin.path):
+        if source.digest != origin.digest:
             runs = some_of((entry.run for entry in source.manifest.runs), shown=3)
             return (
                 f"the store also holds what this file was before (run {runs}); if that is outdated, "

@@ -35,6 +35,11 @@ class StoredSource:
         """What it was made from."""
         return self.manifest.origin
 
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes it was made from."""
+        return self.manifest.origin.digest
+
     def __str__(self) -> str:
         return f"{self.origin.path} (folder {SOURCES}/{self.folder.name})"
 
@@ -90,55 +95,75 @@ def check_marker(path: Path) -> None:
 
 
 class Shelf:
-    """The committed sources of a store, as they stand at each call.
+    """The committed sources of a store, found by their digest, their runs or their path.
 
-    Each manifest is read once: a committed folder is never changed, only replaced.
+    Each manifest is read once, since a committed folder is never changed, only replaced; `refresh` takes in what other
+    processes have committed or dropped since. Of several readings of the same source only the one committed last
+    counts: the others are about to be dropped.
+
+    Raises
+    ------
+    StoreError
+        Here and in `refresh`, if the sources cannot be listed or a manifest cannot be read.
     """
 
     def __init__(self, store: Path) -> None:
         self.store = store
         self._known: dict[tuple[str, int], StoredSource] = {}
+        self._found: dict[tuple[str, str], list[StoredSource]] = {}
+        self.refresh()
 
-    def every(self) -> list[StoredSource]:
-        """Return every committed source, also those that a later reading replaces, as they stand now.
-
-        Raises
-        ------
-        StoreError
-            If the sources cannot be listed or a manifest cannot be read.
-        """
-        known: dict[tuple[str, int], StoredSource] = {}
-        for name, inode in self._folders():
-            source = self._known.get((name, inode)) or _read_source(self.store / SOURCES / name)
+    def refresh(self) -> None:
+        """Look again which sources there are."""
+        folders = self._folders()
+        for key in self._known.keys() - folders:
+            source = self._known.pop(key)
+            for name in _found_by(source):
+                self._found[name].remove(source)
+        for key in sorted(folders - self._known.keys()):
+            source = _read_source(self.store / SOURCES / key[0])
             if source is not None:
-                known[name, inode] = source
-        self._known = known
-        return list(known.values())
+                self._known[key] = source
+                for name in _found_by(source):
+                    self._found.setdefault(name, []).append(source)
+
+    def with_digest(self, digest: str) -> list[StoredSource]:
+        """Return the sources made of these bytes."""
+        kept: list[StoredSource] = []
+        for source in sorted(self._found.get(("digest", digest), ()), key=_commit_order):
+            kept = [*(held for held in kept if not held.manifest.same_source(source.manifest)), source]
+        return kept
+
+    def with_run(self, run: str) -> list[StoredSource]:
+        """Return the sources that hold this run: one, unless two processes committed it at the same moment."""
+        return [source for source in self._found.get(("run", run), ()) if source in self.with_digest(source.digest)]
+
+    def with_path(self, path: str) -> list[StoredSource]:
+        """Return the sources that were read from this path."""
+        return [source for source in self._found.get(("path", path), ()) if source in self.with_digest(source.digest)]
+
+    def replaced(self) -> list[StoredSource]:
+        """Return the sources that no longer count, since a later reading takes their place."""
+        return [source for source in self._known.values() if source not in self.with_digest(source.digest)]
 
     def current(self) -> tuple[StoredSource, ...]:
-        """Return the sources that count, in the order of their first run's name, whatever the order of ingest.
+        """Return the sources that count, in the order of their first run's name, whatever the order of ingest."""
+        counted = [source for kind, name in self._found if kind == "digest" for source in self.with_digest(name)]
+        return tuple(sorted(counted, key=_reading_order))
 
-        Of several readings of the same source only the one committed last counts: the others are about to be dropped.
-
-        Raises
-        ------
-        StoreError
-            As `every`.
-        """
-        by_digest: dict[str, list[StoredSource]] = {}
-        for source in sorted(self.every(), key=_commit_order):
-            earlier = by_digest.get(source.origin.digest, [])
-            kept = [held for held in earlier if not held.manifest.same_source(source.manifest)]
-            by_digest[source.origin.digest] = [*kept, source]
-        return tuple(sorted((source for kept in by_digest.values() for source in kept), key=_reading_order))
-
-    def _folders(self) -> list[tuple[str, int]]:
+    def _folders(self) -> set[tuple[str, int]]:
+        """Names and inodes: a folder of the same name that was written anew is another."""
         folder = self.store / SOURCES
         try:
             with os.scandir(folder) as entries:
-                return sorted((entry.name, entry.inode()) for entry in entries if entry.is_dir(follow_symlinks=False))
+                return {(entry.name, entry.inode()) for entry in entries if entry.is_dir(follow_symlinks=False)}
         except OSError as error:
             raise StoreError(f"{folder}: cannot be listed ({error}); the store is not whole") from error
+
+
+def _found_by(source: StoredSource) -> list[tuple[str, str]]:
+    runs = [("run", entry.run) for entry in source.manifest.runs]
+    return [("digest", source.digest), ("path", source.origin.path), *runs]
 
 
 def _read_source(folder: Path) -> StoredSource | None:

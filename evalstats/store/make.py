@@ -45,10 +45,8 @@ def make_store(path: str | Path) -> Shelf:
         raise StoreError(message) from error
     _clear_unfinished(path)
     shelf = Shelf(path)
-    current = shelf.current()
-    for source in shelf.every():
-        if source not in current:
-            drop_source(path, source)
+    for source in shelf.replaced():
+        drop_source(path, source)
     return shelf
 
 

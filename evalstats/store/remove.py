@@ -22,10 +22,9 @@ def remove_run(shelf: Shelf, run: str) -> None:
     StoreError
         If the store cannot be written to, or the source is damaged.
     """
-    sources = shelf.current()
-    holders = [source for source in sources if any(entry.run == run for entry in source.manifest.runs)]
+    holders = shelf.with_run(run)
     if not holders:
-        have = some_of(entry.run for source in sources for entry in source.manifest.runs)
+        have = some_of(entry.run for source in shelf.current() for entry in source.manifest.runs)
         raise InputError(f"{shelf.store}: holds no run {run!r}; there are {have}")
     for source in holders:
         if len(source.manifest.runs) == 1:

@@ -43,7 +43,8 @@ def held_already(shelf: Shelf, origin: Origin) -> StoredSource | None:
 
     It has the same bytes, was read the same way from a file of the same name in a folder of the same name, and is whole.
     """
-    for source in shelf.current():
+    shelf.refresh()
+    for source in shelf.with_digest(origin.digest):
         if source.origin.place == origin.place and _is_reading(source, origin) and is_whole(source):
             return source
     return None
@@ -204,15 +205,16 @@ class SourceWriter:
     def _move_in(self, manifest: Manifest) -> Committed:
         store = self._shelf.store
         target = store / SOURCES / manifest.folder
-        others = self._shelf.current()
-        earlier = [source for source in others if source.manifest.same_source(manifest)]
+        self._shelf.refresh()
+        readings = self._shelf.with_digest(self._origin.digest)
+        earlier = [source for source in readings if source.manifest.same_source(manifest)]
         for source in earlier:
             same = _is_reading(source, self._origin) and source.manifest.labels == manifest.labels
             if same and is_whole(source):
                 return Committed(outcome="present", manifest=source.manifest)
             if source.folder == target:
                 drop_source(store, source)
-        _refuse_taken_runs(manifest, [source for source in others if source not in earlier])
+        self._refuse_taken_runs(manifest, earlier)
         try:
             self._folder.rename(target)
         except OSError:
@@ -226,20 +228,18 @@ class SourceWriter:
         outcome = "replaced" if replaced else "added"
         return Committed(outcome=outcome, manifest=manifest, replaced=tuple(source.origin for source in replaced))
 
+    def _refuse_taken_runs(self, manifest: Manifest, earlier: Sequence[StoredSource]) -> None:
+        for entry in manifest.runs:
+            for other in self._shelf.with_run(entry.run):
+                if other not in earlier:
+                    message = (
+                        f"{self._origin.path}: holds run {entry.run!r}, and so does {other.origin.path}, which is in the "
+                        "store; to put this one in its place, remove that run first (`evalstats store DIR remove RUN`)"
+                    )
+                    raise InputError(message)
+
 
 def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
     counts = ("n_scored", "n_error", "n_unscored")
     columns = runs.select("run", "model", "system", "benchmark", pl.col(counts).fill_null(0))
     return [RunEntry(**row) for row in columns.iter_rows(named=True)]
-
-
-def _refuse_taken_runs(manifest: Manifest, others: Sequence[StoredSource]) -> None:
-    names = {entry.run for entry in manifest.runs}
-    for other in others:
-        taken = sorted(names.intersection(entry.run for entry in other.manifest.runs))
-        if taken:
-            message = (
-                f"{manifest.origin.path}: holds run {taken[0]!r}, and so does {other.origin.path}, which is in the "
-                "store; to put this one in its place, remove that run first (`evalstats store DIR remove RUN`)"
-            )
-            raise InputError(message)

@@ -51,13 +51,13 @@ def shelf(tmp_path: Path) -> Shelf:
 
 @pytest.fixture
 def tools() -> "Tools":
-    """The helpers above, for test modules."""
+    """The functions above, for test modules."""
     return Tools()
 
 
 def folder_of(shelf: Shelf, name: str) -> Path:
     """Where the source of that name is stored."""
-    [folder] = [source.folder for source in shelf.every() if source.origin.path == f"{name}.json"]
+    [folder] = [source.folder for source in Shelf(shelf.store).current() if source.origin.path == f"{name}.json"]
     return folder
 
 

@@ -145,7 +145,7 @@ def test_killed_between_commit_and_drop_the_later_reading_counts(shelf: Shelf, t
     assert len(list((shelf.store / SOURCES).iterdir())) == 2
     assert open_store(shelf.store).read().outcomes["score"].to_list() == [1.0]
     make_store(shelf.store)
-    assert [source.origin.loader_version for source in shelf.every()] == ["10"]
+    assert [source.origin.loader_version for source in Shelf(shelf.store).current()] == ["10"]
 
 
 def test_a_damaged_copy_is_not_held_and_is_replaced(shelf: Shelf, tools) -> None:
