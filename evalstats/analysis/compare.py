@@ -324,6 +324,14 @@ class _Question:
         n, total = paired.items.height, self.pairs.items.height
         if n < total:
             cautions.append(f"{total - n} of {total} items could not be paired; see the missing-data account")
+        if "prompt_hash" in paired.items.columns:
+            # The factor is empty where its level differs between the rows of an item, those of the two sides included.
+            differing = paired.items["prompt_hash"].null_count()
+            if differing:
+                cautions.append(
+                    f"{differing} of {n} items were asked with different prompts (or with prompts that are not recorded): "
+                    "the difference is one of model and prompt together"
+                )
         for arm in (self.baseline, self.candidate):
             errors = int((arm.rows["status"] == "error").sum())
             if errors:

@@ -18,8 +18,15 @@ _LATEX = {
     "<": r"\textless{}",
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
+    "\N{MINUS SIGN}": "$-$",
+    "\N{EN DASH}": "--",
+    "\N{HORIZONTAL ELLIPSIS}": r"\dots{}",
 }
-_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+!|~$^@:=-])")
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]<>#!|~$^@])")
+# Active only where a block begins: lists, headings underlined, fenced blocks.
+_MARKDOWN_START = re.compile(r"^(\d*)([-+=:.)])")
+# What renderers turn into links by themselves.
+_MARKDOWN_LINK = re.compile(r"(:)(?=//)|(?<=www)(\.)", re.IGNORECASE)
 _TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
@@ -55,7 +62,8 @@ def for_markdown(text: str) -> str:
     >>> for_markdown("a|b*c")
     'a\\|b\\*c'
     """
-    return _MARKDOWN.sub(r"\\\1", one_line(text).replace("&", "&amp;"))
+    escaped = _MARKDOWN.sub(r"\\\1", one_line(text).strip().replace("&", "&amp;"))
+    return _MARKDOWN_LINK.sub(r"\\\g<0>", _MARKDOWN_START.sub(r"\1\\\2", escaped))
 
 
 def for_latex(text: str) -> str:

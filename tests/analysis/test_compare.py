@@ -447,3 +447,12 @@ def test_missing_against_the_candidate_means_so_where_lower_is_better() -> None:
     rows = {row.note: row.estimate for row in compare(data, "a", "b").missing.rows}
     # Lower is better: against the candidate is a missing score of 1 for it.
     assert rows["missing scores against the candidate"] == pytest.approx((4 - 1.2) / 20)
+
+
+def test_items_asked_with_different_prompts_are_counted() -> None:
+    same, other = [f"h{i}" for i in range(20)], [f"h{i}" if i < 15 else "new" for i in range(20)]
+    data = data_of(
+        rows_of("a", [1.0, 0.0] * 10, factors={"prompt_hash": same}),
+        rows_of("b", [1.0, 1.0] * 10, factors={"prompt_hash": other}),
+    )
+    assert any("5 of 20 items were asked with different prompts" in text for text in compare(data, "a", "b").warnings)

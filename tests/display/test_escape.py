@@ -57,7 +57,8 @@ def test_latex_leaves_no_active_character(text: str) -> None:
         r"\textgreater{}",
     ):
         escaped = escaped.replace(command, "")
-    escaped = escaped.replace(r"\textbar{}", "")
+    for command in (r"\textbar{}", "$-$", r"\dots{}"):
+        escaped = escaped.replace(command, "")
     for char in "{}$&#%_":
         escaped = escaped.replace(f"\\{char}", "")
     assert not set("\\{}$&#%_^~") & set(escaped)
@@ -78,3 +79,10 @@ def test_a_spreadsheet_sees_no_formula(text: str) -> None:
     csv.writer(stream).writerow([for_csv(text)])
     read_back = next(csv.reader(io.StringIO(stream.getvalue())), [""])
     assert not (read_back[0] if read_back else "").startswith(("=", "+", "-", "@"))
+
+
+@pytest.mark.parametrize("text", ["- item", "1. item", "2) item", "+ x", "=====", "::: {.x}", "https://x.y", "www.x.y"])
+def test_markdown_starts_no_block_and_no_link(text: str) -> None:
+    pypandoc = pytest.importorskip("pypandoc")
+    shown = pypandoc.convert_text(for_markdown(text), "html", format="gfm").strip()
+    assert shown == f"<p>{text}</p>"
