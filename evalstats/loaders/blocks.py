@@ -20,6 +20,7 @@ from evalstats.loaders.values import as_dict
 
 BLOCK_ROWS = 50_000
 BLOCK_CHARS = 64 << 20
+KEPT_BYTES = 256 << 20
 # A column that holds a longer text than this is an answer or a prompt, not a factor.
 MAX_FACTOR_CHARS = 1_000
 
@@ -109,16 +110,18 @@ class Survey:
 
 
 def surveyed(table: TableFile) -> tuple[Survey, Iterator[Block]]:
-    """Look at all of a table, then hand on its blocks. A table of one block is read only once."""
+    """Look at all of a table, then hand on its blocks. Only a table too large to be kept is read twice."""
     survey = Survey()
-    first: list[Block] = []
-    more = False
+    kept: list[Block] | None = []
+    size = 0
     for block in table.blocks():
         survey.add(block)
-        more = bool(first)
-        if not first:
-            first.append(block)
-    return survey, table.blocks() if more else iter(first)
+        size += block.frame.estimated_size()
+        if size > KEPT_BYTES:
+            kept = None
+        elif kept is not None:
+            kept.append(block)
+    return survey, table.blocks() if kept is None else iter(kept)
 
 
 def open_table(head: Head) -> TableFile:

@@ -47,12 +47,14 @@ def text_of(values: pl.Series) -> pl.Series:
 
 def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
+    if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
+        values = values.cast(pl.String)
     if values.dtype == pl.String:
         text = values.str.strip_chars()
         present = ~text.str.to_lowercase().is_in(list(_NO_VALUE)) & text.is_not_null()
         number = text.cast(pl.Float64, strict=False)
     else:
-        number = (values.cast(pl.String) if values.dtype.is_temporal() else values).cast(pl.Float64, strict=False)
+        number = values.cast(pl.Float64, strict=False)
         present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
     number = number.fill_nan(None)
     number = number.set(number.is_infinite().fill_null(value=False), None)

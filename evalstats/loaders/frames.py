@@ -112,7 +112,7 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
     survey = Survey()
     survey.add(block)
     binding = bind(map_, survey.columns)
-    digest = _digest(block.frame, binding)
+    digest = _digest(block.frame, binding, survey)
 
     def name_run(parts: Iterable[str]) -> str:
         readable = ".".join(parts) or binding.constants["model"]
@@ -154,8 +154,9 @@ def _as_table(frame: object) -> pl.DataFrame:
         raise InputError(message) from error
 
 
-def _digest(frame: pl.DataFrame, binding: Binding) -> str:
-    """Tell frames with different results apart: the same model may have been run twice."""
+def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:
+    """Tell frames with different results apart, whatever library they came from: a model may have been run twice."""
     names = dict.fromkeys((*binding.columns.values(), *binding.scores.values()))
-    data = frame.select(list(names)).rechunk().write_ipc(None)
-    return hashlib.sha256(data.getvalue()).hexdigest()
+    cells = [pl.col(name).cast(pl.String).fill_null("\x00") for name in names if name not in survey.nested]
+    rows = frame.select(pl.concat_str(cells, separator="\x1f")).to_series()
+    return hashlib.sha256(rows.str.join("\x1e").item().encode()).hexdigest()

@@ -111,6 +111,8 @@ def test_the_size_of_blocks_changes_nothing(
     whole = load(path)
     monkeypatch.setattr(blocks, "BLOCK_ROWS", size)
     assert load(path).outcomes.equals(whole.outcomes)
+    monkeypatch.setattr(blocks, "KEPT_BYTES", 0)  # too large to be kept: read twice
+    assert load(path).outcomes.equals(whole.outcomes)
 
 
 def test_a_block_is_cut_when_its_texts_grow_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,226 @@
+"""A frame in memory becomes the same tables as the same frame in a file."""
+
+import time
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalstats.errors import InputError
+from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.frames import from_frame
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import read_source
+from evalstats.loaders.table import TableLoader
+from evalstats.schema.data import combine
+
+COLUMNS: dict[str, list[Any]] = {
+    "question_id": [1, 2, 3, 1, 2, 3],
+    "system": ["a", "a", "a", "b", "b", "b"],
+    "correct": [1.0, 0.0, None, 1.0, 1.0, 0.0],
+    "level": [1, 2, 3, 1, 2, 3],
+}
+
+
+def read(frame: object, **more: Any) -> Any:
+    return from_frame(frame, item="question_id", score="correct", model="system", **more)
+
+
+@pytest.mark.parametrize("kind", ["dict", "polars", "lazy", "pandas", "pandas pyarrow", "arrow", "duckdb"])
+def test_every_kind_of_frame_gives_the_same_tables(kind: str) -> None:
+    polars = pl.DataFrame(COLUMNS)
+    frames: dict[str, Any] = {
+        "dict": COLUMNS,
+        "polars": polars,
+        "lazy": polars.lazy(),
+        "pandas": pd.DataFrame(COLUMNS),
+        "pandas pyarrow": pd.DataFrame(COLUMNS).convert_dtypes(dtype_backend="pyarrow"),
+        "arrow": polars.to_arrow(),
+        "duckdb": duckdb.from_arrow(polars.to_arrow()),
+    }
+    data = read(frames[kind])
+    assert data.outcomes.select("item", "model", "score", "status", "trial", "metric", "level").rows() == [
+        ("1", "a", 1.0, "scored", 0, "correct", 1),
+        ("2", "a", 0.0, "scored", 0, "correct", 2),
+        ("3", "a", None, "unscored", 0, "correct", 3),
+        ("1", "b", 1.0, "scored", 0, "correct", 1),
+        ("2", "b", 1.0, "scored", 0, "correct", 2),
+        ("3", "b", 0.0, "scored", 0, "correct", 3),
+    ]
+    assert data.metrics.select("metric", "kind").rows() == [("correct", "binary")]
+    assert data.runs.select("model", "loader", "n_scored", "n_unscored").rows() == [
+        ("a", "frame", 2, 1),
+        ("b", "frame", 3, 0),
+    ]
+
+
+def test_a_frame_and_its_file_agree(tmp_path: Path) -> None:
+    frame = pl.DataFrame(COLUMNS)
+    options = {"item": "question_id", "score": "correct", "model": "system", "benchmark": "@b"}
+    frame.write_csv(tmp_path / "x.csv")
+    loader = TableLoader(ColumnMap.from_pairs(options.items()))
+    from_file = read_source(loader, with_digest(Source(path=tmp_path / "x.csv")))
+    in_memory = from_frame(frame, **options)
+    assert in_memory.outcomes.drop("run").equals(from_file.outcomes.drop("run"))
+    assert in_memory.metrics.equals(from_file.metrics)
+
+
+@pytest.mark.parametrize(
+    ("scores", "expected"),
+    [
+        ([True, False], [1.0, 0.0]),
+        (["C", "I"], [1.0, 0.0]),
+        ([np.float32(0.5), float("nan")], [0.5, None]),
+        (pl.Series([1, 0], dtype=pl.UInt8), [1.0, 0.0]),
+        (pl.Series(["0.25", "1"]).cast(pl.Decimal(5, 2)), [0.25, 1.0]),
+        (pl.Series(["yes", "no"], dtype=pl.Categorical), [1.0, 0.0]),
+        (pl.Series(["yes", "no"], dtype=pl.Enum(["no", "yes"])), [1.0, 0.0]),
+        ([None, None], [None, None]),
+    ],
+)
+def test_scores_of_every_dtype(scores: Any, expected: list[float | None]) -> None:
+    data = from_frame({"item": [1, 2], "model": ["m", "m"], "s": scores}, item="item", score="s")
+    assert data.outcomes["score"].to_list() == expected
+
+
+@pytest.mark.parametrize(
+    "scores", [["C", "B+"], [1.0, float("inf")], pl.Series(["2026-01-01", "2026-01-02"]).str.to_date()]
+)
+def test_unknown_scores_name_the_row(scores: Any) -> None:
+    with pytest.raises(InputError, match=r"has no known score in 's' \(row [01]: "):
+        from_frame({"item": [1, 2], "model": ["m", "m"], "s": scores}, item="item", score="s")
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ([12, 13], ["12", "13"]),
+        ([12.0, 13.0], ["12", "13"]),
+        (["012", "12.0"], ["012", "12"]),
+        ([1.5, 2.0], ["1.5", "2"]),
+    ],
+)
+def test_ids_are_text(ids: list[Any], expected: list[str]) -> None:
+    data = from_frame({"i": ids, "model": ["m", "m"], "score": [1, 0]}, item="i", score="score")
+    assert data.outcomes["item"].to_list() == expected
+
+
+def test_a_missing_id_names_the_row() -> None:
+    with pytest.raises(InputError, match=r"a row has no item; every row needs one \(row 1\)"):
+        from_frame({"i": [1.0, float("nan")], "model": ["m", "m"], "score": [1, 0]}, item="i", score="score")
+
+
+def test_labels_scale_metrics_and_dependence() -> None:
+    data = from_frame(
+        {"q": [1, 2], "grade": ["good", "poor"], "len": [10, 20], "doc": ["x", "y"], "who": ["u", "v"]},
+        item="q",
+        score=["grade", "len"],
+        model="@m",
+        benchmark="@mine",
+        values={"score": {"good": 5, "poor": 1}},
+        metrics={"len": {"higher_is_better": False, "unit": "tokens"}},
+        scale="1..5",
+        dependence=["doc"],
+        user="who",
+    )
+    assert data.outcomes.filter(metric="grade").select("score", "value_raw", "user", "doc", "benchmark").rows() == [
+        (5.0, "good", "u", "x", "mine"),
+        (1.0, "poor", "v", "y", "mine"),
+    ]
+    assert data.metrics.sort("metric").select("metric", "low", "high", "higher_is_better", "unit").rows() == [
+        ("grade", 1.0, 5.0, True, None),
+        ("len", None, None, False, "tokens"),
+    ]
+    assert data.runs["dependence"].to_list() == [["user", "doc"]]
+    assert data.problems == ()
+
+
+def test_columns_of_any_name() -> None:
+    """In Python a name is a name: nothing is cut at a comma or an equals sign, and blanks belong to it."""
+    frame = {"a=b": [1], " m ": ["x"], "acc,none": [1], "@f": ["y"]}
+    data = from_frame(frame, item="a=b", score=["acc,none"], model=" m ", domain="@@f")
+    assert data.outcomes.select("item", "model", "metric", "domain").rows() == [("1", "x", "acc,none", "y")]
+
+
+def test_repetitions() -> None:
+    frame = {"item": [1, 1, 1], "model": ["m", "m", "m"], "score": [1, 0, 1]}
+    with pytest.raises(InputError, match=r"at least 2 rows repeat .*\(row 1: model 'm', item '1'; row 2:"):
+        from_frame(frame, item="item", score="score")
+    assert from_frame(frame, item="item", score="score", trial="#order").outcomes["trial"].to_list() == [0, 1, 2]
+
+
+def test_runs_of_frames_with_other_results_have_other_names() -> None:
+    one, other = read(COLUMNS), read({**COLUMNS, "correct": [0.0, 0.0, 0.0, 0.0, 0.0, 0.0]})
+    assert set(one.runs["run"]) & set(other.runs["run"]) == set()
+    assert combine([one, other]).outcomes.height == 12
+    assert combine([one, read(pd.DataFrame(COLUMNS))]).outcomes.height == 6
+
+
+def test_runs_can_be_named() -> None:
+    data = from_frame({**COLUMNS, "id": list("rrrsss")}, item="question_id", score="correct", model="system", run="id")
+    assert sorted(data.runs["run"].to_list()) == ["r", "s"]
+    assert read(COLUMNS, benchmark="@b").runs["run"].to_list()[0].startswith("a~")
+    with pytest.raises(InputError, match=r"run 'r' holds \('a', 'a', 'table'\) and \('b', 'b', 'table'\)"):
+        read(COLUMNS, run="@r")
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "said"),
+    [
+        (COLUMNS, {"model": "nope"}, "there is no column 'nope' for model; the table has question_id, system"),
+        (COLUMNS, {"benchmark": "gsm8k"}, "for one value on every row write benchmark=@gsm8k"),
+        ({"question_id": [1], "correct": [1]}, {}, "no column is called model"),
+        (COLUMNS, {"model": "system", "modle": "x"}, "'modle' is no standard column; did you mean 'model'?"),
+        (COLUMNS, {"model": "system", "scale": "high"}, "scale 'high' is not understood"),
+        (COLUMNS, {"model": "system", "values": {"score": {"x": "y"}}}, "must stand for a number"),
+        ({"question_id": [], "correct": []}, {"model": "@m"}, "the frame holds no rows"),
+        (3, {}, "is not a table; pass a pandas, Polars, pyarrow or DuckDB table"),
+    ],
+)
+def test_what_a_frame_cannot_give(frame: object, options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        from_frame(frame, item="question_id", score="correct", **options)
+    assert said in str(caught.value)
+
+
+def test_a_pandas_column_of_mixed_types_says_what_to_do() -> None:
+    frame = pd.DataFrame({"item": [1, "x"], "model": ["m", "m"], "score": [1, 0]})
+    with pytest.raises(InputError, match="a column of mixed types must be made text first"):
+        from_frame(frame, item="item", score="score")
+
+
+def test_nested_columns_are_left_out_with_a_note() -> None:
+    frame = pl.DataFrame(
+        {"item": [1], "model": ["m"], "score": [1], "log": [[1, 2]], "info": [{"a": 1, "b": {"c": 2}}]}
+    )
+    data = from_frame(frame, item="item", score="score")
+    assert data.outcomes["info.a"].to_list() == [1]
+    assert not {"log", "info.b", "info"} & set(data.outcomes.columns)
+    assert "left out as factors" in data.problems[0].message
+
+
+@given(st.permutations(range(6)))
+@settings(max_examples=20, deadline=None)
+def test_the_order_of_rows_does_not_matter(order: list[int]) -> None:
+    keys = ["model", "item"]
+    moved = read(pl.DataFrame(COLUMNS)[order])
+    assert moved.outcomes.drop("run").sort(keys).equals(read(COLUMNS).outcomes.drop("run").sort(keys))
+    assert moved.metrics.equals(read(COLUMNS).metrics)
+
+
+def test_a_frame_is_worked_on_by_whole_columns() -> None:
+    """Row by row in Python 300,000 rows would take far longer than this generous limit."""
+    n = 300_000
+    frame = pl.DataFrame(
+        {"q": pl.int_range(n, eager=True) % 1000, "m": pl.int_range(n, eager=True) // 1000}
+    ).with_columns(score=pl.col("q") % 2, m=pl.format("model {}", "m"))
+    started = time.process_time()
+    data = from_frame(frame, item="q", score="score", model="m")
+    assert time.process_time() - started < 10
+    assert (data.outcomes.height, data.runs.height) == (n, 300)
