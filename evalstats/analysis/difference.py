@@ -24,7 +24,7 @@ from evalstats.analysis.rows import method_row
 from evalstats.stats.bootstrap_law import augmented_percentile, percentile_law
 from evalstats.stats.clusters import ClusterMean, cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, mcnemar_midp, tango
+from evalstats.stats.paired_binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
 from evalstats.stats.paired_means import SignFlip, augmented_t, paired_t, sign_flip
 from evalstats.stats.power import (
     mde_from_std_error,
@@ -37,9 +37,6 @@ from evalstats.stats.power import (
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
-# Below this many discordant pairs no verdict is given: the score test's size is not to be trusted there.
-MIN_DISCORDANT = 6
-MIN_CLUSTERS = 5
 MIN_DF = 4.0
 # A bounded score with fewer exact ties than this is treated as continuous.
 FEW_TIES = 0.2
@@ -160,7 +157,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
         smallest_p=smallest_p_paired_binary(counts.n),
         doubts=tuple(doubts),
-        warnings=_few(counts.n),
+        warnings=headline.warnings if not doubts else (),
     )
 
 
@@ -193,7 +190,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         mde=_mde(headline, conf_level),
         smallest_p=smallest_p_augmented_t(len(d), trials),
         doubts=_no_change(d),
-        warnings=_few(len(d)),
+        warnings=headline.warnings,
     )
 
 
@@ -216,7 +213,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         rows=rows,
         mde=_mde(headline, conf_level),
         doubts=_no_change(d),
-        warnings=_few(len(d)),
+        warnings=headline.warnings,
     )
 
 
@@ -283,10 +280,6 @@ def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
 
 def _no_change(differences: Floats) -> tuple[str, ...]:
     return () if np.any(differences != 0) else ("every item has the same score on both sides",)
-
-
-def _few(n: int) -> tuple[str, ...]:
-    return (f"only {n} items: intervals this small a sample gives are rough",) if n < 10 else ()
 
 
 def _mde(headline: Estimate, conf_level: float) -> float | None:

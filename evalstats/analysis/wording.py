@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from evalstats.analysis.difference import MIN_CLUSTERS
 from evalstats.analysis.results import Comparison, DependenceRow, GroupRow, MethodRow, Score, Verdict
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.stats.checks import FEW_CLUSTERS
+
 
 VERDICT_TONE: Mapping[Verdict, Tone] = {
     "better": "good",
@@ -277,7 +278,7 @@ def dependence_warnings(rows: Sequence[DependenceRow]) -> list[str]:
     main, *others = flagged
     advice = (
         f"then the interval is too short, and --cluster {main.factor} gives the honest one"
-        if main.n_levels >= MIN_CLUSTERS
+        if main.n_levels >= FEW_CLUSTERS
         else f"but {main.n_levels} levels are too few for an interval over new ones; look at --by {main.factor}"
     )
     also = ", ".join(f"{row.factor} ({row.n_levels} levels, {number(row.design_effect, 1)})" for row in others)

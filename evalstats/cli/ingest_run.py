@@ -59,11 +59,15 @@ def ingest(
     UnreadableFileError
         With `strict`, for the first source that cannot be read.
     """
-    shelf = make_store(store)
     planned, problems = plan(paths, format=format, column_map=column_map)
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
     if strict and reports:
         raise UnreadableFileError(f"{reports[0].path}: {reports[0].reason}")
+    notes = tuple(problem for problem in problems if problem.severity == "note")
+    if not planned:
+        # Nothing to keep: a store that did not exist is not made.
+        return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
+    shelf = make_store(store)
     path = Path(store)
     for done, item in enumerate(planned):
         path = item.source.path
@@ -77,7 +81,6 @@ def ingest(
             reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
     if on_progress is not None:
         on_progress(len(planned), len(planned), path)
-    notes = tuple(problem for problem in problems if problem.severity == "note")
     return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
 
 
