@@ -76,7 +76,8 @@ def _front_matter(front: Mapping[str, object]) -> Iterator[str]:
     yield from (
         f"front matter: {name!r} is not among the keys both engines know" for name in front.keys() - FRONT_MATTER
     )
-    formats = as_mapping(front.get("format"))
+    written = front.get("format")
+    formats = {str(written): "default"} if isinstance(written, str) else as_mapping(written)
     yield from (f"front matter: format {name!r} is not one of ours" for name in formats.keys() - FORMATS)
     for name, options in formats.items():
         if options != "default":

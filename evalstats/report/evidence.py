@@ -106,8 +106,8 @@ def dependence(page: ComparisonPage) -> str:
     result = page.comparison
     if not result.dependence:
         return prose(
-            "No factor of these items could be checked for hidden groups: there is none with at least two levels that "
-            "was not declared as clusters already."
+            "Nothing could be checked for hidden groups: the items have no further factor with several levels, or the two "
+            "sides never differ."
         )
     words = (
         "Items that share a scenario, a template or an author can rise and fall together; then there is less information "

@@ -24,7 +24,7 @@ def methods_figure(page: ComparisonPage) -> str:
     result = page.comparison
     words = "The same difference by every method. The first row decides"
     if page.alternatives:
-        factors = " and ".join(name for name, _ in page.alternatives)
+        factors = ", ".join(name for name, _ in page.alternatives)
         words += f"; rows with {factors} as clusters ask whether the answer would hold for other groups of that kind"
     return figure_float(
         lambda medium: methods(result, others=page.alternatives, medium=medium),
@@ -82,7 +82,7 @@ def provenance(page: ComparisonPage) -> str:
 
 def reproduce(page: ComparisonPage) -> str:
     """Return the call that gives the same comparison."""
-    code = f"import evalstats as es\n\ndata = es.read(...)  # the runs listed below\n{page.reproduce}"
+    code = f"import evalstats as es\n\ndata = es.read(...)  # the files of the runs above\n{page.reproduce}"
     html = "".join(f"{for_html(line)}\n" for line in code.splitlines())
     lines = ' + "\\n" + '.join(typst_string(line) for line in code.splitlines())
     return both(

@@ -37,7 +37,7 @@ def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
         If Typst refuses the file, or takes longer than `time_limit` seconds.
     """
     typst_version()
-    command = [sys.executable, "-m", "evalstats.report.typeset", str(source), str(target), day.isoformat()]
+    command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), day.isoformat()]
     try:
         done = subprocess.run(  # noqa: S603 - paths of our own
             command, capture_output=True, text=True, timeout=time_limit, check=False

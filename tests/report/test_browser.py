@@ -1,0 +1,173 @@
+"""The page in a real browser: nothing overflows, everything can be read, nothing is asked of a network."""
+
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evalstats.plots.style import contrast
+
+pytestmark = pytest.mark.browser
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+ARGUMENTS = [
+    "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-component-update",
+    "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=ARGUMENTS)
+        yield started
+        started.close()
+
+
+@pytest.fixture
+def opened(browser: Any, pages: Any, hostile_pages: Any) -> Iterator[Any]:
+    """Open a page; collects requests beyond the file itself, console errors and failures of scripts."""
+    contexts: list[Any] = []
+
+    def open_page(width: int, scheme: str = "light", *, hostile: bool = False, media: str = "screen") -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.noise = []
+        page.on("console", lambda message: page.noise.append(message.text))
+        page.on("pageerror", lambda error: page.noise.append(str(error)))
+        path = (hostile_pages if hostile else pages).html_path
+        page.on("request", lambda request: request.url == path.as_uri() or page.noise.append(request.url))
+        page.emulate_media(media=media, color_scheme=scheme)
+        page.goto(path.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+@pytest.mark.parametrize("names", ["plain", "hostile"])
+@pytest.mark.parametrize("width", [1280, 760, 390, 320])
+def test_nothing_overflows_sideways(opened: Any, width: int, names: str) -> None:
+    page = opened(width, hostile=names == "hostile")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    outside = page.evaluate(
+        """() => [...document.querySelectorAll('main *, header *')].filter(e => {
+            const box = e.getBoundingClientRect();
+            return box.width && box.right > innerWidth + 1 && !e.closest('.es-table, .es-code, pre');
+        }).map(e => e.outerHTML.slice(0, 80))"""
+    )
+    assert outside == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("names", ["plain", "hostile"])
+def test_nothing_is_asked_and_nothing_complains(opened: Any, scheme: str, names: str) -> None:
+    page = opened(1280, scheme, hostile=names == "hostile")
+    page.wait_for_timeout(200)
+    assert page.noise == []
+
+
+@pytest.mark.parametrize(("width", "wide"), [(1280, True), (390, False)])
+def test_the_drawing_fits_the_screen(opened: Any, width: int, wide: bool) -> None:
+    page = opened(width)
+    assert page.locator("#fig-difference .es-wide svg").is_visible() is wide
+    assert page.locator("#fig-difference .es-narrow svg").is_visible() is not wide
+    smallest = page.evaluate(
+        """() => Math.min(...[...document.querySelectorAll('svg text')].filter(t => t.getBoundingClientRect().width)
+            .map(t => parseFloat(getComputedStyle(t).fontSize) * t.ownerSVGElement.getBoundingClientRect().width
+                 / t.ownerSVGElement.viewBox.baseVal.width))"""
+    )
+    assert smallest >= 11
+
+
+COLOURS = """(selector) => {
+    const hex = c => '#' + c.match(/[\\d.]+/g).slice(0, 3).map(v => Math.round(v).toString(16).padStart(2, '0')).join('');
+    return [...document.querySelectorAll(selector)].filter(e => e.getBoundingClientRect().width).map(e => {
+        let ground = e;
+        while (ground && /, 0\\)$|transparent/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
+        const style = getComputedStyle(e);
+        const ink = e instanceof SVGElement ? style.fill : style.color;
+        return [e.textContent.slice(0, 40), hex(ink), hex(getComputedStyle(ground || document.body).backgroundColor)];
+    });
+}"""
+TEXTS = (
+    "h1", "h2", "h3", ".es-kicker", ".es-label", ".es-answer p", ".es-number p", ".es-facts dt", ".es-facts dd",
+    ".es-facts small", ".callout-header", ".callout li", "main p", "figcaption", "th", "td", ".es-pill", "main a", "nav a",
+    "footer p", "svg text", ".es-code code",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_has_contrast(opened: Any, scheme: str) -> None:
+    page = opened(1280, scheme)
+    for selector in TEXTS:
+        found = page.evaluate(COLOURS, selector)
+        assert found, f"nothing matches {selector}"
+        for text, ink, ground in found:
+            assert contrast(ink, ground) >= 4.5, (selector, text, ink, ground)
+
+
+def test_dark_is_dark_and_print_is_light(opened: Any) -> None:
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert opened(1280, "dark").evaluate(ground) == "rgb(18, 22, 27)"
+    assert opened(1280, "light").evaluate(ground) == "rgb(255, 255, 255)"
+    assert opened(1280, "dark", media="print").evaluate(ground) == "rgb(255, 255, 255)"
+
+
+def test_print_leaves_out_what_paper_cannot_do(opened: Any) -> None:
+    page = opened(1280, media="print")
+    assert not page.locator("nav").is_visible()
+    assert not page.locator(".es-data").first.is_visible()
+    assert page.locator(".es-verdict").is_visible()
+
+
+def test_the_keyboard_reaches_everything_and_shows_where_it_is(opened: Any) -> None:
+    page = opened(1280)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Skip to the report"
+    reached = set()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name, width = page.evaluate(
+            "[document.activeElement.className || document.activeElement.tagName,"
+            " getComputedStyle(document.activeElement).outlineWidth]"
+        )
+        if name == "BODY":
+            break
+        assert width != "0px"
+        reached.add(name)
+    assert any("es-table" in name for name in reached)
+    assert any("es-code" in name for name in reached)
+    assert "A" in reached
+
+
+def test_wide_tables_scroll_inside_the_page_and_keep_the_name_of_the_row(opened: Any) -> None:
+    page = opened(390)
+    region = page.locator("#tbl-groups .es-table")
+    assert region.evaluate("e => e.scrollWidth > e.clientWidth")
+    region.evaluate("e => { e.scrollLeft = 200; }")
+    stub = page.locator("#tbl-groups .gt_stub").first
+    assert stub.evaluate("e => e.getBoundingClientRect().left >= e.closest('.es-table').getBoundingClientRect().left")
+
+
+def test_the_verdict_is_on_the_first_screen(opened: Any) -> None:
+    for width in (1280, 390):
+        box = opened(width).locator(".es-verdict").bounding_box()
+        assert box["y"] + box["height"] < 900
+
+
+def test_data_can_be_saved(opened: Any) -> None:
+    page = opened(1280)
+    with page.expect_download() as waiting:
+        page.locator("#fig-difference a[download]").click()
+    download = waiting.value
+    assert download.suggested_filename == "difference.csv"
+    with open(download.path(), encoding="utf-8") as stream:  # noqa: PTH123 - playwright gives a path or text
+        assert stream.readline().startswith("term,method,role")

@@ -1,0 +1,77 @@
+"""Running cells: parameters, failures, time limits, and whose start-up files run."""
+
+from pathlib import Path
+
+import pytest
+
+from evalstats.errors import RenderError
+from evalstats.report.cells import run_cells
+from evalstats.report.document import Document, parse_document
+
+PAGE = """```{python}
+#| tags: [parameters]
+name = "default"
+number = None
+```
+
+```{python}
+print(repr((name, number)))
+```
+"""
+
+
+def page(text: str) -> Document:
+    return parse_document(text, Path("a.qmd"))
+
+
+def test_parameters_replace_defaults_and_outputs_stay_with_their_cells(tmp_path: Path) -> None:
+    hostile = "'\"\\ {x} \n#end"
+    outputs = run_cells(page(PAGE), {"name": hostile, "number": 0.5}, tmp_path, time_limit=60)
+    assert len(outputs) == 2
+    assert outputs[0] == []
+    assert outputs[1][0]["text"] == f"{(hostile, 0.5)!r}\n"
+
+
+def test_the_kernel_is_this_interpreter_in_the_given_folder(tmp_path: Path) -> None:
+    import sys
+
+    text = "```{python}\nimport os, sys\nprint(sys.executable, os.getcwd(), os.environ['MPLBACKEND'])\n```"
+    (outputs,) = run_cells(page(text), {}, tmp_path, time_limit=60)
+    assert outputs[0]["text"].split() == [sys.executable, str(tmp_path.resolve()), "agg"]
+
+
+def test_start_up_files_of_the_user_do_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    startup = tmp_path / "home" / "profile_default" / "startup"
+    startup.mkdir(parents=True)
+    (startup / "00.py").write_text("print('from the start-up file')\nname = 1\n")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path / "home"))
+    (outputs,) = run_cells(page("```{python}\nprint('name' in globals())\n```"), {}, tmp_path, time_limit=60)
+    assert outputs[0]["text"] == "False\n"
+
+
+def test_our_errors_come_through_as_the_sentence_they_are(tmp_path: Path) -> None:
+    text = "```{python}\nfrom evalstats.errors import InputError\nraise InputError('there is no model x')\n```"
+    with pytest.raises(RenderError) as caught:
+        run_cells(page(text), {}, tmp_path, time_limit=60)
+    assert str(caught.value) == "a.qmd: a cell failed: there is no model x"
+
+
+def test_other_errors_show_their_last_lines_without_colour(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match="ZeroDivisionError: division by zero") as caught:
+        run_cells(page("```{python}\n1 / 0\n```"), {}, tmp_path, time_limit=60)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_cell_that_takes_too_long_is_stopped(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match="longer than 1 s"):
+        run_cells(page("```{python}\nimport time\ntime.sleep(60)\n```"), {}, tmp_path, time_limit=1)
+
+
+def test_a_kernel_that_dies_is_said_so(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match="process that runs the cells ended"):
+        run_cells(page("```{python}\nimport os\nos._exit(1)\n```"), {}, tmp_path, time_limit=60)
+
+
+def test_parameters_need_a_tagged_cell(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match="exactly one cell tagged 'parameters'; it has 0"):
+        run_cells(page("```{python}\n1\n```"), {"name": 1}, tmp_path, time_limit=60)

@@ -1,0 +1,170 @@
+"""Choosing an engine, and the Quarto engine against a program that stands in for Quarto."""
+
+import json
+import stat
+import sys
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from evalstats.errors import InputError, RenderError
+from evalstats.report.engine import Job, choose_engine
+from evalstats.report.pages import Page, find_page
+from evalstats.report.quarto import QuartoEngine, find_quarto, render_command
+
+STAND_IN = """#!{python}
+import json, os, pathlib, sys
+if sys.argv[1:] == ["--version"]:
+    print("1.7.99")
+    sys.exit()
+behaviour = pathlib.Path(__file__).with_suffix(".behaviour").read_text()
+seen = dict(argv=sys.argv[1:], cwd=os.getcwd(), files=sorted(str(p) for p in pathlib.Path().rglob("*") if p.is_file()),
+            parameters=json.loads(pathlib.Path("parameters.json").read_text()),
+            environment={{name: os.environ.get(name) for name in ("QUARTO_PYTHON", "SOURCE_DATE_EPOCH")}})
+pathlib.Path(__file__).with_suffix(".seen").write_text(json.dumps(seen))
+if behaviour == "fail":
+    print("\\n".join(f"line {{n}}" for n in range(100)))
+    sys.exit(3)
+if behaviour == "silent":
+    sys.exit(0)
+if behaviour == "slow":
+    import time
+    time.sleep(60)
+output = sys.argv[sys.argv.index("--output") + 1]
+body = '<script src="https://example.org/x.js"></script>' if behaviour == "loads" else "<p>page</p>"
+pathlib.Path(output).write_text(body)
+"""
+
+
+@pytest.fixture
+def quarto(tmp_path: Path) -> Path:
+    program = tmp_path / "bin" / "quarto"
+    program.parent.mkdir()
+    program.write_text(STAND_IN.format(python=sys.executable))
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    program.with_suffix(".behaviour").write_text("good")
+    return program
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    folder = tmp_path / "render"
+    folder.mkdir()
+    return Job(
+        page=find_page("comparison"),
+        parameters={"baseline": "a: 'b'\n\"c\"", "margin": 0.02, "by": None},
+        to="html",
+        folder=folder,
+        day=date(2025, 11, 21),
+        time_limit=60,
+    )
+
+
+@pytest.fixture
+def no_quarto(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("QUARTO_PATH", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+
+
+def test_auto_without_quarto_is_embedded(no_quarto: None) -> None:
+    assert choose_engine("auto").name == "embedded"
+    with pytest.raises(RenderError, match="not on this machine"):
+        choose_engine("quarto")
+
+
+def test_auto_takes_quarto_by_its_path_variable_then_by_the_path(
+    quarto: Path, no_quarto: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(quarto.parent))
+    assert find_quarto(required=True) == quarto
+    for named in (quarto, quarto.parent):
+        monkeypatch.setenv("QUARTO_PATH", str(named))
+        assert find_quarto(required=True) == quarto
+    assert choose_engine("auto").name == "quarto"
+    assert choose_engine("embedded").name == "embedded"
+
+
+def test_a_wrong_path_variable_is_an_error_even_where_quarto_is_optional(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUARTO_PATH", "/nowhere/quarto")
+    with pytest.raises(RenderError, match="QUARTO_PATH is /nowhere/quarto"):
+        choose_engine("auto")
+
+
+def test_an_unknown_engine_is_refused() -> None:
+    with pytest.raises(InputError, match="choose auto, quarto or embedded"):
+        choose_engine("latex")
+
+
+def test_descriptions_name_versions(quarto: Path) -> None:
+    assert QuartoEngine(quarto).description == "Quarto 1.7.99"
+    assert choose_engine("embedded").description.startswith("the embedded engine (Pandoc 3.")
+
+
+@pytest.mark.parametrize(("to", "format_name"), [("html", "evalstats-html"), ("pdf", "evalstats-typst")])
+def test_command(job: Job, to: str, format_name: str) -> None:
+    from dataclasses import replace
+
+    command = render_command(Path("quarto"), replace(job, to=to))
+    assert command[:3] == ["quarto", "render", "comparison.qmd"]
+    assert command[command.index("--to") + 1] == format_name
+    assert command[command.index("--output") + 1] == f"comparison.{to}"
+    assert command[command.index("--execute-params") + 1] == "parameters.json"
+    assert "--execute-params" not in render_command(Path("quarto"), replace(job, parameters={}))
+
+
+def test_quarto_renders_a_copy_in_a_folder_of_its_own(quarto: Path, job: Job) -> None:
+    target = QuartoEngine(quarto).render(job)
+    assert target.read_text() == "<p>page</p>"
+    seen = json.loads(quarto.with_suffix(".seen").read_text())
+    assert Path(seen["cwd"]).resolve() == job.folder.resolve()
+    assert seen["parameters"] == dict(job.parameters)
+    assert seen["environment"] == {"QUARTO_PYTHON": sys.executable, "SOURCE_DATE_EPOCH": "1763683200"}
+    for name in ("_extension.yml", "evalstats.css", "template.html", "typst-template.typ", "typst-show.typ"):
+        assert f"_extensions/evalstats/{name}" in seen["files"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [("fail", r"status 3:\nline 75"), ("silent", "status 0"), ("loads", "load or run something")],
+)
+def test_failures_of_quarto_are_render_errors(quarto: Path, job: Job, behaviour: str, message: str) -> None:
+    quarto.with_suffix(".behaviour").write_text(behaviour)
+    with pytest.raises(RenderError, match=message):
+        QuartoEngine(quarto).render(job)
+
+
+def test_a_quarto_that_takes_too_long_is_stopped(quarto: Path, job: Job) -> None:
+    from dataclasses import replace
+
+    quarto.with_suffix(".behaviour").write_text("slow")
+    with pytest.raises(RenderError, match="did not finish"):
+        QuartoEngine(quarto).render(replace(job, time_limit=1))
+
+
+def test_a_page_outside_the_allowed_constructs_is_refused_by_both(quarto: Path, job: Job, tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    source = tmp_path / "bad.qmd"
+    source.write_text("{{< include x >}}\n")
+    bad = replace(job, page=Page(source=source, extension=job.page.extension), parameters={})
+    for engine in (QuartoEngine(quarto), choose_engine("embedded")):
+        with pytest.raises(RenderError, match="shortcodes"):
+            engine.render(bad)
+
+
+def test_the_extension_names_files_that_are_there() -> None:
+    import yaml
+
+    folder = find_page("comparison").extension
+    formats = yaml.safe_load((folder / "_extension.yml").read_text())["contributes"]["formats"]
+    named = [formats["html"]["template"], formats["html"]["css"], *formats["typst"]["template-partials"]]
+    assert all((folder / name).is_file() for name in named)
+    assert formats["html"]["html-math-method"] == "mathml"
+    assert formats["html"]["embed-resources"] is True
+    assert "filters" not in formats["html"]  # Quarto brings its own; ours would undo them
+
+
+def test_the_template_has_the_mark_that_quarto_looks_for() -> None:
+    template = find_page("comparison").extension / "template.html"
+    assert "<!-- htmldependencies:E3FAD763 -->" in template.read_text()

@@ -1,0 +1,121 @@
+"""Escaping: whatever stands in a result file stays text, in Markdown, HTML, Typst and CSV."""
+
+import base64
+import json
+import re
+import subprocess
+
+import polars as pl
+import pytest
+
+from evalstats.report import markup
+from evalstats.report.pandoc import pandoc_program
+
+HOSTILE = [
+    "1. a list",
+    "# heading",
+    "$x_1$ and @ref and [link](https://example.org)",
+    "*a* _b_ ~c~ ^d^ `e` <b>f</b> &amp; | g",
+    "::: {.callout-note}",
+    "{{< env HOME >}}",
+    "```{=html}",
+    "a -- b --- c ... \"q\" 'q'",
+    "- item",
+    "https://example.org/x",
+    "\\begin{x} \\alpha",
+    "![i](https://example.org/i.png)",
+    "[^1]: note",
+    "--- \ntitle: x\n---",
+    "line\r\nbreak\u202e\x00",
+]
+
+
+def as_json(text: str) -> dict[str, object]:
+    program, _ = pandoc_program()
+    done = subprocess.run(
+        [program, "--from=markdown", "--to=json"], input=text, capture_output=True, text=True, check=True, timeout=60
+    )
+    return json.loads(done.stdout)
+
+
+def plain_text(block: dict[str, object]) -> str:
+    parts = []
+    for inline in block["c"]:
+        assert inline["t"] in {"Str", "Space", "SoftBreak"}, inline
+        parts.append(inline["c"] if inline["t"] == "Str" else " ")
+    return "".join(parts)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_prose_is_one_paragraph_of_words(text: str) -> None:
+    """Pandoc, with every extension that Quarto leaves on, reads back the same words and nothing else."""
+    blocks = as_json(markup.prose(text))["blocks"]
+    assert [block["t"] for block in blocks] == ["Para"]
+    expected = re.sub(r"\s+", " ", "".join(char for char in text if char not in "\u202e\x00")).strip()
+    assert plain_text(blocks[0]) == expected
+
+
+def test_raw_cannot_be_closed_from_inside() -> None:
+    inside = "a\n```\nb\n`````\nc"
+    blocks = as_json(markup.raw("html", inside))["blocks"]
+    assert blocks == [{"t": "RawBlock", "c": ["html", inside]}]
+
+
+def test_typst_strings_are_read_back(tmp_path) -> None:
+    import typst
+
+    for text in HOSTILE:
+        source = tmp_path / "x.typ"
+        source.write_text(f"#metadata({markup.typst_string(text)}) <x>", encoding="utf-8")
+        (found,) = json.loads(typst.query(source, "<x>", field="value"))
+        assert found == markup.one_line(text)
+
+
+def test_typst_strings_hide_shortcodes_from_quarto() -> None:
+    assert "{" not in markup.typst_string("{{< env HOME >}}").replace("\\u{7b}", "")
+
+
+def test_an_array_of_one_is_an_array() -> None:
+    assert markup.typst_strings(["a"]) == '("a", )'
+    assert markup.typst_strings([]) == "()"
+
+
+def test_csv_disarms_formulas_and_keeps_numbers(numbers: pl.DataFrame) -> None:
+    assert markup.csv_text(numbers) == "name,value\n'=cmd(),-1.5\nplain,\n"
+    assert markup.csv_text(numbers.rename({"name": "=x"})).startswith("'=x,")
+
+
+def test_a_data_link_holds_the_data(numbers: pl.DataFrame) -> None:
+    link = markup.csv_link(numbers, "a.csv", "Data")
+    found = re.search(r'download="a.csv" href="data:text/csv;charset=utf-8;base64,([^"]+)"', link)
+    assert found
+    assert base64.b64decode(found.group(1)).decode() == markup.csv_text(numbers)
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("doi:10.1002/sim.4780080705.", "https://doi.org/10.1002/sim.4780080705"),
+        ("(10.1093/restud/rdad006)", "https://doi.org/10.1093/restud/rdad006"),
+        ("arXiv:2411.00640", "https://arxiv.org/abs/2411.00640"),
+        ("see https://example.org/a_b, there", "https://example.org/a_b"),
+    ],
+)
+def test_addresses_become_links(text: str, address: str) -> None:
+    blocks = as_json(markup.linked(text))["blocks"]
+    links = [inline["c"][2][0] for inline in blocks[0]["c"] if inline["t"] == "Link"]
+    assert links == [address]
+
+
+def test_a_sentence_without_an_address_has_no_link() -> None:
+    assert markup.linked("version 10.2 of 3") == markup.prose("version 10.2 of 3")
+
+
+def test_metadata_is_read_by_pandoc() -> None:
+    found = as_json(markup.metadata(title=markup.prose('Is "a" <b> 1. better?')))["meta"]
+    assert "".join(part.get("c", " ") for part in found["title"]["c"]) == 'Is "a" <b> 1. better?'
+
+
+def test_show_separates_blocks_and_drops_empty_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    markup.show("a", "", "b")
+    assert capsys.readouterr().out == "a\n\nb\n\n"

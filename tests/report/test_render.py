@@ -1,0 +1,371 @@
+"""Reports end to end, by the embedded engine."""
+
+import base64
+import io
+import itertools
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime, timedelta
+from html.parser import HTMLParser
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from evalstats import datasets
+from evalstats.errors import InputError, RenderError
+from evalstats.report import render
+from evalstats.report.comparison import open_page, today
+from evalstats.report.handover import read_data, write_tables
+from evalstats.report.offline import loads
+from evalstats.report.render import render_report, report
+from evalstats.schema.data import EvalData
+
+
+class Outline(HTMLParser):
+    """Elements with their attributes, and all text outside scripts and styles."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._muted = False
+        self.feed(html)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._muted = tag in ("style", "script")
+
+    def handle_endtag(self, tag) -> None:
+        self._muted = self._muted and tag not in ("style", "script")
+
+    def handle_data(self, data) -> None:
+        if not self._muted:
+            self.text += data
+
+    def all(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.elements if tag == name]
+
+    def words(self) -> str:
+        return re.sub(r"\s+", " ", self.text)
+
+
+@pytest.fixture(scope="module")
+def outline(pages) -> Outline:
+    return Outline(pages.html)
+
+
+@pytest.fixture(scope="module")
+def hostile_outline(hostile_pages) -> Outline:
+    return Outline(hostile_pages.html)
+
+
+def test_the_verdict_comes_first_then_evidence_then_method(outline: Outline) -> None:
+    words = outline.words()
+    order = [
+        "Is trained better than baseline on Tenacious-Bench?",
+        "Better",
+        "trained is better than baseline on Tenacious-Bench.",
+        "+48.8 pp",
+        "95% interval: +34.6 to +63.2 pp",
+        "of 43 scored on both sides",
+        "Before you rely on this: 1 warning",
+        "The difference is +48.84 pp, 95% interval [34.62, 63.25]",
+        "By scenario: 7 comparisons",
+        "Each side on its own",
+        "Items that flipped",
+        "Missing data",
+        "Hidden groups",
+        "Does the answer hang on the method?",
+        "References",
+        "Where this report comes from",
+    ]
+    start = words.index("Skip to the report")
+    for phrase in order:
+        start = words.index(phrase, start) + 1
+
+
+def test_the_honest_interval_stands_beside_the_warning(outline: Outline) -> None:
+    # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
+    words = outline.words()
+    start = words.index("For new levels of dimension, rather than new items of these, the answer is inconclusive")
+    assert words[start:].partition(".")[2].startswith("6 to +100.0 pp.")
+    assert "95% interval −5.6 to +100.0 pp" in words
+
+
+def test_landmarks_language_and_headings(outline: Outline) -> None:
+    tags = [tag for tag, _ in outline.elements]
+    assert outline.all("html")[0]["lang"] == "en"
+    for landmark in ("header", "nav", "main", "footer"):
+        assert tags.count(landmark) == 1
+    assert tags.count("h1") == 1
+    levels = [int(tag[1]) for tag in tags if re.fullmatch(r"h[1-6]", tag)]
+    assert all(after - before <= 1 for before, after in itertools.pairwise(levels))
+    assert "title" in tags
+    targets = {link["href"] for link in outline.all("a") if (link.get("href") or "").startswith("#")}
+    ids = [attributes["id"] for _, attributes in outline.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    assert {target[1:] for target in targets} <= set(ids)
+    assert {"#evidence", "#method", "#report"} <= targets
+
+
+def test_every_drawing_has_alternative_text_with_the_numbers(outline: Outline) -> None:
+    drawings = outline.all("svg")
+    assert len(drawings) == 4  # two figures, each wide and narrow
+    for drawing in drawings:
+        assert drawing["role"] == "img"
+        assert "+48.8 [+34.6, +63.2]" in (drawing["aria-label"] or "")
+
+
+def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None:
+    words = outline.words().replace("\u00a0", " ")
+    assert words.count("Figure 1:") == words.count("Figure 2:") == words.count("Table 1:") == 1
+    floats = [figure.get("id") for figure in outline.all("figure")]
+    assert floats[0] == "fig-difference"
+    assert {"tbl-groups", "tbl-scores", "tbl-flipped", "fig-methods", "tbl-methods", "tbl-provenance"} <= set(floats)
+
+
+def test_data_stand_behind_the_figures(outline: Outline) -> None:
+    links = {link["download"]: link["href"] for link in outline.all("a") if link.get("download")}
+    assert set(links) == {"difference.csv", "methods.csv", "flipped-items.csv"}
+    decoded = base64.b64decode((links["difference.csv"] or "").partition("base64,")[2])
+    frame = pl.read_csv(io.BytesIO(decoded))
+    headline = frame.filter(pl.col("role") == "headline").row(0, named=True)
+    assert headline["estimate"] == pytest.approx(21 / 43)
+    assert frame.filter(pl.col("term").str.starts_with("scenario=")).height == 7
+    other = pl.read_csv(io.BytesIO(base64.b64decode((links["methods.csv"] or "").partition("base64,")[2])))
+    low = other.filter(pl.col("clusters") == "dimension")["conf_low"].item()
+    assert low == pytest.approx(-0.0556, abs=5e-5)
+
+
+def test_one_file_that_loads_nothing(pages, hostile_pages) -> None:
+    for page in (pages, hostile_pages):
+        assert loads(page.html) == []
+        assert "http-equiv" not in page.html
+
+
+def test_provenance_names_versions_seed_engine_and_date(outline: Outline) -> None:
+    words = outline.words()
+    assert "the embedded engine (Pandoc 3." in words
+    assert "21 November 2025" in words
+    assert "polars " in words
+    assert "0 (for permutations; intervals do not depend on it)" in words
+
+
+def test_no_path_of_this_machine_is_in_the_page(pages) -> None:
+    for part in ("evalstats-report-", "evalstats-cells-", str(Path(__file__).parents[2])):
+        assert part not in pages.html
+
+
+def test_hostile_names_are_text(hostile_outline: Outline, hostile_names: tuple[str, ...]) -> None:
+    words = hostile_outline.words()
+    for name in hostile_names:
+        assert re.sub(r"\s+", " ", name) in words
+    tags = {tag for tag, _ in hostile_outline.elements}
+    assert not tags & {"script", "b", "i", "iframe", "link"}
+    assert not hostile_outline.all("img")
+    assert "callout-note" not in {cls for _, a in hostile_outline.elements for cls in (a.get("class") or "").split()}
+
+
+def test_hostile_cells_are_no_formulas(hostile_outline: Outline) -> None:
+    for link in hostile_outline.all("a"):
+        if link.get("download"):
+            text = base64.b64decode((link["href"] or "").partition("base64,")[2]).decode()
+            assert not re.search(r"(?:^|,)\"?[=@+](?!\d)", text, re.MULTILINE)
+            assert "'=" in text or link["download"] != "flipped-items.csv"
+
+
+def test_hostile_names_in_the_pdf_are_text(hostile_pages, pdf_text: Callable[[Path], str]) -> None:
+    text = re.sub(r"\s+", "", pdf_text(hostile_pages.pdf_path))
+    for name in ("$x_1$ #eval @ref `code`", "<script>alert(1)</script>", "=cmd()", "{{< env HOME >}}", "a|b # heading"):
+        assert name.replace(" ", "") in text
+
+
+def test_missing_data_are_accounted_for(hostile_outline: Outline) -> None:
+    words = hostile_outline.words()
+    assert "of 60 scored on both sides" in words
+    assert "every missing score at the lowest value" in words
+    assert "1 of 57 rows are harness errors" in words
+
+
+def test_pdf_says_the_same(pages, pdf_text: Callable[[Path], str]) -> None:
+    text = re.sub(r"\s+", " ", pdf_text(pages.pdf_path))
+    for phrase in (
+        "Is trained better than baseline on Tenacious-Bench?",
+        "+48.8 pp",
+        "Figure 1",
+        "Table 1",
+        "21 November 2025",
+    ):
+        assert phrase in text
+    assert text.index("+48.8 pp") < text.index("Evidence") < text.index("References")
+
+
+def test_pdf_is_tagged_and_named(pages) -> None:
+    data = pages.pdf_path.read_bytes()
+    assert b"pdfuaid" in data or b"/MarkInfo" in data
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(pages.pdf_path)
+    assert document.get_metadata_dict()["Title"] == "Is trained better than baseline on Tenacious-Bench?"
+    document.close()
+
+
+def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
+    data = datasets.tenacious_held_out()
+    for to, first in (("html", pages.html_path), ("pdf", pages.pdf_path)):
+        again = report(
+            "comparison", data, to=to, output=tmp_path, engine="embedded", baseline="baseline", candidate="trained"
+        )
+        assert again.read_bytes() == first.read_bytes()
+
+
+def test_another_day_changes_the_date_line_alone(pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    data = datasets.tenacious_held_out()
+    other = report("comparison", data, output=tmp_path, engine="embedded", baseline="baseline", candidate="trained")
+    changed = [
+        (before, after)
+        for before, after in zip(pages.html.splitlines(), other.read_text().splitlines(), strict=True)
+        if before != after
+    ]
+    assert len(changed) == 1
+    assert "21 November 2025" in changed[0][0]
+    assert "1 January 2026" in changed[0][1]
+
+
+def test_options_reach_the_comparison(hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path) -> None:
+    options = {"by": "none", "cluster": ["template"], "margin": 0.5, "conf_level": 0.9, "seed": 3}
+    path = report(
+        "comparison",
+        hostile,
+        output=tmp_path / "x.html",
+        engine="embedded",
+        baseline=hostile_models[0],
+        candidate=hostile_models[1],
+        **options,
+    )
+    words = Outline(path.read_text(encoding="utf-8")).words()
+    assert "90% interval" in words
+    assert "±50.0 pp" in words
+    assert "margin=0.5, conf_level=0.9, seed=3" in words
+    assert "cluster=['template']" in words
+    assert "By scenario" not in words
+
+
+def test_simulated_data_are_said_to_be_so(tmp_path: Path) -> None:
+    data = datasets.tenacious_held_out()
+    runs = data.runs.with_columns(note=pl.lit("Simulated: truth <known> for $every$ item"))
+    path = report(
+        "comparison",
+        replace(data, runs=runs),
+        output=tmp_path,
+        engine="embedded",
+        baseline="baseline",
+        candidate="trained",
+    )
+    words = Outline(path.read_text(encoding="utf-8")).words()
+    assert words.index("These data are simulated") < words.index("trained is better than baseline")
+    assert "Simulated: truth <known> for $every$ item." in words
+
+
+def test_without_data_the_page_shows_the_shipped_set(tmp_path: Path) -> None:
+    rendered = render_report(output=tmp_path, engine="embedded")
+    assert rendered.engine == "embedded"
+    assert rendered.path == tmp_path / "comparison.html"
+    assert "Is trained better than baseline on Tenacious-Bench?" in rendered.path.read_text(encoding="utf-8")
+
+
+def test_an_error_inside_the_page_is_its_own_sentence(tmp_path: Path) -> None:
+    with pytest.raises(RenderError, match=r"^[^:]*: a cell failed: the candidate .nobody. matches nothing"):
+        report(
+            "comparison",
+            datasets.tenacious_held_out(),
+            output=tmp_path,
+            engine="embedded",
+            baseline="baseline",
+            candidate="nobody",
+        )
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"kind": "weather"}, "there is no report 'weather'; there are comparison"),
+        ({"to": "docx"}, "choose html or pdf"),
+        ({"output": "x.pdf"}, "the name says pdf, but html was asked for"),
+        ({"output": "none/x.html"}, "no such folder"),
+        ({"options": {"colour": 1}}, "no option 'colour'; it takes baseline, by, candidate"),
+    ],
+)
+def test_wrong_calls_are_refused_before_anything_runs(
+    arguments: dict[str, object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match=message):
+        render_report(engine="embedded", **arguments)
+
+
+def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
+    finished = tmp_path / "a"
+    finished.write_text("x")
+    (tmp_path / "target.html").mkdir()
+    with pytest.raises(InputError, match="cannot be written"):
+        render._put(finished, tmp_path / "target.html")
+    assert not list(tmp_path.glob(".*.part"))
+
+
+def test_tables_survive_the_handover(hostile: EvalData, tmp_path: Path) -> None:
+    write_tables(hostile, tmp_path / "t")
+    back = read_data(tmp_path / "t")
+    for name in ("outcomes", "runs", "metrics"):
+        assert back.table(name).equals(hostile.table(name))
+    assert back.ratings.height == 0
+
+
+def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="neither a store nor tables"):
+        read_data(tmp_path)
+
+
+def test_a_store_can_be_given(tmp_path: Path) -> None:
+    from evalstats.store.make import make_store
+
+    make_store(tmp_path / "store")
+    assert read_data(tmp_path / "store").outcomes.height == 0
+
+
+def test_a_page_needs_both_sides() -> None:
+    folder_with_data = open_page().comparison
+    assert folder_with_data.baseline.name == "baseline"
+
+
+def test_data_without_both_names_are_refused(hostile: EvalData, tmp_path: Path) -> None:
+    write_tables(hostile, tmp_path)
+    with pytest.raises(InputError, match="both a baseline and a candidate"):
+        open_page(store=str(tmp_path), baseline="x")
+
+
+def test_suspected_clusters_are_asked_again() -> None:
+    page = open_page()
+    names = [name for name, _ in page.alternatives]
+    assert "dimension" in names
+    assert dict(page.alternatives)["dimension"].verdict == "inconclusive"
+
+
+def test_no_split_where_nobody_asked_and_there_is_no_scenario(tmp_path: Path) -> None:
+    data = datasets.tenacious_held_out()
+    write_tables(replace(data, outcomes=data.outcomes.with_columns(scenario=pl.lit("one"))), tmp_path)
+    page = open_page(store=str(tmp_path), baseline="baseline", candidate="trained")
+    assert page.comparison.groups == ()
+    assert open_page(by="none").comparison.groups == ()
+    assert len(open_page(by="task_type").comparison.groups) == 2
+
+
+def test_the_date_comes_from_source_date_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
+    assert today() == date(2026, 1, 1)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "soon")
+    assert abs(today() - datetime.now(tz=UTC).date()) <= timedelta(days=1)
