@@ -7,7 +7,6 @@ from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph,
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 from evalstats.stats.checks import FEW_CLUSTERS
 
-
 VERDICT_TONE: Mapping[Verdict, Tone] = {
     "better": "good",
     "worse": "bad",
