@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole
 
@@ -159,13 +160,14 @@ def covariates_of(metadata: Mapping[str, object]) -> Iterator[tuple[str, float]]
     for name, value in metadata.items():
         parts = as_dict(value).values() or [value]
         numbers = [number for part in parts if (number := as_number(part)) is not None]
-        if not numbers:
-            continue
-        sided = _SIDED.fullmatch(name)
-        if sided:
-            yield f"{sided[1]}{sided[3] or ''}_{sided[2]}", sum(numbers)
-        else:
-            yield name.removeprefix("sum_"), sum(numbers)
+        if numbers:
+            yield _side_last(name), sum(numbers)
+
+
+@lru_cache(maxsize=1024)
+def _side_last(name: str) -> str:
+    sided = _SIDED.fullmatch(name)
+    return f"{sided[1]}{sided[3] or ''}_{sided[2]}" if sided else name.removeprefix("sum_")
 
 
 def tags_of(categories: Mapping[str, object]) -> tuple[list[str], dict[str, int]]:

@@ -23,11 +23,13 @@ _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 class Scores:
     """Scores of one column: the numbers, and the labels behind those that were not plain numbers.
 
-    `unknown` marks labels that stand for no number known; a null number that is not unknown is a missing score.
+    `state` is the status that a label stands for instead of a number. `unknown` marks labels that stand for nothing
+    known; any other null number is a missing score.
     """
 
     number: pl.Series
     label: pl.Series
+    state: pl.Series
     unknown: pl.Series
 
 
@@ -61,34 +63,30 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     return number, present.fill_null(value=False) & number.is_null()
 
 
-def scores_of(values: pl.Series, labels: Mapping[str, float] | None = None) -> Scores:
-    """Read scores: numbers, booleans, grades (`letter_grade`), and labels that the user has given a number for.
+def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None) -> Scores:
+    """Read scores: numbers, booleans, grades (`letter_grade`), and labels that the user has given a meaning.
 
     Examples
     --------
-    >>> found = scores_of(pl.Series(["0.5", "C", "pass", "", "B+"]), {"pass": 1.0})
-    >>> found.number.to_list(), found.unknown.to_list()
-    ([0.5, 1.0, 1.0, None, None], [False, False, False, False, True])
+    >>> found = scores_of(pl.Series(["0.5", "C", "pass", "-1", "", "B+"]), {"pass": 1.0, "-1": "unscored"})
+    >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
+    ([0.5, 1.0, 1.0, None, None, None], 'unscored', [False, False, True])
     """
     number, unread = numbers_of(values)
-    label = pl.Series("label", [None] * len(values), dtype=pl.String)
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
     if not labels and not unread.any():
-        return Scores(number, label, unread)
+        return Scores(number, nothing, nothing, unread)
     text = text_of(values).str.strip_chars()
-    known = dict(labels or {})
+    known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
+    states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
     for word in text.filter(unread).unique().to_list():
         grade = letter_grade(word)
-        if grade is not None and word not in known:
+        if grade is not None and word not in known and word not in states:
             known[word] = grade
-    if not known:
-        return Scores(number, label, unread)
-    meant = text.replace_strict(known, default=None, return_dtype=pl.Float64)
-    by_label = meant.is_not_null()
-    return Scores(
-        number.zip_with(~by_label, meant),
-        label.zip_with(~by_label, text),
-        unread & ~by_label,
-    )
+    meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
+    state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
+    plain = meant.is_null() & state.is_null()
+    return Scores(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
 
 
 def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:

@@ -46,7 +46,7 @@ def from_frame(
         be a list of columns: each is then a metric of its own name. A column left out here is found by its standard
         name, if there is one of that name.
     values
-        What labels stand for: `{"score": {"pass": 1, "fail": 0}}`.
+        What labels stand for: `{"score": {"pass": 1, "fail": 0, "-1": "unscored"}}`.
     metrics
         What is known of metrics: `{"wer": {"higher_is_better": False, "low": 0}}`.
     scale

@@ -16,6 +16,7 @@ all at once:
     [values.score]
     pass = 1
     fail = 0
+    -1 = "unscored"
 
     [metrics.f1]
     unit = "percent"
@@ -33,6 +34,8 @@ from evalstats.errors import InputError
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.columns import METRIC_KINDS, column_names
 
+# What a label in the column of scores may stand for instead of a number.
+NO_SCORE = ("unscored", "error")
 ROW = "#row"
 ORDER = "#order"
 # Names that make rows dependent as soon as a column is mapped to them.
@@ -80,7 +83,8 @@ class ColumnMap:
     constants
         Standard name (or a factor's name) to the one value of every row.
     values
-        Standard name to what its labels stand for: numbers for `score`, text for others.
+        Standard name to what its labels stand for: for `score` a number, or "unscored" or "error" where the label says
+        that there is no score; text for others.
     metrics
         Metric to what is known of it.
     scale
@@ -322,11 +326,17 @@ def _constant(value: object, name: str) -> str:
 def _labels(value: object, name: str) -> dict[str, str | float]:
     labels: dict[str, str | float] = {}
     for label, meaning in as_dict(value).items():
-        number = as_number(meaning)
-        if name == "score" and number is None:
-            message = f"[values.score] {label} must stand for a number; found {meaning!r}"
+        if name != "score":
+            labels[label] = _constant(meaning, f"of {name} for {label!r}")
+        elif meaning in NO_SCORE:
+            labels[label] = str(meaning)
+        elif (number := as_number(meaning)) is not None:
+            labels[label] = number
+        else:
+            message = (
+                f"[values.score] {label} must stand for a number, or be {' or '.join(NO_SCORE)}; found {meaning!r}"
+            )
             raise InputError(message)
-        labels[label] = cast("float", number) if name == "score" else _constant(meaning, f"of {name} for {label!r}")
     if not labels:
         message = f"[values.{name}] must be a table of labels and what they stand for"
         raise InputError(message)

@@ -11,6 +11,7 @@ from evalstats.schema.columns import STATUSES, Column
 # Columns of a frame that is being made, beside those it will have; `bind` keeps such names out of the factors.
 PLACE = "\x00place"
 FAILURE = "\x00failure"
+STATE = "\x00state"
 
 _SHOWN = 3
 _SHOWN_CHARS = 80
@@ -82,7 +83,7 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only.
     """
     scored, error, unscored = STATUSES
-    said = pl.col("status") if "status" in frame.columns else pl.lit(None, dtype=pl.String)
+    said = pl.coalesce(STATE, *(["status"] if "status" in frame.columns else []))
     reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
     empty = pl.col("score").is_null()
     status = (
@@ -100,4 +101,4 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
         status_reason=pl.coalesce(reason, FAILURE, pl.when(~kept & empty).then(pl.lit("there is no score"))),
         value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
         score=pl.when(kept).then("score"),
-    ).drop(FAILURE)
+    ).drop(FAILURE, STATE)

@@ -17,7 +17,7 @@ from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of
 from evalstats.loaders.keys import GroupCounter, SeenKeys
 from evalstats.loaders.mapping import ColumnMap, MetricFacts
 from evalstats.loaders.ranges import Ranges
-from evalstats.loaders.standard import FAILURE, PLACE, Places, read_standard, with_states
+from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, with_states
 from evalstats.schema.columns import KEYS, OUTCOMES
 
 DEFAULT_BENCHMARK = "table"
@@ -179,8 +179,7 @@ class Tidier:
     def _scored(self, shared: pl.DataFrame, block: Block, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
         cells = self._cells(block, source, "score")
-        labels = {label: float(number) for label, number in self.map_.values.get("score", {}).items()}
-        found = scores_of(cells, labels)
+        found = scores_of(cells, self.map_.values.get("score"))
         remedy = "say in a [values.score] table what number each label stands for, or map another column to score"
         Places(self.word, block.places).reject(found.unknown, f"has no known score in {source!r}", cells, remedy)
         error = self.binding.columns.get("error")
@@ -188,6 +187,7 @@ class Tidier:
         frame = shared.with_columns(
             found.number.alias("score"),
             found.label.alias("value_raw"),
+            found.state.alias(STATE),
             failure.str.slice(0, _REASON_CHARS).alias(FAILURE),
         )
         if metric is not None:

@@ -289,6 +289,20 @@ def test_nothing_is_filtered_and_what_leaderboards_filter_by_is_told(votes: Any)
     assert "1 votes repeat a prompt too often (dedup_sampled is false)" in told(data)
 
 
+def test_the_older_public_set_marks_refusals_and_code(votes: Any) -> None:
+    record = {
+        **BATTLE,
+        "question_id": "q",
+        "is_code": False,
+        "is_refusal": True,
+        "category_tag": LMARENA["category_tag"],
+    }
+    data = votes([record])
+    row = first(data)
+    assert (row["is_refusal"], row["is_code"], row["if_score"], "hard_prompt" in row["tags"]) == (True, False, 4, True)
+    assert data.runs["benchmark"].item() == "Chatbot Arena"
+
+
 def test_a_conversation_may_be_voted_on_more_than_once(votes: Any) -> None:
     """FastChat's question_id is the conversation's id; a conversation that goes on can get another vote."""
     conversation = {

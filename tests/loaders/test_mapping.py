@@ -21,6 +21,7 @@ difficulty = "level"
 [values.score]
 pass = 1
 fail = 0
+-1 = "unscored"
 
 [values.status]
 done = "scored"
@@ -55,7 +56,7 @@ def test_toml(tmp_path: Path) -> None:
     path.write_text(TOML)
     map_ = ColumnMap.from_toml(path)
     assert map_.columns == {"item": ("question_id",), "score": ("exact", "f1"), "difficulty": ("level",)}
-    assert map_.values == {"score": {"pass": 1.0, "fail": 0.0}, "status": {"done": "scored"}}
+    assert map_.values == {"score": {"pass": 1.0, "fail": 0.0, "-1": "unscored"}, "status": {"done": "scored"}}
     assert map_.constants == {"benchmark": "my-bench", "n_shots": "5", "cot": "true"}
     assert map_.scale == Scale(low=0.0, high=10.0)
     assert map_.dependence == ("passage",)
@@ -73,7 +74,7 @@ def test_a_toml_file_among_the_options_and_options_that_win_over_it(tmp_path: Pa
     assert map_.columns["benchmark"] == ("bench",)
     assert "benchmark" not in map_.constants
     assert map_.scale == Scale(low=1.0, high=5.0)
-    assert map_.values["score"] == {"pass": 1.0, "fail": 0.0}
+    assert map_.values["score"] == {"pass": 1.0, "fail": 0.0, "-1": "unscored"}
 
 
 def test_a_constant_takes_the_place_of_a_column() -> None:
@@ -120,7 +121,10 @@ def test_options_that_mean_nothing(option: str, said: str) -> None:
         ("[columns]\nitem = ['a', 'b']", "item is mapped to 2 columns; give one (only score may have several)"),
         ("[columns]\nscore = []", "score must name a column"),
         ("[columns]\nscale = 'percent'", "scale is not a column; in a TOML file it stands at the top"),
-        ("[values.score]\npass = 'good'", "[values.score] pass must stand for a number; found 'good'"),
+        (
+            "[values.score]\npass = 'good'",
+            "[values.score] pass must stand for a number, or be unscored or error; found 'good'",
+        ),
         ("[values]\nscore = 3", "[values.score] must be a table"),
         ("[constants]\nmodel = ['a']", "constant model must be a text or a number; found ['a']"),
         ("[metrics.f1]\nkind = 'nice'", "[metrics.f1] kind = 'nice' is not understood"),

@@ -220,6 +220,21 @@ def test_the_user_s_meaning_wins_over_the_usual_one(tmp_path: Path) -> None:
     assert load(path, str(tmp_path / "map.toml")).outcomes["score"].to_list() == [0.3, 10.0, 2.0]
 
 
+def test_a_label_may_say_that_there_is_no_score(tmp_path: Path) -> None:
+    """MT-bench writes -1 where the judge's answer could not be parsed, LiveCodeBench where a problem was not run."""
+    (tmp_path / "map.toml").write_text("[values.score]\n-1 = 'unscored'\ncrashed = 'error'\n")
+    path = tmp_path / "x.csv"
+    path.write_text(NAMED + "1,m,-1\n2,m,-1.0\n3,m,crashed\n4,m,7\n")
+    data = load(path, str(tmp_path / "map.toml"))
+    assert data.outcomes.select("score", "status", "value_raw", "status_reason").rows() == [
+        (None, "unscored", "-1", "there is no score"),
+        (None, "unscored", "-1", "there is no score"),
+        (None, "error", "crashed", "there is no score"),
+        (7.0, "scored", None, None),
+    ]
+    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (1, 1, 2)
+
+
 # Kinds and scales
 
 
@@ -602,7 +617,7 @@ def test_a_parquet_file_cut_off(tmp_path: Path) -> None:
 
 
 def test_a_name_with_nul_is_no_factor(csv: Any) -> None:
-    rows = [{"item": 1, "model": "m", "score": 1, "\u0000place": 9, "\u0000failure": "x"}]
+    rows = [{"item": 1, "model": "m", "score": 1, "\u0000place": 9, "\u0000failure": "x", "\u0000state": "error"}]
     outcomes = csv(json.dumps(rows)).outcomes
     assert outcomes["status"].to_list() == ["scored"]
     assert not [name for name in outcomes.columns if "\x00" in name]
