@@ -7,7 +7,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head
+from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 
@@ -77,7 +77,7 @@ def _parquet_records(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
             for record in scan.slice(first, _PARQUET_ROWS).collect().iter_rows(named=True):
                 yield place, record
                 place += 1
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except PARQUET_FAULTS as error:
         message = f"{path}: is not a Parquet file that can be read ({error}); write it again"
         raise UnreadableFileError(message) from error
 

@@ -26,6 +26,13 @@ Shape = Literal["empty", "object", "array", "lines", "zip", "parquet", "text", "
 # How many rows a loader may hold before it hands them on.
 BATCH_ROWS = 5_000
 
+# A damaged Parquet file can make Polars panic, which is no ordinary exception.
+PARQUET_FAULTS: tuple[type[BaseException], ...] = (
+    OSError,
+    pl.exceptions.PolarsError,
+    pl.exceptions.PanicException,
+)
+
 # What a loader runs into when a file is not what it seems.
 _LOADER_FAULTS = (
     KeyError,
@@ -120,7 +127,7 @@ class Head:
         try:
             with self.path.open("rb") as stream:  # a path would be taken for a pattern
                 return tuple(pl.read_parquet_schema(stream))
-        except (OSError, pl.exceptions.PolarsError):
+        except PARQUET_FAULTS:
             return ()
 
     @property

@@ -13,7 +13,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Head
+from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.values import as_dict
@@ -195,7 +195,7 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
         height = scan.select(pl.len()).collect().item()
         for first in range(0, height, BLOCK_ROWS):
             yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
-    except (OSError, pl.exceptions.PolarsError) as error:
+    except PARQUET_FAULTS as error:
         message = f"{path}: is not a Parquet file that can be read ({error}); write it again"
         raise UnreadableFileError(message) from error
 

@@ -616,6 +616,21 @@ def test_a_parquet_file_cut_off(tmp_path: Path) -> None:
         load(path)
 
 
+def test_a_parquet_file_that_makes_polars_panic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A panic is no ordinary exception; uncaught it would end the reading of all other files too."""
+
+    def panic(*_: object, **__: object) -> None:
+        raise pl.exceptions.PanicException("index out of bounds")
+
+    path = tmp_path / "x.parquet"
+    pl.DataFrame({"item": ["1"], "model": ["m"], "score": [1]}).write_parquet(path)
+    monkeypatch.setattr(pl, "scan_parquet", panic)
+    with pytest.raises(UnreadableFileError, match="is not a Parquet file that can be read"):
+        load(path)
+    monkeypatch.setattr(pl, "read_parquet_schema", panic)
+    assert read_head(path).columns == ()
+
+
 def test_a_name_with_nul_is_no_factor(csv: Any) -> None:
     rows = [{"item": 1, "model": "m", "score": 1, "\u0000place": 9, "\u0000failure": "x", "\u0000state": "error"}]
     outcomes = csv(json.dumps(rows)).outcomes
