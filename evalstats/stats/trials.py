@@ -131,7 +131,7 @@ def suite_pass(
     --------
     >>> r = suite_pass([8] * 12, [8, 8, 7, 8, 6, 8, 8, 3, 8, 8, 8, 5], 4, kind="hat")
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
-    (0.7321, 0.4505, 0.9011)
+    (0.7321, 0.4452, 0.903)
     """
     if kind not in {"at", "hat"}:
         raise InputError(f"kind is {kind!r}; use 'at' for pass@k or 'hat' for pass^k")

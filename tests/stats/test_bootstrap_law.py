@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap_law import augmented_percentile, percentile_law
@@ -73,8 +74,18 @@ def test_published_audit(reference):
     assert 100 * np.array(ends(percentile_law(values))) == pytest.approx(expected["percentile_pp"], abs=1e-8)
     grouped = percentile_law(values, clusters=clusters)
     assert 100 * np.array(ends(grouped)) == pytest.approx(expected["cluster_percentile_pp"], abs=1e-8)
+    assert grouped.std_error == pytest.approx(0.19787093697832987, rel=1e-10)  # CR0 of the same source
     assert grouped.n_resamples is None
     assert grouped.p_value is None
+
+
+@pytest.mark.parametrize("n", [43, 3_000, 400_000])
+@pytest.mark.parametrize("rate", [0.5, 0.97])
+def test_right_wrong_ends_are_binomial_quantiles(n, rate):
+    right = round(rate * n)
+    expected = stats.binom.ppf([0.025, 0.975], n, right / n) / n
+    result = percentile_law(np.repeat([1.0, 0.0], [right, n - right]))
+    assert ends(result) == pytest.approx(expected.tolist(), abs=1e-12)
 
 
 @pytest.mark.parametrize("n", [7, 20, 60, 400])

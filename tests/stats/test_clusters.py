@@ -155,7 +155,8 @@ def test_one_huge_cluster_leaves_few_effective_clusters():
     clusters = np.repeat(np.arange(5), [200, 1, 1, 1, 1])
     result = cluster_mean(np.random.default_rng(1).normal(size=204), clusters)
     assert result.effective_clusters == pytest.approx(2.0, abs=0.2)
-    assert "unequal" in result.estimate.warnings[0]
+    assert f"worth {result.effective_clusters:.1f}: too few" in result.estimate.warnings[0]
+    assert cluster_mean(np.arange(40.0), np.arange(40) // 5).estimate.warnings == ()
 
 
 def test_weighted_mean_counts_each_cluster_once():

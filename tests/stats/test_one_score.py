@@ -126,7 +126,10 @@ def test_variance_matched_wilson_written_out():
     n_eff = 1 / ((k / n_hat + a / n) / (k + a))
     assert n < n_eff < n_hat < 50 * n
     expected = wilson_written_out(p, n_eff, stats.t.ppf(0.975, n - 1))
-    assert ends(variance_matched_wilson(values)) == pytest.approx(expected, rel=1e-12)
+    result = variance_matched_wilson(values)
+    assert ends(result) == pytest.approx(expected, rel=1e-12)
+    assert result.df == 42
+    assert result.std_error == pytest.approx(values.std() / math.sqrt(43), rel=1e-12)
     # Failures count as successes do: the shortfall is from the nearer bound.
     mirrored = ends(variance_matched_wilson(1 - values))
     assert mirrored == pytest.approx((1 - expected[1], 1 - expected[0]), rel=1e-10)
@@ -193,6 +196,10 @@ def test_few_clusters_with_a_failure_are_named():
     assert variance_matched_wilson(values, clusters=clusters).warnings == (
         "only 2 of 8 clusters hold a failure: the interval may be too short",
     )
+    values[[9, 12, 15]] = 0.0
+    assert variance_matched_wilson(values, clusters=clusters).warnings == ()
+    rare = variance_matched_wilson(np.where(np.arange(24) == 4, 1.0, 0.0), clusters=clusters)
+    assert rare.warnings == ("only 1 of 8 clusters holds a success: the interval may be too short",)
     balanced = np.tile([0.0, 1.0, 1.0], 8)
     assert variance_matched_wilson(balanced, clusters=clusters).warnings == ()
 
@@ -207,6 +214,7 @@ def test_four_clusters_give_no_interval():
 def test_equal_grades_inside_the_scale_are_worth_one_item_each():
     """Forty scores of 0.8 tell nothing of their spread: the interval is that of right/wrong items."""
     low, high = ends(variance_matched_wilson(np.full(40, 0.8)))
+    assert variance_matched_wilson(np.full(40, 0.8)).std_error is None
     assert (low, high) == pytest.approx(wilson_written_out(0.8, 40, stats.t.ppf(0.975, 39)), rel=1e-10)
 
 
