@@ -166,7 +166,13 @@ def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], co
     low, high = float(metric.low or 0.0), float(metric.high if metric.high is not None else 1.0)
     clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     headline = variance_matched_wilson(
-        means, low=low, high=high, conf_level=conf_level, clusters=clusters, n_rows=int(side.n_scored.sum())
+        means,
+        low=low,
+        high=high,
+        conf_level=conf_level,
+        clusters=clusters,
+        # Trials of a right-or-wrong score cannot carry more information than as many items.
+        n_rows=int(side.n_scored.sum()) if metric.kind == "binary" else None,
     )
     return [headline, percentile_law(means, conf_level=conf_level, clusters=clusters)]
 
@@ -175,8 +181,11 @@ def _unbounded(means: Floats, codes: tuple[Ints, ...], conf_level: float) -> lis
     if not codes:
         return [mean_t(means, conf_level=conf_level), percentile_law(means, conf_level=conf_level)]
     if len(codes) == 1:
-        return [cluster_mean(means, codes[0], conf_level=conf_level).estimate]
-    return [multiway_mean(means, codes, conf_level=conf_level).estimate]
+        found = cluster_mean(means, codes[0], conf_level=conf_level).estimate
+    else:
+        found = multiway_mean(means, codes, conf_level=conf_level).estimate
+    # Its p is that of a mean of 0, which nobody asks of a score.
+    return [replace(found, p_value=None, statistic=None)]
 
 
 def _pass_hat(

@@ -6,8 +6,9 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.errors import InputError, StoreError
-from evalstats.schema.columns import KEYS, TABLES, TableName, column_names
+from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.metrics import one_definition
 from evalstats.store.check import check_store, is_whole, shared_runs
 from evalstats.store.layout import Shelf, StoredSource, check_marker, some_of
 from evalstats.store.parts import files_of, scan_parts
@@ -133,8 +134,8 @@ class Store:
         }
         notes = [problem for source in sources for problem in source.manifest.problems]
         if "metrics" in frames:
-            frames["metrics"], contradictions = _one_definition(frames["metrics"], self.path)
-            notes.extend(contradictions)
+            frames["metrics"], contradictions = one_definition(frames["metrics"])
+            notes.extend(Problem(path=str(self.path), message=text, severity="note") for text in contradictions)
         return EvalData(**frames, problems=tuple(notes))
 
     def check(self) -> tuple[Problem, ...]:
@@ -220,21 +221,6 @@ def _refuse_unknown(wanted: Iterable[str], have: Collection[str], nothing: str) 
     for name in wanted:
         if name not in have:
             raise InputError(f"{nothing} {name!r}; there are {some_of(sorted(have))}")
-
-
-def _one_definition(metrics: pl.DataFrame, store: Path) -> tuple[pl.DataFrame, list[Problem]]:
-    """Keep the first definition of every metric, and report where another differs."""
-    key = list(KEYS["metrics"])
-    kept = metrics.unique(subset=key, keep="first", maintain_order=True)
-    differing = metrics.select(column_names("metrics")).unique().filter(pl.struct(key).is_duplicated())
-    return kept, [
-        Problem(
-            path=str(store),
-            message=f"sources describe metric {metric!r} of {benchmark!r} differently; the first description counts",
-            severity="note",
-        )
-        for benchmark, metric in sorted(differing.select(key).unique().iter_rows())
-    ]
 
 
 def _first_line(error: Exception) -> str:

@@ -126,7 +126,7 @@ def test_metrics_that_sources_describe_differently_are_reported(shelf: Shelf, to
     data = store.read()
     assert data.metrics["higher_is_better"].to_list() == [True]
     assert [problem.message for problem in data.problems] == [
-        "sources describe metric 'acc' of 'b' differently; the first description counts"
+        "sources describe metric 'acc' of 'b' differently: higher_is_better is True and False"
     ]
 
 
