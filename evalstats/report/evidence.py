@@ -32,6 +32,7 @@ def difference_figure(page: ComparisonPage) -> str:
     unit = {"pp": "percentage points"}.get(result.unit, result.unit)
     caption = (
         f"The difference in {result.metric}{f' in {unit}' if unit else ''}, with {100 * result.conf_level:g}% intervals. "
+        f"The candidate is {result.candidate.name}, the baseline {result.baseline.name}. "
         "A filled point is settled by its interval; a hollow one is not."
     )
     if result.groups:

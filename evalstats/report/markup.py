@@ -8,8 +8,9 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from evalstats.display.escape import for_csv, for_html, for_markdown, one_line
+from evalstats.display.escape import for_csv, for_html, one_line
 
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _LINK = re.compile(
     r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b(?:doi:\s?)?10\.\d{4,9}/[^\s<>\"]*[^\s<>\".,;:)]|\barXiv[: ](\d{4}\.\d{4,5})",
     re.IGNORECASE,
@@ -19,14 +20,15 @@ _LINK = re.compile(
 def prose(text: str) -> str:
     r"""Escape text for a paragraph that both engines read as nothing but words.
 
-    Full stops are escaped too: "1. January" would else begin a list and "..." become another character.
+    Pandoc lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are
+    ("1. January" begins a list, "..." becomes one character); so all of them are.
 
     Examples
     --------
     >>> prose("1. a@b $x$")
     '1\\. a\\@b \\$x\\$'
     """
-    return for_markdown(text).replace(".", "\\.").replace('"', '\\"').replace("'", "\\'")
+    return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
 
 
 def raw(target: str, text: str) -> str:

@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+import warnings
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import Any, Final
 
-from evalstats.errors import RenderError
+from evalstats.errors import EvalStatsWarning, RenderError
 
 # Tagged, with alternative text for every figure: Typst refuses to write a PDF that breaks the rule.
-STANDARD = "ua-1"
+STANDARD: Final = "ua-1"
+_NO_LETTER = "could not be displayed"
 
 
 def typst_version() -> str:
@@ -31,10 +34,17 @@ def typst_version() -> str:
 def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
     """Compile a Typst file to PDF/UA; the same file and day give the same bytes.
 
+    Only the fonts that come with Typst are used, unless the text has letters they lack: then those of this machine too.
+
     Raises
     ------
     RenderError
         If Typst refuses the file, or takes longer than `time_limit` seconds.
+
+    Warns
+    -----
+    EvalStatsWarning
+        If no font at all has a letter: it is printed as a box, and the PDF does not call itself PDF/UA.
     """
     typst_version()
     command = [sys.executable, "-P", "-m", "evalstats.report.typeset", str(source), str(target), day.isoformat()]
@@ -46,20 +56,35 @@ def typeset(source: Path, target: Path, *, day: date, time_limit: int) -> None:
         raise RenderError(f"Typst took longer than {time_limit} s; give more with time_limit") from error
     if done.returncode:
         raise RenderError(f"Typst failed: {done.stderr.strip()[-2000:]}")
+    if done.stdout.strip():
+        warnings.warn(done.stdout.strip(), EvalStatsWarning, stacklevel=2)
 
 
 def main(source: str, target: str, day: str) -> None:
-    """Compile, in the process that `typeset` started."""
+    """Compile, in the process that `typeset` started; what is printed is a warning for the caller."""
     import typst
 
-    pdf = typst.compile(
-        Path(source),
-        root=Path(source).parent,
-        ignore_system_fonts=True,
-        pdf_standards=[STANDARD],
-        timestamp=int(datetime.combine(date.fromisoformat(day), datetime.min.time(), tzinfo=UTC).timestamp()),
-    )
-    Path(target).write_bytes(pdf)
+    moment = int(datetime.combine(date.fromisoformat(day), datetime.min.time(), tzinfo=UTC).timestamp())
+    attempts: tuple[tuple[Any, bool], ...] = (([STANDARD], True), ([STANDARD], False), ([], False))
+    for place, (standards, own_fonts_only) in enumerate(attempts):
+        try:
+            pdf = typst.compile(
+                Path(source),
+                root=Path(source).parent,
+                ignore_system_fonts=own_fonts_only,
+                pdf_standards=standards,
+                timestamp=moment,
+            )
+        except typst.TypstError as error:
+            if _NO_LETTER not in str(error) or place == len(attempts) - 1:
+                sys.exit(str(error))
+            continue
+        Path(target).write_bytes(pdf)
+        if not standards:
+            sys.stdout.write(
+                "the PDF shows boxes for letters that no font on this machine has; the HTML page shows them"
+            )
+        return
 
 
 if __name__ == "__main__":

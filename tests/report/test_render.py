@@ -4,6 +4,7 @@ import base64
 import io
 import itertools
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
@@ -14,7 +15,7 @@ import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.errors import InputError, RenderError
+from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report import render
 from evalstats.report.comparison import open_page, today
 from evalstats.report.handover import read_data, write_tables
@@ -212,13 +213,33 @@ def test_pdf_is_tagged_and_named(pages) -> None:
     document.close()
 
 
-def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
+def test_letters_that_no_font_has_do_not_stop_the_pdf(tmp_path: Path) -> None:
+    """PDF/UA forbids them; a report with boxes and a warning is better than none."""
     data = datasets.tenacious_held_out()
-    for to, first in (("html", pages.html_path), ("pdf", pages.pdf_path)):
-        again = report(
-            "comparison", data, to=to, output=tmp_path, engine="embedded", baseline="baseline", candidate="trained"
+    strange = "𒀀 通义千问"
+    outcomes = data.outcomes.with_columns(pl.col("model", "system").replace("trained", strange))
+    with warnings.catch_warnings(record=True) as seen:
+        warnings.simplefilter("always")
+        path = report(
+            "comparison",
+            replace(data, outcomes=outcomes),
+            to="pdf",
+            output=tmp_path,
+            engine="embedded",
+            baseline="baseline",
+            candidate=strange,
         )
-        assert again.read_bytes() == first.read_bytes()
+    assert path.read_bytes().startswith(b"%PDF")
+    assert {warning.category for warning in seen} <= {EvalStatsWarning}
+
+
+def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
+    """The second time without data: then the page shows the shipped set, which is what the first showed."""
+    for to, first in (("html", pages.html_path), ("pdf", pages.pdf_path)):
+        again = render_report(to=to, output=tmp_path, engine="embedded")
+        assert again.engine == "embedded"
+        assert again.path == tmp_path / f"comparison.{to}"
+        assert again.path.read_bytes() == first.read_bytes()
 
 
 def test_another_day_changes_the_date_line_alone(pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -235,11 +256,12 @@ def test_another_day_changes_the_date_line_alone(pages, monkeypatch: pytest.Monk
     assert "1 January 2026" in changed[0][1]
 
 
-def test_options_reach_the_comparison(hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path) -> None:
+def test_options_and_notes_reach_the_page(hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path) -> None:
+    runs = hostile.runs.with_columns(note=pl.lit("Simulated: truth <known> for $every$ item"))
     options = {"by": "none", "cluster": ["template"], "margin": 0.5, "conf_level": 0.9, "seed": 3}
     path = report(
         "comparison",
-        hostile,
+        replace(hostile, runs=runs),
         output=tmp_path / "x.html",
         engine="embedded",
         baseline=hostile_models[0],
@@ -252,29 +274,8 @@ def test_options_reach_the_comparison(hostile: EvalData, hostile_models: tuple[s
     assert "margin=0.5, conf_level=0.9, seed=3" in words
     assert "cluster=['template']" in words
     assert "By scenario" not in words
-
-
-def test_simulated_data_are_said_to_be_so(tmp_path: Path) -> None:
-    data = datasets.tenacious_held_out()
-    runs = data.runs.with_columns(note=pl.lit("Simulated: truth <known> for $every$ item"))
-    path = report(
-        "comparison",
-        replace(data, runs=runs),
-        output=tmp_path,
-        engine="embedded",
-        baseline="baseline",
-        candidate="trained",
-    )
-    words = Outline(path.read_text(encoding="utf-8")).words()
-    assert words.index("These data are simulated") < words.index("trained is better than baseline")
+    assert words.index("These data are simulated") < words.index("of 60 scored on both sides")
     assert "Simulated: truth <known> for $every$ item." in words
-
-
-def test_without_data_the_page_shows_the_shipped_set(tmp_path: Path) -> None:
-    rendered = render_report(output=tmp_path, engine="embedded")
-    assert rendered.engine == "embedded"
-    assert rendered.path == tmp_path / "comparison.html"
-    assert "Is trained better than baseline on Tenacious-Bench?" in rendered.path.read_text(encoding="utf-8")
 
 
 def test_an_error_inside_the_page_is_its_own_sentence(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_float_scrolls_by_keyboard_and_names_itself() -> None:
     text = table_float(TABLE, "tbl-x", lead=True)
     assert text.startswith("::: {#tbl-x}")
     assert 'class="es-table es-lead" role="region" aria-label="What &amp; why" tabindex="0"' in text
-    assert text.rstrip(":\n").rstrip().endswith("What &amp; why\\.")
+    assert text.rstrip(":\n").rstrip().endswith("\n\nWhat \\& why\\.")
 
 
 def test_typst_gets_strings_only() -> None:
