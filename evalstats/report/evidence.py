@@ -23,7 +23,7 @@ from evalstats.report.tables import table_float, typst_table, without_empty_colu
 
 _FLIPS_SHOWN = 20
 _FLIPS_SPARED = 5  # not worth an appendix
-_FLIPS_PRINTED = 400
+_FLIPS_PRINTED = 200
 
 
 def difference_figure(page: ComparisonPage) -> str:
@@ -123,9 +123,9 @@ def appendix(page: ComparisonPage) -> str:
     if len(_shown_flips(found)) == len(found):
         return ""
     printed = found[:_FLIPS_PRINTED]
-    cut = f", the first {_FLIPS_PRINTED}" if len(found) > len(printed) else ""
+    which = f"the first {_FLIPS_PRINTED} of {len(found):,}" if len(found) > len(printed) else f"all {len(found)}"
     table = _flips_table(page.comparison, printed, "")
-    return raw("typst", f"= Appendix: all {len(found)} flipped items{cut}\n\n{typst_table(table, tones={})}")
+    return raw("typst", f"= Appendix: {which} flipped items\n\n{typst_table(table, tones={})}")
 
 
 def flips_frame(found: list[FlippedItem]) -> pl.DataFrame:

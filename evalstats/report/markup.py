@@ -28,7 +28,7 @@ def prose(text: str) -> str:
     >>> prose("1. a@b $x$")
     '1\\. a\\@b \\$x\\$'
     """
-    return _PUNCTUATION.sub(r"\\\1", one_line(text).strip())
+    return _escaped(text).strip()
 
 
 def raw(target: str, text: str) -> str:
@@ -105,11 +105,15 @@ def linked(text: str) -> str:
     parts: list[str] = []
     place = 0
     for found in _LINK.finditer(text):
-        parts.append(prose(text[place : found.start()]))
-        parts.append(f"[{prose(found.group(0))}](<{_address(found)}>)")
+        parts.append(_escaped(text[place : found.start()]))
+        parts.append(f"[{_escaped(found.group(0))}](<{_address(found)}>)")
         place = found.end()
-    parts.append(prose(text[place:]))
-    return "".join(parts)
+    parts.append(_escaped(text[place:]))
+    return "".join(parts).strip()
+
+
+def _escaped(text: str) -> str:
+    return _PUNCTUATION.sub(r"\\\1", one_line(text))
 
 
 def _address(found: re.Match[str]) -> str:

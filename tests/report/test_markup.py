@@ -107,6 +107,11 @@ def test_addresses_become_links(text: str, address: str) -> None:
     assert links == [address]
 
 
+def test_words_keep_their_distance_from_links() -> None:
+    blocks = as_json(markup.linked("evaluations. arXiv:2411.00640 and more"))["blocks"]
+    assert [inline["t"] for inline in blocks[0]["c"]] == ["Str", "Space", "Link", "Space", "Str", "Space", "Str"]
+
+
 def test_a_sentence_without_an_address_has_no_link() -> None:
     assert markup.linked("version 10.2 of 3") == markup.prose("version 10.2 of 3")
 
