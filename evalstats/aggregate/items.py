@@ -30,8 +30,9 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
     Returns
     -------
     pl.DataFrame
-        `arm`, the key, `n_scored` (rows with a score), `n_error`, `n_unscored`, `total` (sum of scores) and `total_sq`
-        (sum of squares), sorted, so that the order of the rows given has no effect.
+        `arm`, the key, `n_scored` (trials with a score), `n_error`, `n_unscored`, `total` (sum of scores over trials) and
+        `total_sq` (sum of their squares), sorted, so that the order of the rows given has no effect. A row that holds the
+        average of k trials (`trial` null, `n_trials` k) counts k times.
 
     Examples
     --------
@@ -41,17 +42,19 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
     """
     group = [arm, *[name for name in key if name != arm]]
     frame = _native(outcomes)
+    trials = _trials(frame)
     flagged = frame.with_columns(
-        _is_scored=(nw.col("status") == "scored").cast(nw.Int64),
-        _is_error=(nw.col("status") == "error").cast(nw.Int64),
-        _is_unscored=(nw.col("status") == "unscored").cast(nw.Int64),
-        _square=nw.col("score") * nw.col("score"),
+        _is_scored=(nw.col("status") == "scored").cast(nw.Int64) * trials,
+        _is_error=(nw.col("status") == "error").cast(nw.Int64) * trials,
+        _is_unscored=(nw.col("status") == "unscored").cast(nw.Int64) * trials,
+        _sum=nw.col("score") * trials,
+        _square=nw.col("score") * nw.col("score") * trials,
     )
     summed = flagged.group_by(group).agg(
         n_scored=nw.col("_is_scored").sum(),
         n_error=nw.col("_is_error").sum(),
         n_unscored=nw.col("_is_unscored").sum(),
-        total=nw.col("score").sum(),
+        total=nw.col("_sum").sum(),
         total_sq=nw.col("_square").sum(),
     )
     return as_polars(summed.to_native()).sort(group)
@@ -75,6 +78,15 @@ def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[
             for name in wanted
         ],
     )
+
+
+def _trials(frame: "nw.LazyFrame[Any]") -> nw.Expr:
+    """How many trials a row stands for: `n_trials` where it is an average over trials, else one."""
+    one = nw.lit(1, nw.Int64)
+    if not {"trial", "n_trials"} <= set(frame.collect_schema().names()):
+        return one
+    averaged = nw.col("trial").is_null() & ~nw.col("n_trials").is_null()
+    return nw.when(averaged).then(nw.col("n_trials").cast(nw.Int64)).otherwise(one)
 
 
 def _native(frame: object) -> "nw.LazyFrame[Any]":

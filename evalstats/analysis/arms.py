@@ -48,11 +48,15 @@ class Metric:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arm:
-    """One side of a comparison: its name, its rows of the metric, and the runs they come from."""
+    """One side of a comparison: its name, its rows of the metric (one for each trial), and the runs they come from.
+
+    `remarks` say what was done to the rows, or what in them is not used.
+    """
 
     name: str
     rows: pl.DataFrame
     runs: tuple[str, ...]
+    remarks: tuple[str, ...] = ()
 
 
 def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) -> Metric:
@@ -212,7 +216,27 @@ def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm
         message = f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}"
         raise InputError(message)
     _refuse_overlap(own, name, role)
-    return Arm(name=name, rows=own, runs=tuple(sorted(own["run"].unique().to_list())))
+    own, remarks = _one_row_per_trial(own, name)
+    weights = own["weight"].drop_nulls()
+    if weights.n_unique() > 1:
+        remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
+    return Arm(name=name, rows=own, runs=tuple(sorted(own["run"].unique().to_list())), remarks=tuple(remarks))
+
+
+def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, list[str]]:
+    """Average the scores of several judges within each trial: two opinions on one answer are not two answers."""
+    trial = ["run", "task", "item", "variant", "trial"]
+    if rows["judge"].n_unique() < 2 or not rows.select(trial).is_duplicated().any():
+        return rows, []
+    judges = rows["judge"].drop_nulls().n_unique()
+    scored = pl.col("status") == "scored"
+    averaged = rows.group_by(trial, maintain_order=True).agg(
+        pl.col("score").mean(),
+        pl.when(scored.any()).then(pl.lit("scored")).otherwise(pl.col("status").first()).first().alias("status"),
+        pl.all().exclude(*trial, "score", "status", "judge").first(),
+        pl.lit(None, dtype=pl.String).alias("judge"),
+    )
+    return averaged.select(rows.columns), [f"{name}: the scores of {judges} judges are averaged within each trial"]
 
 
 def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:

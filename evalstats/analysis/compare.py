@@ -231,7 +231,12 @@ class _Question:
             version=_version(),
             sources=_sources(self.data, (*self.baseline.runs, *self.candidate.runs)),
             warnings=(*found.warnings, *([shaken] if shaken else []), *self._cautions(paired)),
-            notes=(*notes, *_run_notes(self.data, (*self.baseline.runs, *self.candidate.runs))),
+            notes=(
+                *notes,
+                *self.baseline.remarks,
+                *self.candidate.remarks,
+                *_run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
+            ),
         )
 
     def by_level(self, column: str) -> tuple[GroupRow, ...]:

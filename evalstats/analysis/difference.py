@@ -112,7 +112,8 @@ def _choose(scores: PairedScores, metric: Metric) -> str:
         return "tango"
     if metric.span is None:
         return "t"
-    if metric.kind not in ("binary", "proportion") and np.mean(scores.differences == 0) < FEW_TIES:
+    graded_once = scores.n_trials == 1 and metric.kind not in ("binary", "proportion")
+    if graded_once and np.mean(scores.differences == 0) < FEW_TIES:
         return "t"
     return "augmented-t"
 

@@ -148,7 +148,7 @@ def score_of_arm(
         ),
         pass_hat=_pass_hat(side, metric, codes, conf_level),
         warnings=headline.warnings,
-        notes=(*failures, *_notes(data, arm)),
+        notes=(*failures, *arm.remarks, *_notes(data, arm)),
     )
 
 

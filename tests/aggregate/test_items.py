@@ -75,3 +75,12 @@ def test_pandas_is_accepted_with_its_own_missing_values() -> None:
         {"model": ["a"], "task": [""], "item": ["q"], "variant": [""], "score": [float("nan")], "status": ["error"]}
     )
     assert item_sums(frame, arm="model")["n_error"].to_list() == [1]
+
+
+def test_an_average_of_k_trials_counts_k_times() -> None:
+    key = {"model": ["a"], "task": [""], "item": ["q"], "variant": [""], "status": ["scored"]}
+    averaged = item_sums({**key, "score": [0.75], "trial": [None], "n_trials": [4]}, arm="model")
+    assert averaged.select("n_scored", "total").row(0) == (4, 3.0)
+    # Where the trial is known, n_trials says how many there were in all, not what this row stands for.
+    single = item_sums({**key, "score": [1.0], "trial": [0], "n_trials": [4]}, arm="model")
+    assert single.select("n_scored", "total").row(0) == (1, 1.0)

@@ -456,3 +456,37 @@ def test_items_asked_with_different_prompts_are_counted() -> None:
         rows_of("b", [1.0, 1.0] * 10, factors={"prompt_hash": other}),
     )
     assert any("5 of 20 items were asked with different prompts" in text for text in compare(data, "a", "b").warnings)
+
+
+def test_two_judges_of_one_answer_are_not_two_answers() -> None:
+    def judged(model: str, first: list[float], second: list[float]) -> list[dict[str, object]]:
+        parts = [rows_of(model, first), rows_of(model, second)]
+        for judge, part in zip(("j1", "j2"), parts, strict=True):
+            for row in part:
+                row["judge"] = judge
+        return [*parts[0], *parts[1]]
+
+    data = data_of(judged("a", [0.0, 1.0] * 10, [0.0, 0.0] * 10), judged("b", [1.0] * 20, [0.0, 1.0] * 10))
+    result = compare(data, "a", "b")
+    assert result.n_items == 20
+    assert result.n_trials == 40
+    assert result.estimate == pytest.approx(0.75 - 0.25)
+    assert any("2 judges are averaged" in note for note in result.notes)
+
+
+def test_weights_that_are_not_used_are_named() -> None:
+    weighted = rows_of("a", [1.0, 0.0] * 10)
+    for i, row in enumerate(weighted):
+        row["weight"] = 1.0 + i % 2
+    result = compare(data_of(weighted, rows_of("b", [1.0] * 20)), "a", "b")
+    assert any("weights, which are not used" in note for note in result.notes)
+
+
+def test_an_average_of_k_trials_is_taken_for_k_trials() -> None:
+    averaged = [rows_of(m, s) for m, s in (("a", [0.25, 0.5] * 10), ("b", [0.75, 1.0] * 10))]
+    for part in averaged:
+        for row in part:
+            row.update(trial=None, n_trials=4)
+    result = compare(data_of(*averaged), "a", "b")
+    assert result.n_trials == 160
+    assert "at least 4 trials" in result.method_reason

@@ -77,7 +77,10 @@ def main() -> None:
             "the tests of R package ratesci. Cells: both, only candidate, only baseline, neither",
             paired_tables(misc, published),
         ),
-        "p_adjust": section("R 4.2.2 p.adjust on the 25 p-values of Garcia-Arenzana et al. 2014 (as in McDonald's handbook)", misc["p_adjust"]),
+        "p_adjust": section(
+            "R 4.2.2 p.adjust on the 25 p-values of Garcia-Arenzana et al. 2014 (as in McDonald's handbook)",
+            misc["p_adjust"],
+        ),
         "benjamini_hochberg_1995": section("Benjamini & Hochberg 1995, section 4.2; R p.adjust", misc["BH1995"]),
         "pass_k": section("own exact arithmetic; Chen et al. 2021 and Yao et al. 2024 formulae", python["pass_k"]),
         "power_mcnemar": section("own trinomial enumeration (scipy 1.17.1)", python["power_mcnemar"]),
