@@ -361,6 +361,10 @@ def _tasks(paired: Pairs) -> tuple[str, ...]:
 
 
 def _estimand(clusters: tuple[str, ...]) -> str:
+    if clusters == ("item",):
+        return (
+            "mean difference over items and variants, for new items like these (the item is the unit that was sampled)"
+        )
     if clusters:
         names = " and ".join(clusters)
         return (

@@ -205,5 +205,5 @@ def duplicate_rows_warning(data: EvalData, pairs: Pairs, runs: Sequence[str], me
         return None
     return (
         f"only {distinct} of {n} items have distinct scores over all metrics of both sides; items that are copies or "
-        "templates of one another count as one, so name what they share with --cluster"
+        "templates of one another count as one, so name what they share as the cluster"
     )

@@ -7,6 +7,7 @@ from evalstats.analysis.difference import PairedScores, headline_interval
 from evalstats.analysis.pairs import Ints, Pairs, item_labels
 from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
+from evalstats.display.numbers import number
 
 
 def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
@@ -91,4 +92,4 @@ def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:
     estimates = [row.estimate for row in rows if row.estimate is not None]
     low, high = min(estimates) * metric.scale, max(estimates) * metric.scale
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    return f"whatever the missing scores are, the difference on all items lies between {low:.1f} and {high:.1f}{unit}"
+    return f"whatever the missing scores are, the difference on all items lies between {number(low, 1)} and {number(high, 1)}{unit}"

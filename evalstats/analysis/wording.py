@@ -276,9 +276,9 @@ def dependence_warnings(rows: Sequence[DependenceRow]) -> list[str]:
         return []
     main, *others = flagged
     advice = (
-        f"then the interval is too short, and --cluster {main.factor} gives the honest one"
+        f"then the interval is too short; cluster by {main.factor} for the honest one"
         if main.n_levels >= FEW_CLUSTERS
-        else f"but {main.n_levels} levels are too few for an interval over new ones; look at --by {main.factor}"
+        else f"but {main.n_levels} levels are too few for an interval over new ones; look at the levels one by one"
     )
     also = ", ".join(f"{row.factor} ({row.n_levels} levels, {number(row.design_effect, 1)})" for row in others)
     return [

@@ -42,7 +42,7 @@ def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: 
     assert any(
         warning.startswith("dimension looks like the true cluster")
         and "7 levels" in warning
-        and "--cluster dimension" in warning
+        and "cluster by dimension" in warning
         for warning in result.warnings
     )
     row = next(row for row in result.dependence if row.factor == "dimension")
