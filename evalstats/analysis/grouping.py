@@ -1,17 +1,17 @@
 """Which columns make items dependent: declared by user or file, told by the design, or suspected from the data."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.analysis.results import DependenceRow
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
-from evalstats.stats.dependence import undeclared_dependence
+from evalstats.stats.dependence import Dependence, undeclared_dependence
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
@@ -60,8 +60,6 @@ def chosen_clusters(
 
 def with_item_column(pairs: Pairs) -> Pairs:
     """Add the column that names an item whatever its variant."""
-    from dataclasses import replace
-
     text = [pl.col(name).cast(pl.String) for name in ("task", "item") if name in pairs.items.columns]
     return replace(pairs, items=pairs.items.with_columns(pl.concat_str(text, separator="\x1f").alias(ITEM_OF_VARIANTS)))
 
@@ -121,7 +119,7 @@ def dependence_rows(
     names: Mapping[str, str],
     seed: int,
     conf_level: float,
-) -> tuple[DependenceRow, ...]:
+) -> tuple[Dependence, ...]:
     """Test whether the differences run in groups along factors that were not declared.
 
     Where clusters are declared they are the unit: their mean differences are permuted, so that what they share already
@@ -150,19 +148,7 @@ def dependence_rows(
     if not factors:
         return ()
     found = undeclared_dependence(differences, factors, seed=seed, conf_level=conf_level)
-    return tuple(
-        DependenceRow(
-            factor=label_of(row.factor, names),
-            n_levels=row.n_levels,
-            design_effect=row.design_effect,
-            band_low=row.band_low,
-            band_high=row.band_high,
-            p_value=row.p_value,
-            p_adjusted=row.p_adjusted,
-            flag=row.flag,
-        )
-        for row in found
-    )
+    return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
 
 
 def _per_unit(differences: Floats, candidates: Mapping[str, Ints], unit: Ints) -> tuple[Floats, dict[str, Ints]]:

@@ -92,4 +92,5 @@ def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:
     estimates = [row.estimate for row in rows if row.estimate is not None]
     low, high = min(estimates) * metric.scale, max(estimates) * metric.scale
     unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-    return f"whatever the missing scores are, the difference on all items lies between {number(low, 1)} and {number(high, 1)}{unit}"
+    ends = f"{number(low, 1)} and {number(high, 1)}{unit}"
+    return f"whatever the missing scores are, the difference on all items lies between {ends}"

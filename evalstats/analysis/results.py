@@ -11,6 +11,7 @@ import polars as pl
 
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
+from evalstats.stats.dependence import Dependence
 
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
@@ -149,20 +150,6 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DependenceRow:
-    """Does the difference run in groups along a factor that was not declared as clusters?"""
-
-    factor: str
-    n_levels: int
-    design_effect: float
-    band_low: float
-    band_high: float
-    p_value: float
-    p_adjusted: float
-    flag: Literal["warn", "note", "none"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
     """The comparison within one level of the factor named by `by`; `p_adjusted` is Holm's over the levels."""
 
@@ -239,7 +226,7 @@ class Comparison:
     equivalence_high: float | None = None
     missing: Missing
     flipped: tuple[FlippedItem, ...] = ()
-    dependence: tuple[DependenceRow, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
     seed: int = 0

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from evalstats.analysis.results import Comparison, DependenceRow, GroupRow, MethodRow, Score, Verdict
+from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Score, Verdict
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.dependence import Dependence
 
 VERDICT_TONE: Mapping[Verdict, Tone] = {
     "better": "good",
@@ -266,7 +267,7 @@ def dependence_table(result: Comparison) -> Table:
     )
 
 
-def dependence_warnings(rows: Sequence[DependenceRow]) -> list[str]:
+def dependence_warnings(rows: Sequence[Dependence]) -> list[str]:
     """Return a warning that names the factor along which the differences run in groups, and any further ones.
 
     The main suspect is the flagged factor with the most levels: coarser ones that it lies within show up as well.

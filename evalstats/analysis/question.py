@@ -1,0 +1,275 @@
+"""One baseline, one candidate, one metric, one set of options: the question, asked of all items or of each level."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
+from evalstats.analysis.grouping import label_of
+from evalstats.analysis.missing import fragile, missing_account
+from evalstats.analysis.pairs import Ints, Pairs
+from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
+from evalstats.analysis.scores import score_of_arm
+from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.stats.multiplicity import holm
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One baseline, one candidate, one metric, one set of options: asked of all items or of some."""
+
+    data: EvalData
+    metric: Metric
+    baseline: Arm
+    candidate: Arm
+    pairs: Pairs
+    clusters: tuple[str, ...]
+    conf_level: float
+    margin: float | None
+    method: str
+    seed: int
+
+    def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
+        """Compare on all paired items."""
+        metric = self.metric
+        paired = self.pairs.subset(self.pairs.paired)
+        scores = _scores(paired, self.clusters)
+        found = paired_difference(scores, metric, conf_level=self.conf_level, method=self.method, seed=self.seed)
+        low, high = self._equivalence(scores)
+        evidence = self._evidence(found, self.conf_level, low, high)
+        verdict, reason = decide(evidence)
+        headline = found.headline
+        names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
+        missing = missing_account(self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method)
+        shaken = fragile(missing, verdict)
+        first, second = (
+            score_of_arm(
+                arm, metric, self.data, clusters=self.clusters, conf_level=self.conf_level, pairs=paired, side=side
+            )
+            for arm, side in ((self.baseline, paired.baseline), (self.candidate, paired.candidate))
+        )
+        return Comparison(
+            baseline=first,
+            candidate=second,
+            contrast=contrast,
+            benchmark=metric.benchmark,
+            tasks=_tasks(paired),
+            metric=metric.name,
+            metric_kind=metric.kind,
+            higher_is_better=metric.higher_is_better,
+            scale=metric.scale,
+            unit=metric.shown_unit,
+            estimate=headline.estimate,
+            std_error=headline.std_error,
+            conf_low=headline.conf_low,
+            conf_high=headline.conf_high,
+            conf_level=self.conf_level,
+            statistic=headline.statistic,
+            df=headline.df,
+            p_value=headline.p_value,
+            method=headline.method,
+            method_reason=found.method_reason,
+            estimand=_estimand(names),
+            verdict=verdict,
+            verdict_reason=reason,
+            rows=found.rows,
+            table=found.table,
+            n_items=paired.items.height,
+            n_trials=int(paired.baseline.n_scored.sum() + paired.candidate.n_scored.sum()),
+            n_clusters=headline.n_clusters,
+            clusters=names,
+            design_effect=found.design_effect,
+            effective_clusters=found.effective_clusters,
+            mde=found.mde,
+            smallest_p=found.smallest_p,
+            margin=self.margin,
+            equivalence_low=low,
+            equivalence_high=high,
+            missing=missing,
+            flipped=_flipped(paired) if metric.kind in ("binary", "proportion") else (),
+            seed=self.seed,
+            version=_version(),
+            sources=_sources(self.data, (*self.baseline.runs, *self.candidate.runs)),
+            warnings=(*found.warnings, *([shaken] if shaken else []), *self._cautions(paired)),
+            notes=(
+                *notes,
+                *self.baseline.remarks,
+                *self.candidate.remarks,
+                *_run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
+            ),
+        )
+
+    def by_level(self, column: str) -> tuple[GroupRow, ...]:
+        """Repeat the comparison within each level: intervals simultaneous (Bonferroni), p adjusted by Holm."""
+        paired = self.pairs.subset(self.pairs.paired)
+        if column not in paired.items.columns:
+            message = f"{column!r} does not describe items, so the comparison cannot be split by it"
+            raise InputError(message)
+        text = paired.items[column].cast(pl.String)
+        levels = text.drop_nulls().unique().sort().to_list()
+        if not levels:
+            message = f"no paired item has a level of {column!r}"
+            raise CannotAnswerError(message)
+        level_of_interval = 1 - (1 - self.conf_level) / len(levels)
+        answers = [
+            self._level(paired.subset((text == name).fill_null(value=False).to_numpy()), level_of_interval)
+            for name in levels
+        ]
+        testable = [i for i, (found, _) in enumerate(answers) if found.headline.p_value is not None]
+        adjusted: dict[int, float] = {}
+        if testable:
+            p_values = np.array([answers[i][0].headline.p_value for i in testable], dtype=np.float64)
+            adjusted = dict(zip(testable, holm(p_values).tolist(), strict=True))
+        return tuple(
+            self._group_row(name, found, scores, adjusted.get(i), level_of_interval)
+            for i, (name, (found, scores)) in enumerate(zip(levels, answers, strict=True))
+        )
+
+    def _level(self, pairs: Pairs, conf_level: float) -> tuple[Difference, PairedScores]:
+        # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
+        codes = tuple(self._codes_with_company(pairs))
+        scores = replace(_scores(pairs, ()), clusters=codes)
+        return paired_difference(scores, self.metric, conf_level=conf_level, method=self.method, seed=self.seed), scores
+
+    def _codes_with_company(self, pairs: Pairs) -> list[Ints]:
+        found = [pairs.codes(name) for name in self.clusters]
+        return [codes for codes in found if len(np.unique(codes)) < len(codes)]
+
+    def _group_row(
+        self, name: str, found: Difference, scores: PairedScores, p_adjusted: float | None, conf_level: float
+    ) -> GroupRow:
+        headline = found.headline
+        low, high = self._equivalence(scores)
+        evidence = self._evidence(found, conf_level, low, high)
+        verdict, reason = decide(evidence)
+        return GroupRow(
+            level=name,
+            n_items=headline.n,
+            n_clusters=headline.n_clusters,
+            baseline=float(np.mean(scores.baseline)),
+            candidate=float(np.mean(scores.candidate)),
+            estimate=headline.estimate,
+            std_error=headline.std_error,
+            conf_low=headline.conf_low,
+            conf_high=headline.conf_high,
+            p_value=headline.p_value,
+            p_adjusted=p_adjusted,
+            method=headline.method,
+            verdict=verdict,
+            verdict_reason=reason,
+        )
+
+    def _equivalence(self, scores: PairedScores) -> tuple[float | None, float | None]:
+        if self.margin is None:
+            return None, None
+        level = 2 * self.conf_level - 1
+        found = headline_interval(scores, self.metric, conf_level=level, method=self.method)
+        return found.conf_low, found.conf_high
+
+    def _evidence(self, found: Difference, conf_level: float, low: float | None, high: float | None) -> Evidence:
+        return Evidence(
+            conf_low=found.headline.conf_low,
+            conf_high=found.headline.conf_high,
+            no_interval_reason=found.headline.reason,
+            conf_level=conf_level,
+            smallest_p=found.smallest_p,
+            mde=found.mde,
+            margin=self.margin,
+            equivalence_low=low,
+            equivalence_high=high,
+            higher_is_better=self.metric.higher_is_better,
+            doubts=found.doubts,
+            scale=self.metric.scale,
+            unit=self.metric.shown_unit,
+        )
+
+    def _cautions(self, paired: Pairs) -> list[str]:
+        """Say what every reader must know before the number is used."""
+        cautions: list[str] = []
+        n, total = paired.items.height, self.pairs.items.height
+        if n < total:
+            cautions.append(f"{total - n} of {total} items could not be paired; see the missing-data account")
+        if "prompt_hash" in paired.items.columns:
+            # The factor is empty where its level differs between the rows of an item, those of the two sides included.
+            differing = paired.items["prompt_hash"].null_count()
+            if differing:
+                cautions.append(
+                    f"{differing} of {n} items were asked with different prompts (or with prompts that are not recorded): "
+                    "the difference is one of model and prompt together"
+                )
+        for arm in (self.baseline, self.candidate):
+            errors = int((arm.rows["status"] == "error").sum())
+            if errors:
+                cautions.append(
+                    f"{arm.name}: {errors} of {arm.rows.height} rows are harness errors, not wrong answers; "
+                    "they are left out here and bounded in the missing-data account"
+                )
+        return cautions
+
+
+def _scores(paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:
+    return PairedScores(
+        baseline=paired.baseline.means(),
+        candidate=paired.candidate.means(),
+        n_trials=int(min(paired.baseline.n_scored.min(), paired.candidate.n_scored.min())),
+        clusters=tuple(paired.codes(name) for name in clusters),
+    )
+
+
+def _tasks(paired: Pairs) -> tuple[str, ...]:
+    return tuple(name for name in paired.items["task"].unique().sort().to_list() if name)
+
+
+def _estimand(clusters: tuple[str, ...]) -> str:
+    if clusters == ("item",):
+        return (
+            "mean difference over items and variants, for new items like these (the item is the unit that was sampled)"
+        )
+    if clusters:
+        names = " and ".join(clusters)
+        return (
+            f"mean difference over items, for new levels of {names} like these ({names} is the unit that was sampled)"
+        )
+    return "mean difference over items, for new items like these (the item is the unit that was sampled)"
+
+
+def _flipped(paired: Pairs) -> tuple[FlippedItem, ...]:
+    """List the items on which one side mostly succeeds and the other mostly fails."""
+    before, after = paired.baseline.means(), paired.candidate.means()
+    changed = (before >= 0.5) != (after >= 0.5)
+    rows = paired.items.with_columns(_before=pl.Series(before), _after=pl.Series(after)).filter(pl.Series(changed))
+    return tuple(
+        FlippedItem(
+            task=row.get("task") or "",
+            item=row["item"],
+            variant=row.get("variant") or "",
+            scenario=row.get("scenario"),
+            baseline=row["_before"],
+            candidate=row["_after"],
+        )
+        for row in rows.iter_rows(named=True)
+    )
+
+
+def _run_notes(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:
+    notes = data.runs.filter(pl.col("run").is_in(list(runs)))["note"].drop_nulls().unique().sort().to_list()
+    return tuple(notes)
+
+
+def _sources(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    found = data.runs.filter(pl.col("run").is_in(list(runs))).sort("run")
+    return tuple((run, digest or "") for run, digest in found.select("run", "source_digest").iter_rows())
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("evalstats-toolkit")
+    except PackageNotFoundError:
+        return "unknown"
