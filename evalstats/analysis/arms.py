@@ -1,6 +1,7 @@
 """Find what the user means: which metric, and which rows are the baseline and the candidate."""
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,8 @@ from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
 
 _SHOWN = 12
+_PERCENT = ("percent", "%", "pct")
+_MARGIN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +39,11 @@ class Metric:
         return (self.low, self.high) == (0.0, 1.0)
 
     @property
+    def is_percent(self) -> bool:
+        """Whether its numbers are percentages already."""
+        return self.unit.lower() in _PERCENT
+
+    @property
     def scale(self) -> float:
         """What to multiply by when showing it."""
         return 100.0 if self.is_share else 1.0
@@ -43,7 +51,12 @@ class Metric:
     @property
     def shown_unit(self) -> str:
         """Unit of a difference as shown."""
-        return "pp" if self.is_share else self.unit
+        return "pp" if self.is_share or self.is_percent else self.unit
+
+    @property
+    def score_unit(self) -> str:
+        """Unit of a score as shown."""
+        return "%" if self.is_share or self.is_percent else self.unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,10 +79,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) ->
     ------
     InputError
         If the metric is unknown, or several are there and none is the benchmark's headline; likewise benchmarks.
-    CannotAnswerError
-        If there are no outcomes at all.
     """
-    _require_outcomes(outcomes)
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
         if not with_metric.height:
@@ -87,15 +97,26 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) ->
     return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name)
 
 
+def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: str | None) -> list[str]:
+    """Metrics to list when nothing is compared: the named one, else the headline, else all."""
+    names: list[str] = sorted(rows["metric"].unique().to_list())
+    if metric is not None:
+        return [metric] if metric in names else []
+    return _primary(data, benchmark, names) or names
+
+
+def _primary(data: EvalData, benchmark: str, names: Sequence[str]) -> list[str]:
+    declared = (pl.col("benchmark") == benchmark) & pl.col("primary") & pl.col("metric").is_in(list(names))
+    return data.metrics.filter(declared)["metric"].to_list()
+
+
 def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
     names: list[str] = sorted(rows["metric"].unique().to_list())
     if len(names) == 1:
         return names[0]
-    primary = data.metrics.filter(
-        (pl.col("benchmark") == benchmark) & pl.col("primary") & pl.col("metric").is_in(names)
-    )
-    if primary.height == 1:
-        return str(primary["metric"][0])
+    primary = _primary(data, benchmark, names)
+    if len(primary) == 1:
+        return primary[0]
     message = (
         f"{benchmark} has {len(names)} metrics and none is declared its headline: {listed(names)}; "
         "choose one with --metric, before looking at the results"
@@ -147,6 +168,68 @@ def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None
         raise InputError(message)
 
 
+def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:
+    """Return a declared margin in the metric's own unit; "2pp" is two percentage points.
+
+    Raises
+    ------
+    InputError
+        If it is no positive number, if percentage points mean nothing for the metric, or if it is so wide that no
+        difference could lie outside it.
+    """
+    if margin is None:
+        return None
+    match = _MARGIN.fullmatch(margin) if isinstance(margin, str) else None
+    if isinstance(margin, str) and match is None:
+        message = f"margin {margin!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
+        raise InputError(message)
+    value = float(match[1]) if match else float(margin)
+    if match and match[2]:
+        if not (metric.is_share or metric.is_percent):
+            message = (
+                f"margin {margin!r} is in percentage points, and {metric.name!r} is not a share "
+                f"(it runs from {metric.low} to {metric.high}); give the margin as a number in its own unit"
+            )
+            raise InputError(message)
+        value = value / 100 if metric.is_share else value
+    if not (value > 0 and math.isfinite(value)):
+        message = (
+            f"margin is {margin}; it must be a positive difference, such as 2pp or a number in the metric's own unit"
+        )
+        raise InputError(message)
+    if metric.span is not None and value >= metric.span:
+        message = (
+            f"margin is {margin}, and {metric.name!r} runs from {metric.low:g} to {metric.high:g}: no difference lies outside "
+            "such a margin. Percentage points are written 2pp; a bare number is in the metric's own unit"
+        )
+        raise InputError(message)
+    return value
+
+
+def require_outcomes(data: EvalData, *names: str) -> None:
+    """Refuse data that hold no scores of single items, or none of the named systems, and say what they hold instead.
+
+    Raises
+    ------
+    CannotAnswerError
+        If there are only votes, or only published numbers.
+    """
+    if not data.outcomes.height:
+        what = "no file held scores of single items"
+        if data.comparisons.height:
+            what = f"the files hold {data.comparisons.height:,} votes between models, which this question does not use"
+        elif data.aggregates.height:
+            what = f"the files hold {data.aggregates.height:,} published numbers and no scores of single items"
+        message = f"there are no outcomes to work on: {what}"
+        raise CannotAnswerError(message)
+    have = set(data.outcomes["model"].to_list()) | set(data.outcomes["system"].to_list())
+    published = set(data.aggregates["model"].drop_nulls().to_list())
+    for name in names:
+        if name not in have and name in published:
+            message = f"{name!r} has published numbers only and no scores of single items, so nothing can be paired"
+            raise CannotAnswerError(message)
+
+
 def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -> pl.DataFrame:
     """Return all outcome rows that `name` stands for.
 
@@ -157,10 +240,7 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     ------
     InputError
         If nothing matches; the message lists what would.
-    CannotAnswerError
-        If there are no outcomes at all.
     """
-    _require_outcomes(outcomes)
     columns = ("run", "system", "model") if contrast == "model" else (contrast,)
     for column in columns:
         text = outcomes[column].cast(pl.String)
@@ -177,12 +257,6 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
         have = f"{contrast} has {listed(outcomes[contrast].cast(pl.String))}"
     message = f"the {role} {name!r} matches nothing: {have}"
     raise InputError(message)
-
-
-def _require_outcomes(outcomes: pl.DataFrame) -> None:
-    if not outcomes.height:
-        message = "there are no outcomes to compare: no file held scores of single items"
-        raise CannotAnswerError(message)
 
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:

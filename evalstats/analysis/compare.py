@@ -5,7 +5,16 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named, shared_benchmarks
+from evalstats.analysis.arms import (
+    Arm,
+    Metric,
+    choose_metric,
+    make_arm,
+    margin_in_unit,
+    require_outcomes,
+    rows_named,
+    shared_benchmarks,
+)
 from evalstats.analysis.grouping import (
     chosen_clusters,
     dependence_rows,
@@ -31,7 +40,7 @@ def compare(
     metric: str | None = None,
     by: str | None = None,
     cluster: str | Sequence[str] | None = None,
-    margin: float | None = None,
+    margin: float | str | None = None,
     conf_level: float = 0.95,
     contrast: str = "model",
     method: str = "auto",
@@ -53,7 +62,8 @@ def compare(
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
         and the item where it has several variants, are clusters in any case.
     margin
-        The largest difference that does not matter, in the metric's own unit, declared before looking.
+        The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
+        unit (0.02 where scores run from 0 to 1).
     conf_level
         Level of the intervals, between .5 and 1.
     contrast
@@ -84,7 +94,8 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
-    _check_options(conf_level, margin, method, baseline, candidate)
+    _check_options(conf_level, method, baseline, candidate)
+    require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, metric, column)
     groups = [name for name in group_columns(data.outcomes) if name != column]
@@ -101,7 +112,7 @@ def compare(
         pairs=pairs,
         clusters=clusters,
         conf_level=conf_level,
-        margin=margin,
+        margin=margin_in_unit(margin, chosen),
         method=method,
         seed=seed,
     )
@@ -130,14 +141,9 @@ def _two_arms(
     )
 
 
-def _check_options(conf_level: float, margin: float | None, method: str, baseline: str, candidate: str) -> None:
+def _check_options(conf_level: float, method: str, baseline: str, candidate: str) -> None:
     if not 0.5 <= conf_level < 1:
         message = f"conf_level is {conf_level}; it must lie between 0.5 and 1, such as 0.95"
-        raise InputError(message)
-    if margin is not None and not margin > 0:
-        message = (
-            f"margin is {margin}; it must be a positive difference in the metric's own unit, such as 0.02 for 2 pp"
-        )
         raise InputError(message)
     if method not in METHODS:
         message = f"method {method!r} is unknown; choose one of {', '.join(METHODS)}"

@@ -92,8 +92,8 @@ def methods_paragraph(result: Comparison) -> str:
         )
     if result.groups:
         parts.append(
-            f"The {len(result.groups)} levels of {result.by} are one family: intervals are simultaneous at {level} "
-            "(Bonferroni), p-values adjusted by Holm's method (1979)."
+            f"The {len(result.groups)} levels of {result.by} are one family: p-values are adjusted by Holm's method (1979), "
+            f"and intervals stand at the levels at which it tests, for {level} over the family."
         )
     if result.dependence:
         parts.append(

@@ -10,13 +10,13 @@ from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.missing import fragile, missing_account
-from evalstats.analysis.pairs import Ints, Pairs
+from evalstats.analysis.pairs import Pairs
 from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.multiplicity import holm, holm_levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +95,12 @@ class Question:
             seed=self.seed,
             version=_version(),
             sources=_sources(self.data, (*self.baseline.runs, *self.candidate.runs)),
-            warnings=(*found.warnings, *([shaken] if shaken else []), *self._cautions(paired)),
+            warnings=(
+                *found.warnings,
+                *([shaken] if shaken else []),
+                *self._cautions(paired),
+                *[f"{side.name}'s own score: {text}" for side in (first, second) for text in side.warnings],
+            ),
             notes=(
                 *notes,
                 *self.baseline.remarks,
@@ -105,47 +110,43 @@ class Question:
         )
 
     def by_level(self, column: str) -> tuple[GroupRow, ...]:
-        """Repeat the comparison within each level: intervals simultaneous (Bonferroni), p adjusted by Holm."""
+        """Repeat the comparison within each level of a factor, as one family.
+
+        p-values are adjusted by Holm's method, and each interval stands at the level at which that method tests its row,
+        so that an adjusted p of at most 1 - conf_level and an interval that excludes 0 are one thing.
+        """
         paired = self.pairs.subset(self.pairs.paired)
         if column not in paired.items.columns:
             message = f"{column!r} does not describe items, so the comparison cannot be split by it"
             raise InputError(message)
         text = paired.items[column].cast(pl.String)
-        levels = text.drop_nulls().unique().sort().to_list()
+        levels: list[str] = text.drop_nulls().unique().sort().to_list()
         if not levels:
             message = f"no paired item has a level of {column!r}"
             raise CannotAnswerError(message)
-        level_of_interval = 1 - (1 - self.conf_level) / len(levels)
-        answers = [
-            self._level(paired.subset((text == name).fill_null(value=False).to_numpy()), level_of_interval)
-            for name in levels
+        parts = [self._level_scores(paired.subset((text == name).fill_null(value=False).to_numpy())) for name in levels]
+        found = [
+            paired_difference(part, self.metric, conf_level=self.conf_level, method=self.method, seed=self.seed)
+            for part in parts
         ]
-        testable = [i for i, (found, _) in enumerate(answers) if found.headline.p_value is not None]
-        adjusted: dict[int, float] = {}
-        if testable:
-            p_values = np.array([answers[i][0].headline.p_value for i in testable], dtype=np.float64)
-            adjusted = dict(zip(testable, holm(p_values).tolist(), strict=True))
+        tests = _family([each.headline.p_value for each in found], self.conf_level)
         return tuple(
-            self._group_row(name, found, scores, adjusted.get(i), level_of_interval)
-            for i, (name, (found, scores)) in enumerate(zip(levels, answers, strict=True))
+            self._group_row(name, each, part, p_adjusted, level)
+            for name, each, part, (p_adjusted, level) in zip(levels, found, parts, tests, strict=True)
         )
 
-    def _level(self, pairs: Pairs, conf_level: float) -> tuple[Difference, PairedScores]:
+    def _level_scores(self, pairs: Pairs) -> PairedScores:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
-        codes = tuple(self._codes_with_company(pairs))
-        scores = replace(_scores(pairs, ()), clusters=codes)
-        return paired_difference(scores, self.metric, conf_level=conf_level, method=self.method, seed=self.seed), scores
-
-    def _codes_with_company(self, pairs: Pairs) -> list[Ints]:
-        found = [pairs.codes(name) for name in self.clusters]
-        return [codes for codes in found if len(np.unique(codes)) < len(codes)]
+        codes = [pairs.codes(name) for name in self.clusters]
+        company = tuple(each for each in codes if len(np.unique(each)) < len(each))
+        return replace(_scores(pairs, ()), clusters=company)
 
     def _group_row(
         self, name: str, found: Difference, scores: PairedScores, p_adjusted: float | None, conf_level: float
     ) -> GroupRow:
-        headline = found.headline
+        headline = headline_interval(scores, self.metric, conf_level=conf_level, method=self.method)
         low, high = self._equivalence(scores)
-        evidence = self._evidence(found, conf_level, low, high)
+        evidence = self._evidence(replace(found, headline=headline), conf_level, low, high)
         verdict, reason = decide(evidence)
         return GroupRow(
             level=name,
@@ -157,6 +158,7 @@ class Question:
             std_error=headline.std_error,
             conf_low=headline.conf_low,
             conf_high=headline.conf_high,
+            conf_level=conf_level,
             p_value=headline.p_value,
             p_adjusted=p_adjusted,
             method=headline.method,
@@ -210,6 +212,19 @@ class Question:
                     "they are left out here and bounded in the missing-data account"
                 )
         return cautions
+
+
+def _family(p_values: Sequence[float | None], conf_level: float) -> list[tuple[float | None, float]]:
+    """Holm's adjusted p and level of every row; a row without a p is not of the family."""
+    tested = [i for i, p in enumerate(p_values) if p is not None]
+    if not tested:
+        return [(None, conf_level) for _ in p_values]
+    p = np.array([p_values[i] for i in tested], dtype=np.float64)
+    adjusted, levels = holm(p).tolist(), holm_levels(p, conf_level=conf_level).tolist()
+    rows: list[tuple[float | None, float]] = [(None, min(levels)) for _ in p_values]
+    for place, i in enumerate(tested):
+        rows[i] = (adjusted[place], levels[place])
+    return rows
 
 
 def _scores(paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:

@@ -11,6 +11,7 @@ import polars as pl
 
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
+from evalstats.display.numbers import interval, scaled
 from evalstats.stats.dependence import Dependence
 
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
@@ -41,7 +42,7 @@ class MethodRow:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Score:
     """One system's score on its own: the estimate, its interval, and what it rests on.
 
@@ -74,6 +75,11 @@ class Score:
     pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        ends = interval(self.conf_low, self.conf_high, self.scale)
+        return f"<Score: {self.name} on {self.benchmark}: {scaled(self.estimate, self.scale)}{self.unit} {ends}>"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values."""
@@ -151,7 +157,10 @@ class Missing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
-    """The comparison within one level of the factor named by `by`; `p_adjusted` is Holm's over the levels."""
+    """The comparison within one level of the factor named by `by`.
+
+    `p_adjusted` is Holm's over the levels; the interval stands at `conf_level`, at which Holm's method tests this row.
+    """
 
     level: str
     n_items: int
@@ -161,6 +170,7 @@ class GroupRow:
     std_error: float | None
     conf_low: float | None
     conf_high: float | None
+    conf_level: float
     p_value: float | None
     p_adjusted: float | None
     method: str
@@ -169,7 +179,7 @@ class GroupRow:
     n_clusters: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Comparison:
     """Is the candidate better than the baseline? The answer, and how it was reached.
 
@@ -235,6 +245,13 @@ class Comparison:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()
+        ends = interval(self.conf_low, self.conf_high, self.scale)
+        sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
+        return f"<Comparison: {sides}: {self.verdict}, {shown} {ends}>"
+
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values: what `evalstats compare --format json` prints."""
         return json_safe(self)
@@ -249,7 +266,7 @@ class Comparison:
                 "term": f"{self.by}={group.level}",
                 "method": group.method,
                 "role": "headline",
-                "conf_level": self.conf_level,
+                "conf_level": group.conf_level,
                 "estimate": group.estimate,
                 "std_error": group.std_error,
                 "conf_low": group.conf_low,

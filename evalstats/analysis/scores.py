@@ -8,7 +8,16 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import constant_factors, item_sums
-from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named
+from evalstats.analysis.arms import (
+    Arm,
+    Metric,
+    choose_metric,
+    listed,
+    make_arm,
+    metrics_to_show,
+    require_outcomes,
+    rows_named,
+)
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.results import Score
@@ -42,7 +51,7 @@ def score(
     data
         What `evalstats.read`, `from_frame` or a store gave.
     name
-        A run, system or model (or a level of `contrast`); None for all systems.
+        A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
     metric, cluster, conf_level, contrast
         As in `compare`.
 
@@ -66,18 +75,38 @@ def score(
     >>> found.estimate, round(found.conf_low, 4), found.conf_high
     (1.0, 0.918, 1.0)
     """
+    require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
-    outcomes = data.outcomes if name is None else rows_named(data.outcomes, name, contrast=column, role="system")
-    chosen = choose_metric(data, outcomes, metric)
-    if name is None:
-        rows = outcomes.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
-        names = sorted(rows["system" if column == "model" else column].cast(pl.String).drop_nulls().unique().to_list())
-        named = [(each, rows_named(rows, each, contrast=column, role="system")) for each in names]
-    else:
-        named = [(name, outcomes)]
-    arms = [make_arm(rows, each, chosen, role="system") for each, rows in named]
-    found = tuple(_score_alone(data, arm, chosen, cluster, conf_level=conf_level, contrast=column) for arm in arms)
+    arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]
+    found = tuple(
+        _score_alone(data, arm, chosen, cluster, conf_level=conf_level, contrast=column) for arm, chosen in arms
+    )
     return found if name is None else found[0]
+
+
+def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[Arm, Metric]:
+    rows = rows_named(data.outcomes, name, contrast=column, role="system")
+    chosen = choose_metric(data, rows, metric)
+    return make_arm(rows, name, chosen, role="system"), chosen
+
+
+def _every_arm(data: EvalData, metric: str | None, column: str) -> list[tuple[Arm, Metric]]:
+    """Every system on every benchmark: the headline metric, or each metric where none is declared."""
+    level = "system" if column == "model" else column
+    arms: list[tuple[Arm, Metric]] = []
+    for benchmark in sorted(data.outcomes["benchmark"].unique().to_list()):
+        rows = data.outcomes.filter(pl.col("benchmark") == benchmark)
+        for name in metrics_to_show(data, rows, benchmark, metric):
+            chosen = choose_metric(data, rows, name)
+            of_metric = rows.filter((pl.col("metric") == name) & (pl.col("status") == "scored"))
+            for system in sorted(of_metric[level].cast(pl.String).drop_nulls().unique().to_list()):
+                own = rows.filter(pl.col(level).cast(pl.String) == system)
+                arms.append((make_arm(own, system, chosen, role="system"), chosen))
+    if not arms:
+        wanted = "" if metric is None else f" of metric {metric!r}"
+        message = f"there is no scored row{wanted}; there are {listed(data.outcomes['metric'])}"
+        raise CannotAnswerError(message)
+    return arms
 
 
 def _score_alone(
@@ -119,7 +148,7 @@ def score_of_arm(
     codes = tuple(each for each in codes if len(np.unique(each)) < len(each))
     rows = _rows(means, side, metric, codes, conf_level)
     headline = rows[0]
-    failures = _failure_words(means, side, metric, conf_level)
+    failures = _failure_words(means, side, metric, codes, conf_level)
     return Score(
         name=arm.name,
         estimate=headline.estimate,
@@ -132,7 +161,7 @@ def score_of_arm(
         metric=metric.name,
         benchmark=metric.benchmark,
         scale=metric.scale,
-        unit="%" if metric.is_share else metric.unit,
+        unit=metric.score_unit,
         reason=headline.reason,
         estimand=f"mean score over {'clusters of ' if codes else ''}items like these",
         n_items=len(means),
@@ -205,10 +234,13 @@ def _pass_hat(
     return tuple((k, each.estimate, each.conf_low, each.conf_high) for k, each in found)
 
 
-def _failure_words(means: Floats, side: Side, metric: Metric, conf_level: float) -> tuple[str, ...]:
+def _failure_words(
+    means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float
+) -> tuple[str, ...]:
     """Say what a clean sweep does and does not show."""
     n = len(means)
-    if metric.kind != "binary" or not bool((side.n_scored == 1).all()) or means.sum() not in (0.0, float(n)):
+    independent = not codes and bool((side.n_scored == 1).all())
+    if metric.kind != "binary" or not independent or means.sum() not in (0.0, float(n)):
         return ()
     limit = 100 * failure_rate_limit(n, conf_level=conf_level)
     what = "failure" if means.sum() == n else "success"

@@ -84,7 +84,14 @@ def difference_sentence(result: Comparison) -> str:
     ends = interval(result.conf_low, result.conf_high, result.scale)
     p_text = p_value(result.p_value)
     p_shown = f"p {p_text}" if p_text.startswith(("<", ">")) else f"p = {p_text}"
-    return f"The difference is {shown}, {level} interval {ends}, {p_shown} ({result.method})."
+    sentence = f"The difference is {shown}, {level} interval {ends}, {p_shown} ({result.method})."
+    if result.margin is None:
+        return sentence
+    narrower = interval(result.equivalence_low, result.equivalence_high, result.scale)
+    return (
+        f"{sentence} The declared margin is ±{scaled(result.margin, result.scale)}{unit}; the "
+        f"{100 * (2 * result.conf_level - 1):g}% interval that equivalence is judged by is {narrower}."
+    )
 
 
 def basis_sentence(result: Comparison) -> str:
@@ -166,8 +173,8 @@ def groups_table(result: Comparison) -> Table:
         rows=tuple(_group_cells(group, result.scale) for group in result.groups),
         align="lrrrrrrl",
         caption=(
-            f"By {result.by}: {len(result.groups)} comparisons as one family; intervals are simultaneous "
-            f"({100 * result.conf_level:g}% over all rows), p adjusted by Holm. Different verdicts in two rows are not by "
+            f"By {result.by}: {len(result.groups)} comparisons as one family. p is adjusted by Holm's method, and each "
+            "interval stands at the level at which that method tests its row. Different verdicts in two rows are not by "
             "themselves a difference between the rows"
         ),
         wide=("Baseline", "Candidate", "Holm p"),
@@ -329,7 +336,7 @@ def score_sentences(score: Score) -> list[str]:
         basis += (
             f"; {plural(score.n_error, 'harness error')} and {plural(score.n_unscored, 'unscored row')} are left out"
         )
-    return [first, f"{basis}.", *[f"{text}." for text in (*score.notes, *score.warnings)]]
+    return [first, f"{basis}.", *[f"{text[:1].upper()}{text[1:]}." for text in (*score.warnings, *score.notes)]]
 
 
 def score_blocks(score: Score) -> list[Block]:

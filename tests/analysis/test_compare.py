@@ -277,8 +277,24 @@ def test_levels_of_a_factor_are_one_family() -> None:
         assert group.p_value is not None
         assert group.p_adjusted is not None
         assert group.p_value <= group.p_adjusted <= 1
-    alone = compare(data.where(scenario="s1"), "a", "b", conf_level=0.99)  # Bonferroni over five levels
+    # Holm over five levels: s0 is rejected at .05/5, the first that is not is tested at .05/4, and so are the rest.
+    assert result.groups[0].conf_level == pytest.approx(0.99)
+    alone = compare(data.where(scenario="s1"), "a", "b", conf_level=0.9875)
     assert (result.groups[1].conf_low, result.groups[1].conf_high) == pytest.approx((alone.conf_low, alone.conf_high))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_in_a_family_p_and_interval_say_the_same(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    levels = [f"s{i % 6}" for i in range(360)]
+    shift = np.array([0.0, 0.1, 0.2, 0.3, 0.4, 0.5])[np.arange(360) % 6]
+    data = data_of(
+        rows_of("a", (rng.random(360) < 0.4).astype(float).tolist(), factors={"scenario": levels}),
+        rows_of("b", (rng.random(360) < 0.4 + shift).astype(float).tolist(), factors={"scenario": levels}),
+    )
+    for group in compare(data, "a", "b", by="scenario").groups:
+        excludes = group.conf_low > 0 or group.conf_high < 0  # type: ignore[operator]
+        assert excludes == (group.p_adjusted <= 0.05)  # type: ignore[operator]
 
 
 def test_another_factor_can_name_the_sides() -> None:
@@ -343,6 +359,9 @@ def test_no_shared_item_is_said_with_examples_of_the_ids() -> None:
     [
         ({"conf_level": 95}, "between 0.5 and 1"),
         ({"margin": -0.1}, "positive difference"),
+        ({"margin": "big"}, "two percentage points"),
+        ({"margin": 2}, "no difference lies outside such a margin"),
+        ({"margin": "150pp"}, "no difference lies outside such a margin"),
         ({"method": "magic"}, "choose one of auto"),
         ({"by": "nonsense"}, "no column 'nonsense'"),
         ({"cluster": "nonsense"}, "no column 'nonsense'"),
@@ -490,3 +509,45 @@ def test_an_average_of_k_trials_is_taken_for_k_trials() -> None:
     result = compare(data_of(*averaged), "a", "b")
     assert result.n_trials == 160
     assert "at least 4 trials" in result.method_reason
+
+
+def test_percentage_points_mean_points_of_a_percentage() -> None:
+    rng = np.random.default_rng(1)
+    percent = [rows_of(m, (100 * rng.random(40)).round(1).tolist()) for m in "ab"]
+    data = data_of(*percent, kind="bounded", low=0, high=100)
+    unit = data.metrics.with_columns(unit=pl.lit("percent"))
+    scores = EvalData(outcomes=data.outcomes, runs=data.runs, metrics=unit)
+    result = compare(scores, "a", "b", margin="20pp")
+    assert result.margin == 20
+    assert result.unit == "pp"
+    assert compare(scores, "a", "b", margin=20).margin == 20
+    rubric = data_of(*[rows_of(m, [1.0, 5.0] * 10) for m in "ab"], kind="bounded", low=1, high=5)
+    with pytest.raises(InputError, match="is not a share"):
+        compare(rubric, "a", "b", margin="2pp")
+
+
+def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained")
+    assert repr(result) == (
+        "<Comparison: trained against baseline on Tenacious-Bench: better, +48.84 pp [34.62, 63.25]>"
+    )
+
+
+def test_warnings_about_either_sides_own_score_are_passed_on(tenacious: EvalData) -> None:
+    result = compare(tenacious, "baseline", "trained", cluster="dimension")
+    assert any(text.startswith("baseline's own score: ") and "3 of 7 clusters" in text for text in result.warnings)
+
+
+def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalData) -> None:
+    from evalstats.schema.tables import frame_from_rows
+
+    published = frame_from_rows([{"model": "gpt", "benchmark": "b", "metric": "m", "estimate": 0.5}], "aggregates")
+    with pytest.raises(CannotAnswerError, match="'gpt' has published numbers only"):
+        compare(EvalData(outcomes=tenacious.outcomes, aggregates=published), "baseline", "gpt")
+    with pytest.raises(CannotAnswerError, match="1 published numbers"):
+        compare(EvalData(aggregates=published), "a", "b")
+    votes = frame_from_rows(
+        [{"run": "r", "battle": "1", "model_a": "x", "model_b": "y", "outcome": "a", "status": "scored"}], "comparisons"
+    )
+    with pytest.raises(CannotAnswerError, match="1 votes between models"):
+        compare(EvalData(comparisons=votes), "x", "y")

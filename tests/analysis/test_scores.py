@@ -99,3 +99,24 @@ def test_no_outcomes_at_all() -> None:
 def test_unknown_system_lists_what_there_is() -> None:
     with pytest.raises(InputError, match="models 'a'"):
         score(data_of(rows_of("a", [1.0])), "z")
+
+
+def test_every_benchmark_and_every_undeclared_metric_is_listed() -> None:
+    found = score(
+        data_of(
+            rows_of("a", [1.0, 0.0], metric="acc"),
+            rows_of("a", [0.5, 0.7], metric="f1"),
+            rows_of("b", [1.0, 1.0, 0.0], benchmark="other"),
+        )
+    )
+    assert isinstance(found, tuple)
+    assert [(each.benchmark, each.metric, each.name) for each in found] == [
+        ("bench", "acc", "a"),
+        ("bench", "f1", "a"),
+        ("other", "correct", "b"),
+    ]
+
+
+def test_a_limit_for_independent_items_is_not_given_for_clusters() -> None:
+    found = one(datasets.tenacious_held_out(), "trained", cluster="dimension")
+    assert not any("failure rate is below" in note for note in found.notes)
