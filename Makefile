@@ -25,6 +25,7 @@ help: ## This list
 	@touch $@
 
 .venv/stamp: requirements.lock pyproject.toml .uv/stamp
+	@echo "setting up .venv (locked packages; half a minute the first time)"
 	@test -x $(BIN)/python || $(UV) venv -q --python "$(PYTHON)" .venv
 	@$(UV) pip sync -q --python $(BIN)/python --require-hashes requirements.lock
 	@$(UV) pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .

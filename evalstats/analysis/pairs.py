@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import ITEM_KEY, constant_factors, item_sums
 from evalstats.analysis.arms import Arm
+from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError
 
 Floats = npt.NDArray[np.float64]
@@ -112,12 +113,7 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
     items = constant_factors(labelled, [name for name in factors if name != contrast], key=key)
     pairs = Pairs(items=items, baseline=_side(sums, items, key, "a"), candidate=_side(sums, items, key, "b"))
     if not pairs.paired.any():
-        message = (
-            f"{baseline.name!r} and {candidate.name!r} share no scored item ({pairs.only_baseline.sum()} items are scored in "
-            f"the first alone, {pairs.only_candidate.sum()} in the second alone); "
-            f"example ids: {_example(pairs, pairs.only_baseline)} and {_example(pairs, pairs.only_candidate)}"
-        )
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(_nothing_shared(pairs, baseline.name, candidate.name))
     return pairs
 
 
@@ -136,5 +132,16 @@ def item_labels(pairs: Pairs, keep: Bools, limit: int = 20) -> tuple[str, ...]:
     return tuple("/".join(str(part) for part in row if part) for row in rows)
 
 
-def _example(pairs: Pairs, keep: Bools) -> str:
-    return repr(next(iter(item_labels(pairs, keep, 1)), "none"))
+def _nothing_shared(pairs: Pairs, first: str, second: str) -> str:
+    sides = [
+        f"{name!r} has {plural(int((side.present > 0).sum()), 'item')}, {int((side.n_scored > 0).sum())} of them scored"
+        f"{_example(pairs, side)}"
+        for name, side in ((first, pairs.baseline), (second, pairs.candidate))
+    ]
+    both = int(((pairs.baseline.present > 0) & (pairs.candidate.present > 0)).sum())
+    return f"there is no item that both sides scored: {'; '.join(sides)}; {plural(both, 'item')} stand on both sides"
+
+
+def _example(pairs: Pairs, side: Side) -> str:
+    names = item_labels(pairs, side.present > 0, 1)
+    return f" (such as {names[0]!r})" if names else ""

@@ -45,10 +45,9 @@ def compare(
 ) -> None:
     """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare import compare as compare_data
-    from evalstats.cli.load import column_map, parse_margin, sides
+    from evalstats.cli.load import column_map, sides
     from evalstats.cli.show import show
 
-    margin_value = parse_margin(margin)
     found = sides(
         [Path(target) for target in targets],
         baseline=baseline,
@@ -66,7 +65,7 @@ def compare(
         metric=metric,
         by=by,
         cluster=cluster,
-        margin=margin_value,
+        margin=margin,
         conf_level=conf_level,
         contrast=contrast,
         method=method,

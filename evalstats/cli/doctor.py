@@ -30,7 +30,10 @@ def doctor() -> None:
 
     from evalstats.report.quarto import find_quarto
 
-    rows: list[tuple[str, str, str]] = [("Python", sys.version.split()[0], "")]
+    rows: list[tuple[str, str, str]] = [
+        ("evalstats", version("evalstats-toolkit"), "this package (evalstats-toolkit)"),
+        ("Python", sys.version.split()[0], ""),
+    ]
     for module, use in _PARTS:
         name = {"pypandoc": "pypandoc-binary", "great_tables": "great-tables"}.get(module, module)
         try:

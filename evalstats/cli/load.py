@@ -1,6 +1,5 @@
 """Turn the paths, names and filters of a command into data and the two sides to compare."""
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,8 +12,6 @@ from evalstats.errors import InputError
 if TYPE_CHECKING:
     from evalstats.loaders.mapping import ColumnMap
     from evalstats.schema.data import EvalData
-
-_PERCENT_POINTS = re.compile(r"^\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*$")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +103,7 @@ def sides(
         return Sides(data=data, baseline=baseline, candidate=candidate)
     if baseline is not None or candidate is not None or len(targets) != 2:
         message = (
-            f"two sides are needed, found {len(targets)} arguments"
+            f"two sides are needed, found {len(targets)} argument{'' if len(targets) == 1 else 's'}"
             f"{' and only one of --baseline and --candidate' if baseline or candidate else ''}; use one of: "
             "compare A B (two files or folders); compare A B --store DIR (two names); "
             "compare DATA --baseline A --candidate B"
@@ -151,23 +148,6 @@ def _renamed(part: "EvalData", name: str) -> "EvalData":
     import polars as pl
 
     return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
-
-
-def parse_margin(text: str | None) -> float | None:
-    """Read "2pp", "2%" or "0.02" as a difference in the metric's own unit.
-
-    Examples
-    --------
-    >>> parse_margin("2pp"), parse_margin("0.5"), parse_margin(None)
-    (0.02, 0.5, None)
-    """
-    if text is None:
-        return None
-    match = _PERCENT_POINTS.match(text)
-    if match is None:
-        message = f"--margin {text!r} is not a difference; write 2pp for two percentage points, or a number in the metric's unit"
-        raise InputError(message)
-    return float(match[1]) / 100 if match[2] else float(match[1])
 
 
 def _is_store(path: Path) -> bool:

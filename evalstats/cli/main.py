@@ -5,6 +5,7 @@ Exit status: 0 done, 1 a gate failed, 2 bad usage or bad input, 3 the data canno
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -13,13 +14,31 @@ from evalstats.errors import EvalStatsError
 
 app = typer.Typer(
     name="evalstats",
-    help="Turns LLM-evaluation results into conclusions one can defend.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"evalstats {version('evalstats-toolkit')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
+    ] = False,
+) -> None:
+    """Turn LLM-evaluation results into conclusions one can defend."""
+
+
 for command in (ingest, store, formats, compare, score, report, simulate, demo, doctor):
     command.register(app)
 

@@ -66,11 +66,9 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Render a report: one HTML file, or a PDF."""
-    from evalstats.cli.load import column_map, parse_margin, sides
-    from evalstats.cli.show import say
+    from evalstats.cli.load import column_map, sides
     from evalstats.report.render import render_report
 
-    margin_value = parse_margin(margin)
     found = sides(
         [Path(target) for target in targets],
         baseline=baseline,
@@ -94,18 +92,20 @@ def report(
                 "metric": metric,
                 "by": by,
                 "cluster": cluster,
-                "margin": margin_value,
+                "margin": margin,
                 "conf_level": conf_level,
                 "contrast": contrast,
                 "seed": seed,
             },
         )
-        say(f"rendered by the {rendered.engine} engine", quiet=quiet)
         typer.echo(str(rendered.path))
 
 
 def _target(output: Path | None, to: To, *, several: bool) -> Path:
-    """Return where the document goes; with several documents the ending follows the kind."""
+    """Return where the document goes: a path without an ending is a folder; with several documents the ending follows."""
     if output is None:
         return Path(f"comparison.{to.value}")
+    if not output.suffix or output.is_dir():
+        output.mkdir(parents=True, exist_ok=True)
+        return output / f"comparison.{to.value}"
     return output.with_suffix(f".{to.value}") if several else output

@@ -36,6 +36,8 @@ def score(
 
     columns = column_map(map_)
     targets: list[Path] = paths or []
+    if store is not None and system is None and len(targets) == 1 and not targets[0].exists():
+        system, targets = str(targets[0]), []  # `score NAME --store DIR`, as `compare A B --store DIR`
     data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
     found = score_data(data, system, metric=metric, cluster=cluster, conf_level=conf_level)
     scores = (found,) if isinstance(found, Score) else found

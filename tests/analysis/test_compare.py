@@ -350,7 +350,9 @@ def test_benchmarks_are_not_mixed() -> None:
 
 def test_no_shared_item_is_said_with_examples_of_the_ids() -> None:
     data = data_of(rows_of("a", [1.0] * 3, items=["x1", "x2", "x3"]), rows_of("b", [1.0] * 3, items=["y1", "y2", "y3"]))
-    with pytest.raises(CannotAnswerError, match=r"share no scored item .*'x1' and 'y1'"):
+    with pytest.raises(
+        CannotAnswerError, match=r"no item that both sides scored: .*such as 'x1'.*such as 'y1'.*0 items stand on both"
+    ):
         compare(data, "a", "b")
 
 
