@@ -139,7 +139,8 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) ->
     if (low, high) == (0.0, 1.0):
         # What is seen decides: a mean of several trials arrives under the name of a binary metric, and a file of
         # nothing but 0 and 1 under the name of a bounded one.
-        kind = _kind_seen(scores)
+        seen = _kind_seen(scores)
+        kind = "proportion" if seen == "bounded" and kind in ("binary", "proportion") else seen
     return Metric(
         benchmark=benchmark,
         name=name,
@@ -310,7 +311,10 @@ def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, lis
         pl.all().exclude(*trial, "score", "status", "judge").first(),
         pl.lit(None, dtype=pl.String).alias("judge"),
     )
-    return averaged.select(rows.columns), [f"{name}: the scores of {judges} judges are averaged within each trial"]
+    lost = int((rows["status"] != "scored").sum())
+    gone = f"; {lost} of {rows.height} judgements are missing" if lost else ""
+    remark = f"{name}: the scores of {judges} judges are averaged within each trial{gone}"
+    return averaged.select(rows.columns), [remark]
 
 
 def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:

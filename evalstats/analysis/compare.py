@@ -142,8 +142,8 @@ def _two_arms(
 
 
 def _check_options(conf_level: float, method: str, baseline: str, candidate: str) -> None:
-    if not 0.5 <= conf_level < 1:
-        message = f"conf_level is {conf_level}; it must lie between 0.5 and 1, such as 0.95"
+    if not 0.5 < conf_level < 1:
+        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
         raise InputError(message)
     if method not in METHODS:
         message = f"method {method!r} is unknown; choose one of {', '.join(METHODS)}"

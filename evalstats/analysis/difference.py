@@ -13,7 +13,7 @@ clustered items                       CR2 with Satterthwaite degrees of freedom 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,9 @@ import numpy.typing as npt
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.results import MethodRow, PairedTable, Role
 from evalstats.analysis.rows import method_row
+from evalstats.errors import InputError
 from evalstats.stats.bootstrap_law import augmented_percentile, percentile_law
+from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import ClusterMean, cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired_binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
@@ -33,6 +35,7 @@ from evalstats.stats.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
+from evalstats.stats.wild_cluster import wild_cluster_p
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -64,7 +67,10 @@ class PairedScores:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """The headline estimate of a difference and everything that qualifies it."""
+    """The headline estimate of a difference and everything that qualifies it.
+
+    `doubts` forbid a direction, `no_equivalence` forbids a verdict of equivalence.
+    """
 
     headline: Estimate
     method_reason: str
@@ -75,6 +81,7 @@ class Difference:
     design_effect: float | None = None
     effective_clusters: float | None = None
     doubts: tuple[str, ...] = ()
+    no_equivalence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
@@ -86,23 +93,44 @@ def paired_difference(scores: PairedScores, metric: Metric, *, conf_level: float
     method
         "auto", "tango", "augmented-t", "t" or "cr2".
     """
-    chosen = _choose(scores, metric) if method == "auto" else method
+    chosen = _chosen(scores, metric, method)
     build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered}[chosen]
-    return build(scores, metric, conf_level, seed)
+    found = build(scores, metric, conf_level, seed)
+    found = replace(found, mde=_reachable(found, metric, conf_level))
+    if method == "auto":
+        return found
+    ignored = bool(scores.clusters) and chosen != "cr2"
+    warning = ("the items are clustered, and the method asked for takes them as independent",) if ignored else ()
+    return replace(found, method_reason="it was asked for", warnings=(*found.warnings, *warning))
 
 
 def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
-    chosen = _choose(scores, metric) if method == "auto" else method
+    chosen = _chosen(scores, metric, method)
     if chosen == "tango":
         return tango(_counts(scores), conf_level=conf_level)
     if chosen == "cr2":
-        return _cluster_estimate(scores, metric, conf_level).estimate
+        return _headline_of_clusters(scores, metric, conf_level)[0]
     if chosen == "augmented-t":
         return augmented_t(
             scores.differences, bound=metric.span or 1.0, n_trials=scores.n_trials, conf_level=conf_level
         )
     return paired_t(scores.differences, conf_level=conf_level)
+
+
+def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
+    """Return the method to use; one that the user names must fit the data."""
+    if method == "auto":
+        return _choose(scores, metric)
+    if method == "cr2" and not scores.clusters:
+        message = (
+            "method 'cr2' is for clustered items, and no cluster column is in force; name one, or use method 'auto'"
+        )
+        raise InputError(message)
+    if method == "tango" and not _single_binary(scores):
+        message = "method 'tango' is for right-or-wrong scores with one trial an item; use method 'auto'"
+        raise InputError(message)
+    return method
 
 
 def _choose(scores: PairedScores, metric: Metric) -> str:
@@ -158,7 +186,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
         smallest_p=smallest_p_paired_binary(counts.n),
         doubts=tuple(doubts),
-        warnings=headline.warnings if not doubts else (),
+        warnings=headline.warnings,
     )
 
 
@@ -183,12 +211,18 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         _row(paired_t(d, conf_level=conf_level), "second interval", "plain t; too short where scores crowd at a bound"),
     )
     trials = scores.n_trials
-    why = f"there are at least {trials} trials an item" if trials > 1 else "the score is bounded"
+    why = (
+        f"there are at least {trials} trials an item"
+        if trials > 1
+        else "the score is graded, or some items have trials"
+    )
+    shrunken = _mde(headline, conf_level)
     return Difference(
         headline=headline,
         method_reason=f"{why}; item means are compared, and no clusters are declared",
         rows=rows,
-        mde=_mde(headline, conf_level),
+        # The two pseudo-items shrink the mean that is tested by n/(n + 2).
+        mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
         smallest_p=smallest_p_augmented_t(len(d), trials),
         doubts=_no_change(d),
         warnings=headline.warnings,
@@ -207,7 +241,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
             "exact law of the bootstrap over items; no seed",
         ),
     )
-    kind = "continuous" if metric.span is None else "bounded with few ties"
+    kind = "without bounds" if metric.span is None else "graded with few ties"
     return Difference(
         headline=headline,
         method_reason=f"the score is {kind}, and no clusters are declared",
@@ -220,20 +254,30 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
 
 def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
     d = scores.differences
-    found = _cluster_estimate(scores, metric, conf_level)
-    headline = found.estimate
+    headline, found = _headline_of_clusters(scores, metric, conf_level)
     coarsest = _coarsest(scores.clusters)
     flip = cluster_sign_flip(d, coarsest, seed=seed)
     rows = [
         _row(headline, "headline", _unclipped_note(found, metric)),
         _flip_row(flip, headline, unit="cluster"),
-        _row(cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once"),
-        _row(
-            percentile_law(d, conf_level=conf_level, clusters=coarsest),
-            "second interval",
-            "exact law of the cluster bootstrap; too short with few clusters",
-        ),
     ]
+    if found.n_clusters >= FEW_CLUSTERS:
+        wild = wild_cluster_p(d, coarsest, seed=seed)
+        rows.append(
+            _p_row("wild cluster bootstrap (Webb)", wild, headline, note=f"null imposed, 9999 draws, seed {seed}")
+        )
+    rows.append(
+        _row(cluster_weighted_mean(d, coarsest, conf_level=conf_level), "other estimand", "every cluster counts once")
+    )
+    if metric.span is not None and found.n_clusters >= FEW_CLUSTERS:
+        near_bounds = _augmented_clusters(d, coarsest, metric.span, conf_level)
+        rows.append(
+            _row(near_bounds, "other estimand", "every cluster counts once; safer where scores crowd at a bound")
+        )
+    law = percentile_law(d, conf_level=conf_level, clusters=coarsest)
+    rows.append(_row(law, "second interval", "exact law of the cluster bootstrap; too short with few clusters"))
+    doubts, differing = _cluster_doubts(headline, flip, conf_level), flip.n_nonzero
+    few = (f"only {differing} of {found.n_clusters} clusters differ at all",) if differing < FEW_CLUSTERS else ()
     return Difference(
         headline=headline,
         method_reason="items are clustered, so clusters are the unit that carries information",
@@ -242,9 +286,30 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         smallest_p=smallest_p_clusters(found.n_clusters),
         design_effect=found.design_effect,
         effective_clusters=found.effective_clusters,
-        doubts=_cluster_doubts(headline, flip, conf_level),
-        warnings=headline.warnings,
+        doubts=doubts,
+        no_equivalence=(*_few_effective(headline), *few),
+        warnings=(
+            *headline.warnings,
+            *[f"{text}: the interval may be too short" for text in few if headline.conf_low is not None],
+        ),
     )
+
+
+def _headline_of_clusters(scores: PairedScores, metric: Metric, conf_level: float) -> tuple[Estimate, ClusterMean]:
+    """Return CR2's estimate, or, where all clusters agree and CR2 has no spread to go by, augmented t on cluster means."""
+    found = _cluster_estimate(scores, metric, conf_level)
+    estimate = found.estimate
+    if estimate.conf_low is not None or found.n_clusters < FEW_CLUSTERS or metric.span is None:
+        return estimate, found
+    fallback = _augmented_clusters(scores.differences, _coarsest(scores.clusters), metric.span, conf_level)
+    return replace(fallback, n=len(scores.differences), n_clusters=found.n_clusters), found
+
+
+def _augmented_clusters(differences: Floats, codes: Ints, span: float, conf_level: float) -> Estimate:
+    means = np.bincount(codes, weights=differences) / np.bincount(codes)
+    # n_trials only bounds the pseudo-item from below; cluster means have no lattice, so it is made inactive.
+    found = augmented_t(means, bound=span, n_trials=len(differences), conf_level=conf_level)
+    return replace(found, method="augmented t on cluster means", n_clusters=len(means))
 
 
 def _cluster_estimate(scores: PairedScores, metric: Metric, conf_level: float) -> ClusterMean:
@@ -259,9 +324,7 @@ def _coarsest(clusters: Sequence[Ints]) -> Ints:
 
 
 def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tuple[str, ...]:
-    doubts: list[str] = []
-    if headline.df is not None and headline.df < MIN_DF:
-        doubts.append(f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)")
+    doubts = list(_few_effective(headline))
     if headline.p_value is not None:
         significant = headline.p_value <= 1 - conf_level
         if significant and flip.smallest_p > 1 - conf_level:
@@ -269,6 +332,13 @@ def _cluster_doubts(headline: Estimate, flip: SignFlip, conf_level: float) -> tu
         elif significant != (flip.p_value <= 1 - conf_level):
             doubts.append("the CR2 test and the cluster sign-flip disagree")
     return tuple(doubts)
+
+
+def _few_effective(headline: Estimate) -> tuple[str, ...]:
+    # Five equal clusters have 4 degrees of freedom up to rounding.
+    if headline.df is None or headline.df >= MIN_DF - 1e-9:
+        return ()
+    return (f"effectively {1 + headline.df:.1f} clusters ({headline.df:.1f} degrees of freedom)",)
 
 
 def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
@@ -281,6 +351,14 @@ def _unclipped_note(found: ClusterMean, metric: Metric) -> str:
 
 def _no_change(differences: Floats) -> tuple[str, ...]:
     return () if np.any(differences != 0) else ("every item has the same score on both sides",)
+
+
+def _reachable(found: Difference, metric: Metric, conf_level: float) -> float | None:
+    """Return the detectable difference, or None where no verdict could follow or it lies beyond the metric's range."""
+    hopeless = found.smallest_p is not None and found.smallest_p > 1 - conf_level
+    if found.mde is None or hopeless or _few_effective(found.headline):
+        return None
+    return found.mde if metric.span is None or found.mde < metric.span else None
 
 
 def _mde(headline: Estimate, conf_level: float) -> float | None:

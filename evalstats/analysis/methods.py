@@ -78,11 +78,8 @@ def methods_paragraph(result: Comparison) -> str:
         ),
         *[text for key, text in _SENTENCES.items() if key in result.method],
         _BOOTSTRAP,
-        (
-            "Each side's own score carries a Wilson interval, with its variance matched to the design where there are trials or "
-            "clusters."
-        ),
-        "Missing scores are left out; the analysis is repeated with all of them at either bound.",
+        *_side_words(result),
+        *_missing_words(result),
     ]
     if result.margin is not None:
         unit = f" {result.unit}" if result.unit else ""
@@ -92,8 +89,8 @@ def methods_paragraph(result: Comparison) -> str:
         )
     if result.groups:
         parts.append(
-            f"The {len(result.groups)} levels of {result.by} are one family: p-values are adjusted by Holm's method (1979), "
-            f"and intervals stand at the levels at which it tests, for {level} over the family."
+            f"The {len(result.groups)} levels of {result.by} are one family: intervals and p-values are adjusted by "
+            f"Bonferroni's method, for {level} over the family; Holm's p-values (1979) are in the data."
         )
     if result.dependence:
         parts.append(
@@ -101,6 +98,21 @@ def methods_paragraph(result: Comparison) -> str:
             f"{result.seed}), with the smallest p over factors as the statistic (Westfall and Young 1993)."
         )
     return " ".join(parts)
+
+
+def _side_words(result: Comparison) -> list[str]:
+    if "Wilson" not in result.baseline.method:
+        return []
+    words = "Each side's own score carries a Wilson interval, matched to the design where there are trials or clusters."
+    return [words]
+
+
+def _missing_words(result: Comparison) -> list[str]:
+    if not result.missing.any:
+        return []
+    if not result.missing.rows:
+        return ["Missing scores are left out; the metric has no bounds, so no worst case is given."]
+    return ["Missing scores are left out; the analysis is repeated with all of them at either bound."]
 
 
 def references(result: Comparison) -> list[str]:

@@ -7,7 +7,7 @@ from evalstats.analysis.difference import PairedScores, headline_interval
 from evalstats.analysis.pairs import Ints, Pairs, item_labels
 from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import number
+from evalstats.display.numbers import number, plural
 
 
 def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
@@ -37,7 +37,7 @@ def missing_account(
         only_candidate=item_labels(pairs, pairs.only_candidate),
     )
     if not pairs.incomplete():
-        return replace(counted, explanation="every item has a score on both sides, in every trial")
+        return replace(counted, explanation=_complete_words(pairs))
     if metric.low is None or metric.high is None:
         return replace(counted, explanation="the metric has no bounds, so no worst case can be computed")
     rows = tuple(
@@ -45,6 +45,16 @@ def missing_account(
         for assignment in _assignments(metric)
     )
     return replace(counted, rows=rows, explanation=_range_words(rows, metric))
+
+
+def _complete_words(pairs: Pairs) -> str:
+    short = sum(int((side.present < side.present.max(initial=0)).sum()) for side in (pairs.baseline, pairs.candidate))
+    if not short:
+        return "every item has a score on both sides, in every trial"
+    return (
+        f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
+        f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
+    )
 
 
 def _assigned(
@@ -74,18 +84,37 @@ def _smallest(present: Ints) -> int:
     return int(seen.min()) if len(seen) else 1
 
 
-def fragile(missing: Missing, verdict: Verdict) -> str | None:
-    """Return a warning when a claimed direction does not survive every assignment of the missing scores."""
-    if verdict not in ("better", "worse"):
+def fragile(missing: Missing, verdict: Verdict, *, upward: bool, margin: float | None) -> str | None:
+    """Return a warning when the verdict does not survive every assignment of the missing scores.
+
+    Parameters
+    ----------
+    upward
+        Whether the difference is above 0, where a direction is claimed.
+    margin
+        The declared margin, where equivalence is claimed.
+    """
+    if verdict in ("better", "worse"):
+        lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
+        problem = "the interval does not exclude 0 on that side"
+    elif verdict == "equivalent" and margin is not None:
+        lost = [row for row in missing.rows if not _within(row, margin)]
+        problem = "the interval leaves the margin"
+    else:
         return None
-    lost = [
-        row.note
-        for row in missing.rows
-        if row.conf_low is None or row.conf_high is None or row.conf_low <= 0 <= row.conf_high
-    ]
     if not lost:
         return None
-    return f"the direction rests on scores that are missing: with {lost[0].partition(';')[0]}, the interval includes 0"
+    return f"the verdict rests on scores that are missing: with {lost[0].note.partition(';')[0]}, {problem}"
+
+
+def _beyond_0(row: MethodRow, *, upward: bool) -> bool:
+    end = row.conf_low if upward else row.conf_high
+    return end is not None and (end > 0 if upward else end < 0)
+
+
+def _within(row: MethodRow, margin: float) -> bool:
+    low, high = row.conf_low, row.conf_high
+    return low is not None and high is not None and -margin < low and high < margin
 
 
 def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:

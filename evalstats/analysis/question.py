@@ -16,7 +16,7 @@ from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.stats.multiplicity import holm, holm_levels
+from evalstats.stats.multiplicity import holm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,13 +40,14 @@ class Question:
         paired = self.pairs.subset(self.pairs.paired)
         scores = _scores(paired, self.clusters)
         found = paired_difference(scores, metric, conf_level=self.conf_level, method=self.method, seed=self.seed)
-        low, high = self._equivalence(scores)
+        low, high = self._equivalence(scores, self.conf_level)
         evidence = self._evidence(found, self.conf_level, low, high)
         verdict, reason = decide(evidence)
         headline = found.headline
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         missing = missing_account(self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method)
-        shaken = fragile(missing, verdict)
+        upward = headline.estimate > 0
+        shaken = fragile(missing, verdict, upward=upward, margin=self.margin)
         first, second = (
             score_of_arm(
                 arm, metric, self.data, clusters=self.clusters, conf_level=self.conf_level, pairs=paired, side=side
@@ -112,8 +113,8 @@ class Question:
     def by_level(self, column: str) -> tuple[GroupRow, ...]:
         """Repeat the comparison within each level of a factor, as one family.
 
-        p-values are adjusted by Holm's method, and each interval stands at the level at which that method tests its row,
-        so that an adjusted p of at most 1 - conf_level and an interval that excludes 0 are one thing.
+        Everything is at the level of Bonferroni over the rows: intervals hold together, and the adjusted p beside them is
+        the one that belongs to them. Holm's p, which is never larger, is kept as well.
         """
         paired = self.pairs.subset(self.pairs.paired)
         if column not in paired.items.columns:
@@ -124,15 +125,13 @@ class Question:
         if not levels:
             message = f"no paired item has a level of {column!r}"
             raise CannotAnswerError(message)
+        conf_level = 1 - (1 - self.conf_level) / len(levels)
         parts = [self._level_scores(paired.subset((text == name).fill_null(value=False).to_numpy())) for name in levels]
-        found = [
-            paired_difference(part, self.metric, conf_level=self.conf_level, method=self.method, seed=self.seed)
-            for part in parts
-        ]
-        tests = _family([each.headline.p_value for each in found], self.conf_level)
+        found = [self._level(part, conf_level) for part in parts]
+        stepped = _holm([each.headline.p_value for each in found])
         return tuple(
-            self._group_row(name, each, part, p_adjusted, level)
-            for name, each, part, (p_adjusted, level) in zip(levels, found, parts, tests, strict=True)
+            self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
+            for name, each, part, p_holm in zip(levels, found, parts, stepped, strict=True)
         )
 
     def _level_scores(self, pairs: Pairs) -> PairedScores:
@@ -141,13 +140,20 @@ class Question:
         company = tuple(each for each in codes if len(np.unique(each)) < len(each))
         return replace(_scores(pairs, ()), clusters=company)
 
+    def _method_for(self, scores: PairedScores) -> str:
+        return "auto" if self.method == "cr2" and not scores.clusters else self.method
+
+    def _level(self, scores: PairedScores, conf_level: float) -> Difference:
+        method = self._method_for(scores)
+        return paired_difference(scores, self.metric, conf_level=conf_level, method=method, seed=self.seed)
+
     def _group_row(
-        self, name: str, found: Difference, scores: PairedScores, p_adjusted: float | None, conf_level: float
+        self, name: str, found: Difference, scores: PairedScores, *, p_holm: float | None, n_levels: int
     ) -> GroupRow:
-        headline = headline_interval(scores, self.metric, conf_level=conf_level, method=self.method)
-        low, high = self._equivalence(scores)
-        evidence = self._evidence(replace(found, headline=headline), conf_level, low, high)
-        verdict, reason = decide(evidence)
+        headline, conf_level = found.headline, found.headline.conf_level
+        low, high = self._equivalence(scores, conf_level)
+        verdict, reason = decide(self._evidence(found, conf_level, low, high))
+        p = headline.p_value
         return GroupRow(
             level=name,
             n_items=headline.n,
@@ -159,18 +165,18 @@ class Question:
             conf_low=headline.conf_low,
             conf_high=headline.conf_high,
             conf_level=conf_level,
-            p_value=headline.p_value,
-            p_adjusted=p_adjusted,
+            p_value=p,
+            p_adjusted=None if p is None else min(1.0, n_levels * p),
+            p_holm=p_holm,
             method=headline.method,
             verdict=verdict,
             verdict_reason=reason,
         )
 
-    def _equivalence(self, scores: PairedScores) -> tuple[float | None, float | None]:
+    def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
         if self.margin is None:
             return None, None
-        level = 2 * self.conf_level - 1
-        found = headline_interval(scores, self.metric, conf_level=level, method=self.method)
+        found = headline_interval(scores, self.metric, conf_level=2 * conf_level - 1, method=self._method_for(scores))
         return found.conf_low, found.conf_high
 
     def _evidence(self, found: Difference, conf_level: float, low: float | None, high: float | None) -> Evidence:
@@ -186,6 +192,8 @@ class Question:
             equivalence_high=high,
             higher_is_better=self.metric.higher_is_better,
             doubts=found.doubts,
+            no_equivalence=found.no_equivalence,
+            smallest_p_of="the cluster sign-flip, which must agree," if found.headline.n_clusters else "the test",
             scale=self.metric.scale,
             unit=self.metric.shown_unit,
         )
@@ -214,16 +222,14 @@ class Question:
         return cautions
 
 
-def _family(p_values: Sequence[float | None], conf_level: float) -> list[tuple[float | None, float]]:
-    """Holm's adjusted p and level of every row; a row without a p is not of the family."""
+def _holm(p_values: Sequence[float | None]) -> list[float | None]:
+    """Holm's adjusted p of every row; a row without a p is not of the family."""
     tested = [i for i, p in enumerate(p_values) if p is not None]
-    if not tested:
-        return [(None, conf_level) for _ in p_values]
-    p = np.array([p_values[i] for i in tested], dtype=np.float64)
-    adjusted, levels = holm(p).tolist(), holm_levels(p, conf_level=conf_level).tolist()
-    rows: list[tuple[float | None, float]] = [(None, min(levels)) for _ in p_values]
-    for place, i in enumerate(tested):
-        rows[i] = (adjusted[place], levels[place])
+    rows: list[float | None] = [None] * len(p_values)
+    if tested:
+        adjusted = holm(np.array([p_values[i] for i in tested], dtype=np.float64)).tolist()
+        for place, i in enumerate(tested):
+            rows[i] = adjusted[place]
     return rows
 
 

@@ -159,7 +159,8 @@ class Missing:
 class GroupRow:
     """The comparison within one level of the factor named by `by`.
 
-    `p_adjusted` is Holm's over the levels; the interval stands at `conf_level`, at which Holm's method tests this row.
+    `p_adjusted` and the interval (at `conf_level`) are Bonferroni's over the levels, so that they agree and the intervals
+    hold together; `p_holm` is Holm's p, which is never larger.
     """
 
     level: str
@@ -173,6 +174,7 @@ class GroupRow:
     conf_level: float
     p_value: float | None
     p_adjusted: float | None
+    p_holm: float | None
     method: str
     verdict: Verdict
     verdict_reason: str
@@ -273,6 +275,7 @@ class Comparison:
                 "conf_high": group.conf_high,
                 "p_value": group.p_value,
                 "p_adjusted": group.p_adjusted,
+                "p_holm": group.p_holm,
                 "n_items": group.n_items,
                 "n_clusters": group.n_clusters,
                 "note": f"{group.verdict}: {group.verdict_reason}",

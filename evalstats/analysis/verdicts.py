@@ -10,7 +10,8 @@ from evalstats.display.numbers import number, p_value
 class Evidence:
     """What a verdict is made from; intervals are those of the headline method, adjusted for their family.
 
-    `doubts` are the reasons for which no direction may be claimed even though the interval excludes 0.
+    `doubts` are the reasons for which no direction may be claimed even though the interval excludes 0; `no_equivalence`
+    those for which the two may not be called equivalent. `smallest_p_of` names the test that `smallest_p` belongs to.
     """
 
     conf_low: float | None
@@ -24,6 +25,8 @@ class Evidence:
     equivalence_high: float | None
     higher_is_better: bool
     doubts: tuple[str, ...]
+    no_equivalence: tuple[str, ...]
+    smallest_p_of: str
     scale: float
     unit: str
 
@@ -38,14 +41,13 @@ def decide(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.conf_low is None or evidence.conf_high is None:
         return "invalid", evidence.no_interval_reason or "the data give no interval"
     if _underpowered(evidence):
-        return "powerless", (
-            f"the interval includes 0, and a difference as large as the margin of {_shown(evidence, evidence.margin)} would be "
-            f"missed: only {_shown(evidence, evidence.mde)} would be found with 80% power"
-        )
+        return "powerless", _power_words(evidence)
+    narrower = _percent(2 * evidence.conf_level - 1)
     if _inside_margin(evidence):
-        return "equivalent", (
-            f"the {_percent(2 * evidence.conf_level - 1)} interval lies within ±{_shown(evidence, evidence.margin)}"
-        )
+        within = f"the {narrower} interval lies within ±{_shown(evidence, evidence.margin)}"
+        if not evidence.no_equivalence:
+            return "equivalent", within
+        return "inconclusive", f"{within}, but {'; '.join(evidence.no_equivalence)}"
     direction = _direction(evidence)
     if direction is None:
         return "inconclusive", f"the {_percent(evidence.conf_level)} interval includes 0"
@@ -58,14 +60,23 @@ def _cannot_show(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.conf_low is None and evidence.no_interval_reason:
         return "invalid", evidence.no_interval_reason
     return "powerless", (
-        f"no outcome of this design could have shown a difference: its smallest possible p is {p_value(evidence.smallest_p)}"
+        f"no outcome of this design could have shown a difference: the p of {evidence.smallest_p_of} cannot go below "
+        f"{p_value(evidence.smallest_p)}"
     )
 
 
 def _underpowered(evidence: Evidence) -> bool:
-    if evidence.margin is None or evidence.mde is None:
+    if evidence.margin is None or _direction(evidence) is not None or _inside_margin(evidence):
         return False
-    return _direction(evidence) is None and not _inside_margin(evidence) and evidence.mde > evidence.margin
+    return evidence.mde is None or evidence.mde > evidence.margin
+
+
+def _power_words(evidence: Evidence) -> str:
+    found = "no difference" if evidence.mde is None else f"only {_shown(evidence, evidence.mde)}"
+    return (
+        f"the interval includes 0, and a difference as large as the margin of {_shown(evidence, evidence.margin)} would be "
+        f"missed: {found} would be found with 80% power"
+    )
 
 
 def _inside_margin(evidence: Evidence) -> bool:
@@ -89,4 +100,4 @@ def _shown(evidence: Evidence, value: float | None) -> str:
 
 
 def _percent(level: float) -> str:
-    return f"{100 * level:g}%"
+    return f"{100 * level:.4g}%"

@@ -167,17 +167,17 @@ def groups_table(result: Comparison) -> Table:
             "Candidate",
             f"Difference{unit}",
             "Interval",
-            "Holm p",
+            "Adjusted p",
             "Verdict",
         ),
         rows=tuple(_group_cells(group, result.scale) for group in result.groups),
         align="lrrrrrrl",
         caption=(
-            f"By {result.by}: {len(result.groups)} comparisons as one family. p is adjusted by Holm's method, and each "
-            "interval stands at the level at which that method tests its row. Different verdicts in two rows are not by "
-            "themselves a difference between the rows"
+            f"By {result.by}: {len(result.groups)} comparisons as one family; intervals and p are adjusted for all of them "
+            f"(Bonferroni: {100 * result.conf_level:g}% over all rows). Different verdicts in two rows are not by themselves a "
+            "difference between the rows"
         ),
-        wide=("Baseline", "Candidate", "Holm p"),
+        wide=("Baseline", "Candidate", "Adjusted p"),
     )
 
 
@@ -230,7 +230,8 @@ def flipped_blocks(result: Comparison) -> list[Block]:
     """List the items on which one side succeeds and the other fails."""
     if not result.flipped:
         return []
-    gained = sum(item.change > 0 for item in result.flipped)
+    sign = 1 if result.higher_is_better else -1
+    gained = sum(sign * item.change > 0 for item in result.flipped)
     lost = len(result.flipped) - gained
     shown = result.flipped[:_FLIPS_SHOWN]
     more = f"; the first {len(shown)} are shown" if len(shown) < len(result.flipped) else ""

@@ -3,18 +3,25 @@
 import math
 
 MINUS = "−"
+# Below this a number is rounding error of sums of ones.
+_NOTHING = 1e-9
 
 
 def number(value: float | None, digits: int = 2, *, sign: bool = False) -> str:
     """Write a number with a true minus; a dash where there is none.
 
+    A number that would round to 0 and is not 0 gets two significant digits instead, so that a cost of 0.0008 is not
+    written as nothing.
+
     Examples
     --------
-    >>> number(1.5), number(-0.004), number(2.0, 1, sign=True), number(None)
-    ('1.50', '0.00', '+2.0', '–')
+    >>> number(1.5), number(-0.00083), number(2.0, 1, sign=True), number(0.0), number(None)
+    ('1.50', '−0.00083', '+2.0', '0.00', '–')
     """
     if value is None or not math.isfinite(value):
         return "–"
+    if _NOTHING < abs(value) < 0.5 * 10.0**-digits:
+        digits = 1 - math.floor(math.log10(abs(value)))
     rounded = round(value, digits) + 0.0
     text = f"{abs(rounded):.{digits}f}"
     if rounded < 0:

@@ -321,6 +321,7 @@ def _result(x: FloatArray, v: _Variance, level: float, low: float | None, high: 
 
 
 def _few_effective(df: float) -> tuple[str, ...]:
-    if df >= _FEW_DF:
+    # Five equal clusters have 4 df up to rounding.
+    if df >= _FEW_DF - 1e-9:
         return ()
     return (f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict",)

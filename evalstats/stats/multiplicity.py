@@ -36,33 +36,6 @@ def holm(p_values: ArrayLike) -> FloatArray:
     return _restored(stepped, order)
 
 
-def holm_levels(p_values: ArrayLike, *, conf_level: float = 0.95) -> FloatArray:
-    """Confidence level at which Holm's method tests each hypothesis.
-
-    An interval at this level, from the test that gave the p-value, excludes the null exactly where Holm's adjusted p is
-    at most 1 - conf_level. With r of m hypotheses rejected, the k-th smallest p is tested at level
-    1 - (1 - conf_level)/(m - k + 1), and all that are not rejected at 1 - (1 - conf_level)/(m - r). The intervals are
-    for reading beside the adjusted p-values; together they are not a simultaneous confidence set.
-
-    Parameters
-    ----------
-    p_values
-        float64 array, shape (n_hypotheses,), each in [0, 1].
-
-    Examples
-    --------
-    >>> holm_levels([0.001, 0.03, 0.2]).round(4).tolist()
-    [0.9833, 0.975, 0.975]
-    """
-    p = _checked(p_values)
-    alpha = 1.0 - conf_level
-    rejected = holm(p) <= alpha
-    rank = np.empty(p.size, dtype=np.int64)
-    rank[np.argsort(p, kind="stable")] = np.arange(p.size)
-    left = np.where(rejected, p.size - rank, max(p.size - int(rejected.sum()), 1))
-    return 1.0 - alpha / left
-
-
 def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
     """Benjamini-Hochberg adjusted p-values: they control the expected share of false findings among the findings.
 

@@ -20,6 +20,8 @@ PLAIN = Evidence(
     equivalence_high=None,
     higher_is_better=True,
     doubts=(),
+    no_equivalence=(),
+    smallest_p_of="the test",
     scale=100,
     unit="pp",
 )
@@ -46,6 +48,19 @@ AROUND_0 = replace(PLAIN, conf_low=-0.03, conf_high=0.02)
         # Equivalence comes before a direction: a difference that is sure and does not matter.
         (replace(PLAIN, margin=0.1, equivalence_low=0.015, equivalence_high=0.045), "equivalent"),
         (replace(PLAIN, margin=0.01, equivalence_low=0.015, equivalence_high=0.045), "better"),
+        # Too few clusters for equivalence, whatever the interval.
+        (
+            replace(
+                AROUND_0,
+                margin=0.04,
+                equivalence_low=-0.025,
+                equivalence_high=0.015,
+                no_equivalence=("effectively 2.7 clusters",),
+            ),
+            "inconclusive",
+        ),
+        # No difference at all could be found: the margin is out of reach.
+        (replace(AROUND_0, mde=None, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015), "powerless"),
     ],
 )
 def test_verdicts(evidence: Evidence, verdict: str) -> None:
@@ -53,7 +68,7 @@ def test_verdicts(evidence: Evidence, verdict: str) -> None:
 
 
 def test_reasons_carry_the_numbers() -> None:
-    assert "smallest possible p is 0.062" in decide(replace(PLAIN, smallest_p=0.0625))[1]
+    assert "the p of the test cannot go below 0.062" in decide(replace(PLAIN, smallest_p=0.0625))[1]
     powerless = replace(AROUND_0, margin=0.01, equivalence_low=-0.025, equivalence_high=0.015)
     assert "margin of 1.0 pp" in decide(powerless)[1]
     assert "only 2.0 pp" in decide(powerless)[1]

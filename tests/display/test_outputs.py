@@ -94,5 +94,6 @@ def test_a_p_value_is_never_written_as_0_nor_rounded_up_to_1(p: float) -> None:
 
 def test_a_negative_number_has_a_true_minus_and_no_negative_zero() -> None:
     assert number(-1.0) == "\u22121.00"
-    assert number(-0.001) == "0.00"
+    assert number(-1e-12) == "0.00"
+    assert number(-0.001) == "\u22120.0010"
     assert interval(-0.05, 0.1, 100, 1) == "[\u22125.0, 10.0]"
