@@ -17,6 +17,7 @@ from evalstats.analysis.arms import (
 )
 from evalstats.analysis.grouping import (
     chosen_clusters,
+    crossed_factors,
     dependence_rows,
     duplicate_rows_warning,
     group_columns,
@@ -117,12 +118,18 @@ def compare(
         seed=seed,
     )
     result = question.answer(contrast=contrast, notes=notes)
-    suspects = dependence_rows(
-        pairs.subset(pairs.paired), groups, clusters, names=data.factor_names(), seed=seed, conf_level=conf_level
-    )
+    known = [name for name in groups if all(arm.rows[name].null_count() < arm.rows.height for arm in (first, second))]
+    suspects = dependence_rows(pairs.subset(pairs.paired), known, clusters, names=data.factor_names(), seed=seed)
     duplicates = duplicate_rows_warning(data, pairs, runs, chosen) if not clusters else None
     warnings = [*result.warnings, *dependence_warnings(suspects), *([duplicates] if duplicates else [])]
+    crossed = crossed_factors(pairs.subset(pairs.paired), known, clusters, data.factor_names())
+    if crossed:
+        told = f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
+        result = replace(result, notes=(*result.notes, told))
     levels = tuple(row for name in split for row in question.by_level(name))
+    left_out = sum(question.without_level(name) for name in split)
+    if left_out:
+        warnings.append(f"{left_out} of {result.n_items} items have no level of {by} and stand in none of its rows")
     return replace(result, dependence=suspects, warnings=tuple(warnings), by=by, groups=levels)
 
 

@@ -118,7 +118,6 @@ def dependence_rows(
     *,
     names: Mapping[str, str],
     seed: int,
-    conf_level: float,
 ) -> tuple[Dependence, ...]:
     """Test whether the differences run in groups along factors that were not declared.
 
@@ -130,25 +129,33 @@ def dependence_rows(
     pairs
         Paired items only.
     columns
-        Candidate columns; those in `clusters`, those that vary within a unit, with one level, or with more than half as
-        many levels as units are passed over.
+        Candidate columns that both sides have; those in `clusters`, those that vary within a unit, with one level, or
+        with more than half as many levels as units are passed over.
     names
         Sources' own names of standard columns.
     """
     differences = pairs.candidate.means() - pairs.baseline.means()
-    candidates = {
-        name: pairs.codes(name)
-        for name in columns
-        if name not in clusters and name in pairs.items.columns and not pairs.items[name].null_count()
-    }
+    candidates = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
     if clusters:
         unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
         differences, candidates = _per_unit(differences, candidates, unit)
     factors = _usable(candidates, len(differences))
     if not factors:
         return ()
-    found = undeclared_dependence(differences, factors, seed=seed, conf_level=conf_level)
+    found = undeclared_dependence(differences, factors, seed=seed)
     return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
+
+
+def crossed_factors(
+    pairs: Pairs, columns: Sequence[str], clusters: Sequence[str], names: Mapping[str, str]
+) -> list[str]:
+    """Return the factors that could make items dependent and vary within the declared clusters: these go untested."""
+    if not clusters:
+        return []
+    unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
+    others = [name for name in columns if name in pairs.items.columns and name not in clusters]
+    usable = _usable({name: pairs.codes(name) for name in others}, len(unit))
+    return [label_of(name, names) for name, codes in usable.items() if not _nested(unit, codes)]
 
 
 def _per_unit(differences: Floats, candidates: Mapping[str, Ints], unit: Ints) -> tuple[Floats, dict[str, Ints]]:

@@ -134,6 +134,10 @@ class Question:
             for name, each, part, p_holm in zip(levels, found, parts, stepped, strict=True)
         )
 
+    def without_level(self, column: str) -> int:
+        """Return how many paired items have no single level of a factor, and so stand in no row."""
+        return self.pairs.items.filter(pl.Series(self.pairs.paired))[column].null_count()
+
     def _level_scores(self, pairs: Pairs) -> PairedScores:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
         codes = [pairs.codes(name) for name in self.clusters]
@@ -212,12 +216,13 @@ class Question:
                     f"{differing} of {n} items were asked with different prompts (or with prompts that are not recorded): "
                     "the difference is one of model and prompt together"
                 )
+        cautions.extend(run_differences(self.data, self.baseline.runs, self.candidate.runs))
         for arm in (self.baseline, self.candidate):
             errors = int((arm.rows["status"] == "error").sum())
             if errors:
                 cautions.append(
-                    f"{arm.name}: {errors} of {arm.rows.height} rows are harness errors, not wrong answers; "
-                    "they are left out here and bounded in the missing-data account"
+                    f"{arm.name}: {errors} of {arm.rows.height} rows are harness errors, not wrong answers; they are left "
+                    f"out here{' and bounded in the missing-data account' if self.metric.span is not None else ''}"
                 )
         return cautions
 
@@ -275,6 +280,30 @@ def _flipped(paired: Pairs) -> tuple[FlippedItem, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
+
+
+# What must be the same for two runs to differ by their systems alone.
+_SETTINGS = {
+    "task_version": "the version of the task",
+    "n_shots": "the number of worked examples",
+    "temperature": "the temperature",
+    "judge": "the judge",
+    "item_limit": "the limit on items",
+}
+
+
+def run_differences(data: EvalData, first: Sequence[str], second: Sequence[str]) -> list[str]:
+    """Return a caution for every setting in which the runs of the two sides are known to differ."""
+    found: list[str] = []
+    for column, words in _SETTINGS.items():
+        sides = [
+            data.runs.filter(pl.col("run").is_in(list(runs)))[column].drop_nulls().unique().sort().to_list()
+            for runs in (first, second)
+        ]
+        if all(sides) and sides[0] != sides[1]:
+            told = [", ".join(str(value) for value in side) for side in sides]
+            found.append(f"{words} differs between the two sides ({told[0]} against {told[1]})")
+    return found
 
 
 def _run_notes(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:

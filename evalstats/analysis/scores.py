@@ -182,28 +182,51 @@ def score_of_arm(
 
 
 def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
-    single = bool((side.n_scored == 1).all())
     if metric.span is None:
         return _unbounded(means, codes, conf_level)
-    if metric.kind == "binary" and single and not codes:
+    if not codes and _right_or_wrong(means, side):
         n, x = len(means), int(means.sum())
         return [
             wilson(x, n, conf_level=conf_level),
             jeffreys(x, n, conf_level=conf_level),
             percentile_law(means, conf_level=conf_level),
         ]
+    # Trials of a right-or-wrong score cannot carry more information than as many items.
+    whole = metric.is_share and bool(np.allclose(side.total, np.round(side.total)))
+    n_rows = int(side.n_scored.sum()) if whole else None
+    headline = _matched(means, metric, codes, n_rows, conf_level)
+    coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
+    return [headline, percentile_law(means, conf_level=conf_level, clusters=coarsest)]
+
+
+def _right_or_wrong(means: Floats, side: Side) -> bool:
+    return bool((side.n_scored == 1).all()) and bool(np.isin(means, (0.0, 1.0)).all())
+
+
+def _matched(means: Floats, metric: Metric, codes: tuple[Ints, ...], n_rows: int | None, conf_level: float) -> Estimate:
+    """Return the variance-matched Wilson interval; with crossed clusters the hull of every column's and the multiway one."""
     low, high = float(metric.low or 0.0), float(metric.high if metric.high is not None else 1.0)
-    clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
-    headline = variance_matched_wilson(
-        means,
-        low=low,
-        high=high,
-        conf_level=conf_level,
-        clusters=clusters,
-        # Trials of a right-or-wrong score cannot carry more information than as many items.
-        n_rows=int(side.n_scored.sum()) if metric.kind == "binary" else None,
+
+    def matched(clusters: Ints | None) -> Estimate:
+        return variance_matched_wilson(
+            means, low=low, high=high, conf_level=conf_level, clusters=clusters, n_rows=n_rows
+        )
+
+    if len(codes) < 2:
+        return matched(codes[0] if codes else None)
+    found = [*map(matched, codes), multiway_mean(means, codes, conf_level=conf_level, low=low, high=high).estimate]
+    without = next((each for each in found if each.conf_low is None), None)
+    if without is not None:
+        return replace(without, p_value=None, statistic=None)
+    return replace(
+        found[0],
+        conf_low=min(each.conf_low for each in found if each.conf_low is not None),
+        conf_high=max(each.conf_high for each in found if each.conf_high is not None),
+        std_error=found[-1].std_error,
+        n_clusters=found[-1].n_clusters,
+        method="widest of variance-matched Wilson by column and multiway CR2",
+        warnings=tuple(dict.fromkeys(text for each in found for text in each.warnings)),
     )
-    return [headline, percentile_law(means, conf_level=conf_level, clusters=clusters)]
 
 
 def _unbounded(means: Floats, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
@@ -223,10 +246,10 @@ def _pass_hat(
     """Return pass^k for k up to the smallest number of trials: the chance that k trials of one item all succeed."""
     trials = int(side.n_scored.min())
     whole = np.allclose(side.total, np.round(side.total))
-    if metric.kind != "binary" or trials < 2 or not whole:
+    if metric.kind not in ("binary", "proportion") or trials < 2 or not whole or len(codes) > 1:
         return ()
     successes = np.round(side.total).astype(np.int64)
-    clusters = codes[0] if codes else None
+    clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     found = [
         (k, suite_pass(side.n_scored, successes, k, kind="hat", conf_level=conf_level, clusters=clusters))
         for k in range(1, min(trials, _MAX_K) + 1)
@@ -239,8 +262,7 @@ def _failure_words(
 ) -> tuple[str, ...]:
     """Say what a clean sweep does and does not show."""
     n = len(means)
-    independent = not codes and bool((side.n_scored == 1).all())
-    if metric.kind != "binary" or not independent or means.sum() not in (0.0, float(n)):
+    if codes or not metric.is_share or not _right_or_wrong(means, side) or means.sum() not in (0.0, float(n)):
         return ()
     limit = 100 * failure_rate_limit(n, conf_level=conf_level)
     what = "failure" if means.sum() == n else "success"

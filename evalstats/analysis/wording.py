@@ -270,7 +270,10 @@ def dependence_table(result: Comparison) -> Table:
             for row in result.dependence
         ),
         align="lrrrrl",
-        caption="Do the differences run in groups that were not declared as clusters?",
+        caption=(
+            'Do the differences run in groups that were not declared as clusters? p is adjusted for all factors; "note" '
+            "marks one that is small only without that, as some are by chance"
+        ),
         wide=("Band if unrelated",),
     )
 
@@ -311,6 +314,10 @@ def method_items(result: Comparison) -> list[str]:
             f"Margin declared: ±{scaled(result.margin, result.scale)}{unit}; the "
             f"{100 * (2 * result.conf_level - 1):g}% interval is "
             f"{interval(result.equivalence_low, result.equivalence_high, result.scale)}."
+        )
+    if len(result.baseline.runs) == len(result.candidate.runs) == 1:
+        items.append(
+            "One run of each side: variation from run to run cannot be told from these data and is not in the interval."
         )
     digests = ", ".join(f"{run} ({digest[:12]})" if digest else run for run, digest in result.sources)
     items.append(f"Runs: {digests}. evalstats {result.version}, seed {result.seed} (permutations only).")

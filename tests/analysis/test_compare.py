@@ -552,3 +552,73 @@ def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalDa
     )
     with pytest.raises(CannotAnswerError, match="1 votes between models"):
         compare(EvalData(comparisons=votes), "x", "y")
+
+
+def test_missing_scores_that_would_reverse_the_answer_are_said() -> None:
+    items = [f"q{i:03d}" for i in range(400)]
+    first = [1.0] * 35 + [0.0] * 65 + [1.0] * 300
+    second: list[float | None] = [1.0] * 35 + [1.0] * 30 + [0.0] * 35 + [None] * 300
+    result = compare(
+        data_of(rows_of("a", first, items=items), rows_of("b", second, items=items, status="error")), "a", "b"
+    )
+    assert result.verdict == "better"
+    assert any("verdict rests on scores that are missing" in text for text in result.warnings)
+
+
+def test_identical_systems_on_clusters_are_told_apart_by_nothing() -> None:
+    levels = {"passage": [f"p{i // 4}" for i in range(40)]}
+    data = data_of(*[rows_of(m, [1.0, 0.0] * 20, factors=levels) for m in "ab"])
+    result = compare(data, "a", "b", cluster="passage")
+    assert result.verdict == "inconclusive"
+    assert result.conf_low is not None
+    assert result.conf_low < 0 < (result.conf_high or 0)
+    assert compare(data, "a", "b", cluster="passage", margin=0.5).verdict == "inconclusive"  # no cluster differs
+
+
+def test_a_method_asked_for_says_so_and_what_it_ignores() -> None:
+    levels = {"passage": [f"p{i // 4}" for i in range(40)]}
+    data = data_of(rows_of("a", [0.0, 1.0] * 20, factors=levels), rows_of("b", [1.0] * 40, factors=levels))
+    result = compare(data, "a", "b", cluster="passage", method="tango")
+    assert result.method_reason == "it was asked for"
+    assert any("takes them as independent" in text for text in result.warnings)
+    with pytest.raises(InputError, match="no cluster column is in force"):
+        compare(data, "a", "b", method="cr2")
+    graded = data_of(rows_of("a", [0.5, 0.1] * 9), rows_of("b", [0.2, 0.7] * 9), kind="bounded", low=0, high=1)
+    with pytest.raises(InputError, match="right-or-wrong"):
+        compare(graded, "a", "b", method="tango")
+
+
+def test_settings_that_differ_between_the_runs_are_cautioned() -> None:
+    data = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [1.0] * 20))
+    runs = data.runs.with_columns(judge=pl.Series(["j1", "j2"]), n_shots=pl.Series([5, 5]))
+    result = compare(EvalData(outcomes=data.outcomes, runs=runs, metrics=data.metrics), "a", "b")
+    assert "the judge differs between the two sides (j1 against j2)" in result.warnings
+    assert not any("worked examples" in text for text in result.warnings)
+
+
+def test_small_units_are_not_written_as_nothing() -> None:
+    rng = np.random.default_rng(2)
+    base = rng.normal(0.002, 0.0002, 30)
+    data = data_of(
+        rows_of("a", base.tolist()), rows_of("b", (base - 0.0008 + rng.normal(0, 1e-4, 30)).tolist()), kind="continuous"
+    )
+    assert "\u22120.0008" in compare(data, "a", "b").summary()
+
+
+def test_items_without_a_level_are_counted() -> None:
+    levels: list[object] = [f"s{i % 3}" if i < 30 else None for i in range(36)]
+    data = data_of(*[rows_of(m, [1.0, 0.0] * 18, factors={"scenario": levels}) for m in "ab"])
+    assert any("6 of 36 items have no level" in text for text in compare(data, "a", "b", by="scenario").warnings)
+
+
+def test_flips_are_gains_in_the_direction_that_is_better() -> None:
+    data = data_of(rows_of("a", [1.0] * 20), rows_of("b", [0.0] * 20), kind="binary", higher_is_better=False)
+    from evalstats.display.text import to_text
+
+    assert "20 gained, 0 lost" in to_text(compare(data, "a", "b").blocks())
+
+
+def test_a_factor_that_crosses_the_clusters_is_named_as_untested() -> None:
+    factors = {"user": [f"u{i // 8}" for i in range(64)], "template": [f"t{i % 8}" for i in range(64)]}
+    data = data_of(*[rows_of(m, [1.0, 0.0] * 32, factors=factors) for m in "ab"])
+    assert any(text.endswith("clusters: template") for text in compare(data, "a", "b", cluster="user").notes)

@@ -120,3 +120,25 @@ def test_every_benchmark_and_every_undeclared_metric_is_listed() -> None:
 def test_a_limit_for_independent_items_is_not_given_for_clusters() -> None:
     found = one(datasets.tenacious_held_out(), "trained", cluster="dimension")
     assert not any("failure rate is below" in note for note in found.notes)
+
+
+def test_two_judges_that_disagree_make_halves_not_wrong_answers() -> None:
+    parts = [rows_of("a", scores) for scores in ([0.0] * 21, [1.0] * 21)]
+    for judge, part in zip(("j1", "j2"), parts, strict=True):
+        for row in part:
+            row["judge"] = judge
+    found = one(data_of(*parts), "a")
+    assert found.estimate == pytest.approx(0.5)
+
+
+def test_crossed_clusters_are_never_narrower_than_either() -> None:
+    rng = np.random.default_rng(3)
+    effect = rng.normal(0, 1.5, 10)
+    p = 1 / (1 + np.exp(-effect[np.arange(100) % 10]))
+    factors = {"user": [f"u{i // 10}" for i in range(100)], "template": [f"t{i % 10}" for i in range(100)]}
+    data = data_of(rows_of("a", (rng.random(100) < p).astype(float).tolist(), factors=factors))
+    both = one(data, "a", cluster=["user", "template"])
+    for name in factors:
+        alone = one(data, "a", cluster=name)
+        assert (both.conf_low or 1) <= (alone.conf_low or 0)
+        assert (both.conf_high or 0) >= (alone.conf_high or 1)
