@@ -1,0 +1,66 @@
+"""What the README tells a reader to type works as it stands."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from evalstats.cli.ingest_run import ingest
+from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
+from evalstats.simulate.rutbench import write_rutbench
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+# These lines speak of the reader's own files.
+OWN_FILES = ("old_run/", "logs/", "results.csv")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which `build/demo` is what `make demo` leaves there, without the reports."""
+    root = tmp_path_factory.mktemp("clone")
+    results = root / "build" / "demo" / "results"
+    paths = [write_tenacious_traces(results / "tenacious"), write_tau_airline(results / "tau-bench")]
+    paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0)
+    ingest(paths, root / "build" / "demo" / "store")
+    return root
+
+
+def shell_lines() -> list[str]:
+    joined = README.replace("\\\n", " ")
+    found = [line.split("#")[0].strip("$ \n") for line in joined.splitlines() if line.startswith("$ evalstats")]
+    return [line for line in found if not any(own in line for own in OWN_FILES)]
+
+
+@pytest.mark.parametrize("line", shell_lines())
+def test_shell_line(line: str, folder: Path) -> None:
+    command = [sys.executable, "-m", "evalstats.cli.main", *shlex.split(line)[1:]]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
+
+
+def test_python_block(folder: Path) -> None:
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    done = subprocess.run([sys.executable, "-c", block], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "build" / "report" / "tenacious.html").is_file()
+
+
+def test_quoted_answers_are_what_is_printed(folder: Path) -> None:
+    for quoted in re.findall(r"^\$ evalstats (compare .*)\n((?:[A-Z]+ .*\n.*\n))\.\.\.", README, flags=re.MULTILINE):
+        command = [sys.executable, "-m", "evalstats.cli.main", *shlex.split(quoted[0])]
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        assert quoted[1].strip() in done.stdout
+
+
+def test_every_format_of_the_map_table_is_known() -> None:
+    from evalstats.loaders.mapping import ColumnMap
+
+    rows = re.findall(r"^\| `([^|`]+=[^|`]*)`(?:, `([^|`]+)`)? \|", README, flags=re.MULTILINE)
+    options = [option for row in rows for option in row if option and "=" in option]
+    assert len(options) >= 7
+    for option in options:
+        ColumnMap.from_options([option])
