@@ -11,7 +11,7 @@ from evalstats.analysis.difference import Difference, PairedScores, headline_int
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.missing import fragile, missing_account
 from evalstats.analysis.pairs import Pairs
-from evalstats.analysis.results import Comparison, FlippedItem, GroupRow
+from evalstats.analysis.results import Comparison, FlippedItem, GroupRow, Score
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
 from evalstats.errors import CannotAnswerError, InputError
@@ -100,7 +100,7 @@ class Question:
                 *found.warnings,
                 *([shaken] if shaken else []),
                 *self._cautions(paired),
-                *[f"{side.name}'s own score: {text}" for side in (first, second) for text in side.warnings],
+                *_own_warnings(first, second),
             ),
             notes=(
                 *notes,
@@ -280,6 +280,11 @@ def _flipped(paired: Pairs) -> tuple[FlippedItem, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
+
+
+def _own_warnings(*sides: Score) -> list[str]:
+    """Warnings about either side's own interval that the comparison does not give itself."""
+    return [f"{side.name}'s own score: {text}" for side in sides for text in side.warnings if "cluster" in text]
 
 
 # What must be the same for two runs to differ by their systems alone.
