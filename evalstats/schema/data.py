@@ -138,6 +138,8 @@ def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFr
     if not frames:
         return empty_table(table)
     found = [factor_dtypes(frame, table) for frame in frames]
+    if len(frames) == 1 and pl.Null() not in found[0].values():
+        return frames[0]
     shared = shared_dtypes(found)
     casted = [
         frame.with_columns(factor_cast(name, dtype, shared[name]) for name, dtype in dtypes.items())
@@ -148,8 +150,8 @@ def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFr
 
 def factor_dtypes(frame: pl.DataFrame, table: TableName) -> dict[str, pl.DataType]:
     """Dtype of every factor of a checked table; `Null` for one that holds nothing but nulls."""
-    empty = {name for name in frame.columns if frame[name].null_count() == frame.height}
-    return {name: pl.Null() if name in empty else frame.schema[name] for name in factor_columns(frame, table)}
+    factors = [frame[name] for name in factor_columns(frame, table)]
+    return {part.name: pl.Null() if part.null_count() == frame.height else part.dtype for part in factors}
 
 
 def shared_dtypes(found: Iterable[Mapping[str, pl.DataType]]) -> dict[str, pl.DataType]:

@@ -10,6 +10,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, cast
@@ -49,6 +50,7 @@ def now() -> str:
     return datetime.now(tz=UTC).isoformat(timespec="microseconds")
 
 
+@cache
 def program_version() -> str:
     """Version of the installed evalstats."""
     try:

@@ -168,6 +168,8 @@ class SourceWriter:
     def _refuse_repeated_keys(self) -> None:
         tables: dict[TableName, None] = dict.fromkeys(part.table for part in self._parts)
         for table in tables:
+            if sum(part.rows for part in self._parts if part.table == table) == 1:
+                continue  # most often `runs`: a look at its file would cost more than writing it
             files = [(self._folder / part.file, part) for part in self._parts if part.table == table]
             with writing_to(self._shelf.store):
                 repeated = repeated_key(files, table)

@@ -224,3 +224,33 @@ def test_checking_twice_changes_nothing(scores: list[float]) -> None:
     once = outcomes(*(outcome(item=str(number), score=score) for number, score in enumerate(scores)))
     assert check_table(once, "outcomes").equals(once)
     assert once["score"].to_list() == scores
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "said"),
+    [
+        ("cost_usd", [None, 0.5, -1.0, None], "column 'cost_usd' is below 0 (row 2: -1.0)"),
+        ("cost_usd", [None, None, float("nan"), 1.0], "column 'cost_usd' is NaN (row 2: nan)"),
+        ("cost_usd", [float("inf"), 1.0, float("-inf"), None], "is infinite (row 0: inf, row 2: -inf)"),
+        ("n_trials", [1, None, 0, 5], "column 'n_trials' is below 1 (row 2: 0)"),
+        ("user_kind", [None, "ideal", "kind", None], "column 'user_kind' is unknown (row 2: 'kind')"),
+    ],
+)
+def test_a_fault_between_nulls_names_its_own_row(column: str, values: list[Any], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        outcomes(*(outcome(item=str(row), **{column: value}) for row, value in enumerate(values)))
+    assert said in str(caught.value)
+
+
+def test_finite_numbers_whose_sum_is_not_are_kept() -> None:
+    huge = [1.7e308, 1.7e308]
+    assert (
+        outcomes(*(outcome(item=str(row), latency_s=value) for row, value in enumerate(huge)))["latency_s"].to_list()
+        == huge
+    )
+
+
+def test_a_factor_without_a_name_is_called_by_its_place() -> None:
+    table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"], "": ["x"]}, "metrics")
+    assert table.columns[-1].startswith("column_")
+    assert table[table.columns[-1]].to_list() == ["x"]
