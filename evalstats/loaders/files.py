@@ -30,6 +30,9 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHUNK = 1 << 20
 _SPACE = re.compile(r"\s*")
+# What a fault may point at because the file ends there: in a number the decoder stops before "." and "e".
+_JSON_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
+_NUMBER_REST = re.compile(r"\.|[eE][+-]?")
 
 
 class BoundedReader(io.RawIOBase):
@@ -267,7 +270,9 @@ def _json_message(where: str, text: str | bytes, error: ValueError) -> str:
 
 
 def encoding_message(where: str, error: UnicodeDecodeError) -> str:
-    """Say which byte of a file is not text in the expected encoding."""
+    """Say which byte of a file is not text in the expected encoding, or that the file ends inside a character."""
+    if error.reason in {"unexpected end of data", "truncated data"}:
+        return f"{where}: ends inside a character ({error.encoding}). The file is cut off."
     return f"{where}: is not {error.encoding} text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
 
 
@@ -338,7 +343,7 @@ class _JsonStream:
                 message = f"{self._name}: JSON is nested too deeply to be a result"
                 raise UnreadableFileError(message) from error
             except json.JSONDecodeError as error:
-                unfinished = error.msg.startswith("Unterminated")
+                unfinished = self._ends_inside_string(error)
                 inside = error.pos < len(self._window) - self._TAIL and not unfinished
                 if inside or self._ended:
                     raise self._fault(error.msg, at=len(self._window) if unfinished else error.pos) from error
@@ -388,10 +393,21 @@ class _JsonStream:
         self._ended = not more
         self._window += more
 
+    def _ends_inside_string(self, error: json.JSONDecodeError) -> bool:
+        """Whether the window ends in a string, also when it ends in one of its escapes."""
+        return error.msg.startswith("Unterminated") or (
+            error.msg.startswith("Invalid \\") and '"' not in self._window[error.pos :]
+        )
+
     def _fault(self, problem: str, *, at: int | None = None) -> UnreadableFileError:
-        place = self._gone + (self._at if at is None else at)
-        cut = " The file is cut off." if self._ended and place >= self._gone + len(self._window.rstrip()) else ""
-        return UnreadableFileError(f"{self._name}: is not valid JSON at character {place}: {problem}.{cut}")
+        at = self._at if at is None else at
+        cut = " The file is cut off." if self._ended and _is_beginning(self._window[at:].strip()) else ""
+        return UnreadableFileError(f"{self._name}: is not valid JSON at character {self._gone + at}: {problem}.{cut}")
+
+
+def _is_beginning(text: str) -> bool:
+    """Whether nothing is left, or no more than the beginning of a word or of the rest of a number."""
+    return any(word.startswith(text) for word in _JSON_WORDS) or _NUMBER_REST.fullmatch(text) is not None
 
 
 def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:

@@ -3,6 +3,7 @@
 import gzip
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -170,6 +171,36 @@ def test_damaged_json_names_the_file_and_the_place(tmp_path: Path, text: str, sa
     with pytest.raises(UnreadableFileError, match=r"x\.json: ") as caught:
         list(iter_json(written(tmp_path / "x.json", text)))
     assert said in str(caught.value)
+
+
+WHOLE = {
+    "a": [{"b": 'x"é', "n": -1.5e-7, "t": True, "z": None, "f": [1, 2.25, math.nan, -math.inf]}],
+    "c": {"d": "é\U0001f600\\", "e": [False, "w"]},
+    "m": [12],
+}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+@pytest.mark.parametrize("ascii_only", [True, False])
+@pytest.mark.parametrize("arrays", [(), ("a",)])
+def test_a_cut_is_called_a_cut_wherever_it_falls(
+    tmp_path: Path, indent: int | None, ascii_only: bool, arrays: tuple[str, ...]
+) -> None:
+    """In a string, an escape, a character of several bytes, a number, a word, or among the blanks of indented JSON."""
+    data = json.dumps(WHOLE, indent=indent, ensure_ascii=ascii_only).encode()
+    for kept in range(1, len(data)):
+        with pytest.raises(UnreadableFileError, match=r"x\.json: .* The file is cut off\.$"):
+            list(iter_json(written(tmp_path / "x.json", data[:kept]), arrays=arrays))
+    assert list(iter_json(written(tmp_path / "x.json", data), arrays=arrays))
+
+
+@pytest.mark.parametrize(
+    "text", ['{"a": flase}', "[1 2]", '["a\\q"]', '["\\u12"]', '[1] {"b": 2}', '{"a" 1}', "[1.]", "[tru]", '["\n"]']
+)
+def test_what_is_whole_and_wrong_is_not_called_cut_off(tmp_path: Path, text: str) -> None:
+    with pytest.raises(UnreadableFileError, match=r"x\.json: ") as caught:
+        list(iter_json(written(tmp_path / "x.json", text)))
+    assert "cut off" not in str(caught.value)
 
 
 def test_an_element_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
