@@ -30,15 +30,16 @@ def formats(paths: options.Paths = None) -> None:
 def _taken_for(path: Path) -> str:
     from evalstats.errors import UnreadableFileError
     from evalstats.loaders.base import read_head
-    from evalstats.loaders.registry import loaders
+    from evalstats.loaders.registry import sniffed
 
     try:
         head = read_head(path)
-    except UnreadableFileError as error:
+    except (UnreadableFileError, OSError) as error:
         return f"not readable ({error})"
-    found = [(match, loader) for loader in loaders() if (match := loader.sniff(head)) is not None]
-    if not found:
-        return "no known format"
-    match, loader = max(found, key=lambda pair: pair[0].confidence)
+    found, failed = sniffed(head)
+    more = "".join(f"; {message}" for message in failed)
+    if found is None:
+        return f"no known format{more}"
+    loader, match = found
     passed = ", passed over" if match.skip else ""
-    return f"{loader.name}{passed} ({match.reason})"
+    return f"{loader.name}{passed} ({match.reason}){more}"

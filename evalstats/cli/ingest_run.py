@@ -5,13 +5,14 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-import polars as pl
-
 from evalstats.cli.ingest_report import IngestReport, SourceReport
 from evalstats.errors import InputError, StoreError, UnreadableFileError
-from evalstats.loaders.base import Loader, Source, tables_of, with_digest
+from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import plan
+from evalstats.loaders.table import LOADER as TABLE
+from evalstats.loaders.table import unnamed_benchmarks
+from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.data import Problem
 from evalstats.store.layout import Shelf, some_of
 from evalstats.store.make import make_store
@@ -63,10 +64,10 @@ def ingest(
     reports = [_failed(problem.path, problem.message) for problem in problems if problem.severity == "error"]
     if strict and reports:
         raise UnreadableFileError(f"{reports[0].path}: {reports[0].reason}")
-    notes = tuple(problem for problem in problems if problem.severity == "note")
+    notes = [problem for problem in problems if problem.severity == "note"]
     if not planned:
         # Nothing to keep: a store that did not exist is not made.
-        return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
+        return IngestReport(store=str(store), sources=tuple(reports), notes=tuple(notes))
     shelf = make_store(store)
     path = Path(store)
     for done, item in enumerate(planned):
@@ -81,7 +82,16 @@ def ingest(
             reports.append(_failed(str(path), str(error).removeprefix(f"{path}: ")))
     if on_progress is not None:
         on_progress(len(planned), len(planned), path)
-    return IngestReport(store=str(store), sources=tuple(reports), notes=notes)
+    unnamed = [report.path for report in reports if _is_unnamed(report)]
+    if unnamed:
+        notes.append(unnamed_benchmarks(unnamed))
+    return IngestReport(store=str(store), sources=tuple(reports), notes=tuple(notes))
+
+
+def _is_unnamed(report: SourceReport) -> bool:
+    """Whether a table was added that counts as the one benchmark of all tables that name none."""
+    added = report.status == "loaded" and report.loader == TABLE.name
+    return added and any(run.benchmark == DEFAULT_BENCHMARK for run in report.runs)
 
 
 def _failed(path: str, reason: str) -> SourceReport:
@@ -107,13 +117,8 @@ def _commit(shelf: Shelf, loader: Loader, source: Source, origin: Origin) -> Com
         raise
     except InputError as error:
         raise UnreadableFileError(str(error)) from error
-    # A loader may come from another package and raise anything, and Polars panics on some damaged files; whatever one
-    # file brings about must not stop the others.
-    except (Exception, pl.exceptions.PanicException) as error:
-        message = (
-            f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
-            "check that the file is whole, or report it with the harness's version"
-        )
+    except ANY_FAULT as error:
+        message = f"{source.path}: could not be stored ({type(error).__name__}: {error}); check that the file is whole"
         raise UnreadableFileError(message) from error
 
 

@@ -17,6 +17,7 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.files import HEAD_BYTES, digest_of, open_bytes, partial_object
+from evalstats.loaders.values import as_text
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import check_table, frame_from_rows
@@ -32,6 +33,9 @@ PARQUET_FAULTS: tuple[type[BaseException], ...] = (
     pl.exceptions.PolarsError,
     pl.exceptions.PanicException,
 )
+
+# A loader may come from another package and raise anything; whatever one file brings about must not stop the others.
+ANY_FAULT: tuple[type[BaseException], ...] = (Exception, pl.exceptions.PanicException)
 
 # What a loader runs into when a file is not what it seems.
 _LOADER_FAULTS = (
@@ -166,7 +170,7 @@ class Source:
     @property
     def stem(self) -> str:
         """File name without its ending, the readable part of a run's name."""
-        name = self.path.name.removesuffix(".gz").removesuffix(".zst")
+        name = readable_name(self.path.name).removesuffix(".gz").removesuffix(".zst")
         return name.rpartition(".")[0] or name
 
     def run_id(self, *parts: str) -> str:
@@ -234,6 +238,17 @@ class Loader(Protocol):
         yield a `Problem` to report what was left out or is worth knowing.
         """
         ...
+
+
+def readable_name(path: str | Path) -> str:
+    r"""Return a path as text that a table can hold: bytes that are no Unicode become the replacement character.
+
+    Examples
+    --------
+    >>> readable_name("caf\udce9.csv")
+    'caf�.csv'
+    """
+    return as_text(str(path)) or ""
 
 
 class SingleFileLoader:
@@ -305,6 +320,12 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
             f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
         )
         raise UnreadableFileError(message) from error
+    except ANY_FAULT as error:
+        message = (
+            f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
+            "check that the file is whole, or report it with the harness's version"
+        )
+        raise UnreadableFileError(message) from error
 
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:
@@ -327,7 +348,7 @@ def _completed(
     found = counts.get(str(run["run"]), {})
     return {
         **run,
-        "source": str(source.path),
+        "source": readable_name(source.path),
         "source_digest": source.digest,
         "loader": loader.name,
         "loader_version": loader.version,

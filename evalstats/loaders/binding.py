@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalstats.errors import InputError
-from evalstats.loaders.mapping import DEPENDENT, ORDER, ROW, STANDARD, ColumnMap, column_named
+from evalstats.loaders.mapping import DEPENDENT, ORDER, ROW, STANDARD, ColumnMap, column_named, spelled
 
 _ROLES = (*STANDARD, "error", "value_raw")
 _SHOWN_COLUMNS = 30
@@ -98,7 +98,8 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     for column in wanted:
         if column not in columns:
             shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
-            fixed = "" if name in {"item", "score", "trial"} else f"; for one value on every row write {name}=@{column}"
+            one_value = f"; for one value on every row write {spelled(name, '@' + column)}"
+            fixed = "" if name in {"item", "score", "trial"} else one_value
             message = f"there is no column {column!r} for {name}; the table has {shown}{fixed}"
             raise InputError(message)
     return tuple(wanted)
@@ -107,16 +108,21 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
 def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str], columns: Sequence[str]) -> None:
     shown = ", ".join(columns[:_SHOWN_COLUMNS])
     if not mapped.get("score"):
-        message = f"no column is called score; say which one is: score=COLUMN (the table has {shown})"
+        left = [name for name in columns if (name,) not in mapped.values()]
+        wide = f". {wide_hint(left)}" if len(left) > 1 else ""
+        message = f"no column is called score; say which one is: --map score=COLUMN (the table has {shown}){wide}"
         raise InputError(message)
     if "item" not in mapped:
         message = (
-            f"no column is called item; say which one names the items: item=COLUMN (the table has {shown}), "
-            "or item=#row if every model was given the same items in the same order"
+            f"no column is called item; say which one names the items: --map item=COLUMN (the table has {shown}), "
+            f"or, if every model was given the same items in the same order, {spelled('item', '#row')}"
         )
         raise InputError(message)
     if "model" not in mapped and "model" not in constants:
-        message = f"no column is called model; say model=COLUMN (the table has {shown}), or model=@NAME for all rows"
+        message = (
+            f"no column is called model; say --map model=COLUMN (the table has {shown}), "
+            f"or for all rows {spelled('model', '@NAME')}"
+        )
         raise InputError(message)
     if len(mapped["score"]) > 1 and ("metric" in mapped or "metric" in constants):
         message = (
@@ -126,6 +132,23 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
     if mapped["item"] == () and mapped.get("trial") == ():
         message = "item=#row and trial=#order cannot go together: nothing would tell a repetition from another item"
         raise InputError(message)
+
+
+def wide_hint(columns: Sequence[str]) -> str:
+    """Say what to do with a table that has a column of scores for each system.
+
+    Examples
+    --------
+    >>> print(wide_hint(["old", "new"]).partition(": ")[0])
+    If old and new hold the scores of a system each, make a row of each item and system
+    """
+    named, several = " and ".join(columns[:2]), ",".join(columns[:2])
+    listed = ", ".join(repr(column) for column in columns[:2])
+    return (
+        f"If {named} hold the scores of a system each, make a row of each item and system: columns item, model and score "
+        f"(in Polars: frame.unpivot([{listed}], index='ITEM', variable_name='model', value_name='score')). "
+        f"--map score={several} makes two metrics of one system of them"
+    )
 
 
 def _metrics(sources: tuple[str, ...], *, named: bool) -> dict[str | None, str]:

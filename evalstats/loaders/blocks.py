@@ -13,7 +13,7 @@ from typing import cast
 import polars as pl
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import PARQUET_FAULTS, Head
+from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.values import as_dict
@@ -188,13 +188,16 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
         If it is damaged.
     """
     try:
-        # Brackets in the name are no pattern, and folders named a=b make no columns.
-        scan = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        kept = [name for name, dtype in scan.collect_schema().items() if not isinstance(dtype, pl.Binary | pl.Object)]
-        scan = scan.select(kept)
-        height = scan.select(pl.len()).collect().item()
-        for first in range(0, height, BLOCK_ROWS):
-            yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
+        with path.open("rb") as stream:
+            # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
+            source = path if readable_name(path) == str(path) else stream
+            # Brackets in the name are no pattern, and folders named a=b make no columns.
+            scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
+            dtypes = scan.collect_schema()
+            scan = scan.select(name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object))
+            height = scan.select(pl.len()).collect().item()
+            for first in range(0, height, BLOCK_ROWS):
+                yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
     except PARQUET_FAULTS as error:
         message = f"{path}: is not a Parquet file that can be read ({error}); write it again"
         raise UnreadableFileError(message) from error
@@ -281,8 +284,8 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     seen.any = True
     if is_text:
         seen.whole = seen.number = seen.truth = False
-    seen.whole = seen.whole and bool(present.str.contains(_WHOLE).all())
     seen.number = seen.number and bool(present.str.contains(_NUMBER).all())
+    seen.whole = seen.whole and seen.number and bool(present.str.contains(_WHOLE).all())
     seen.truth = seen.truth and bool(present.str.contains(_TRUTH).all())
     longest = present.str.len_chars().max()
     seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)

@@ -10,12 +10,18 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from evalstats.loaders.values import as_list, as_text, as_time, letter_grade
+from evalstats.loaders.values import as_list, as_number, as_text, as_time, letter_grade
 from evalstats.schema.tables import MILLISECONDS_FROM
 
 # Words that programs write where there is no value.
 _NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
 _NO_FAILURE = (*_NO_VALUE, "false", "0", "0.0")
+# Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
+# as upstream has them: there "failed" may be a crash.
+_WORDS = {
+    **dict.fromkeys(("correct", "right", "pass", "passed", "success"), 1.0),
+    **dict.fromkeys(("incorrect", "wrong", "fail", "failed", "failure"), 0.0),
+}
 _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 
 
@@ -63,14 +69,29 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     return number, present.fill_null(value=False) & number.is_null()
 
 
-def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None) -> Scores:
-    """Read scores: numbers, booleans, grades (`letter_grade`), and labels that the user has given a meaning.
+def word_score(word: str) -> float | None:
+    """Return what a word in a table's column of scores stands for, in any case; None for an unknown word.
 
     Examples
     --------
-    >>> found = scores_of(pl.Series(["0.5", "C", "pass", "-1", "", "B+"]), {"pass": 1.0, "-1": "unscored"})
+    >>> word_score("Correct"), word_score("FAIL"), word_score("C"), word_score("good")
+    (1.0, 0.0, 1.0, None)
+    """
+    known = _WORDS.get(word.strip().lower())
+    return letter_grade(word) if known is None else known
+
+
+def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None, *, percent: bool = False) -> Scores:
+    """Read scores: numbers, booleans, words (`word_score`), and labels that the user has given a meaning.
+
+    A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
+    "pass" was said to be 0.5. With `percent` (the scores are percentages) "54.0%" is 54.
+
+    Examples
+    --------
+    >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "B+"]), {"good": 0.8, "-1": "unscored"})
     >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
-    ([0.5, 1.0, 1.0, None, None, None], 'unscored', [False, False, True])
+    ([0.5, 1.0, 0.8, None, None, None], 'unscored', [False, False, True])
     """
     number, unread = numbers_of(values)
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
@@ -79,14 +100,28 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     text = text_of(values).str.strip_chars()
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
+    told = {label.lower() for label in (*known, *states)}
     for word in text.filter(unread).unique().to_list():
-        grade = letter_grade(word)
-        if grade is not None and word not in known and word not in states:
-            known[word] = grade
+        score = percent_score(word) if percent else None
+        score = word_score(word) if score is None else score
+        if score is not None and word.lower() not in told:
+            known[word] = score
     meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
     state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
     plain = meant.is_null() & state.is_null()
     return Scores(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
+
+
+def percent_score(text: str) -> float | None:
+    """Return the number before a percent sign; None where the text is not a number with one.
+
+    Examples
+    --------
+    >>> percent_score("54.0%"), percent_score("54.0 %"), percent_score("54"), percent_score("%")
+    (54.0, 54.0, None, None)
+    """
+    number, sign, rest = text.strip().partition("%")
+    return as_number(number) if sign and not rest else None
 
 
 def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:

@@ -252,6 +252,17 @@ def scale_of(text: str) -> Scale:
     return Scale(low=low, high=high)
 
 
+def spelled(name: str, source: str) -> str:
+    """Say how something is mapped, as it is typed on the command line and in `from_frame`.
+
+    Examples
+    --------
+    >>> print(spelled("scale", "percent"))
+    --map scale=percent (in from_frame: scale="percent")
+    """
+    return f'--map {name}={source} (in from_frame: {name}="{source}")'
+
+
 def column_named(source: str) -> str | None:
     """Return the column that a mapped source names; None when it is to be made (`#row`, `#order`).
 

@@ -11,9 +11,11 @@ from pathlib import Path
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, Loader, Source, read_head, tables_of, with_digest
+from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Source, read_head, tables_of, with_digest
 from evalstats.loaders.mapping import ColumnMap
-from evalstats.loaders.table import TableLoader
+from evalstats.loaders.table import LOADER as TABLE
+from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
+from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import KEYS, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables
 from evalstats.schema.tables import check_table
@@ -70,11 +72,23 @@ def loader_named(name: str) -> Loader:
 
 def detect(head: Head) -> tuple[Loader, bool] | None:
     """Return the loader that is surest of the file, and whether it says to pass the file over."""
-    found = [(match, loader) for loader in loaders() if (match := loader.sniff(head)) is not None]
-    if not found:
-        return None
-    match, loader = max(found, key=lambda pair: pair[0].confidence)
-    return loader, match.skip
+    found, _ = sniffed(head)
+    return None if found is None else (found[0], found[1].skip)
+
+
+def sniffed(head: Head) -> tuple[tuple[Loader, Match] | None, list[str]]:
+    """Ask every loader what a file is: the surest and what it says, then which of them failed on the question."""
+    found: list[tuple[Loader, Match]] = []
+    failed: list[str] = []
+    for loader in loaders():
+        try:
+            match = loader.sniff(head)
+        except ANY_FAULT as error:
+            failed.append(f"the {loader.name} loader failed to look at it ({type(error).__name__}: {error})")
+            continue
+        if match is not None:
+            found.append((loader, match))
+    return max(found, key=lambda pair: pair[1].confidence, default=None), failed
 
 
 def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
@@ -139,10 +153,11 @@ def plan(
         if not named and not _may_hold_results(path):
             continue
         try:
-            loader, skip = (forced, False) if forced is not None else _detected(path)
+            loader, skip, failed = (forced, False, []) if forced is not None else _detected(path)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
+        problems.extend(Problem(path=str(path), message=message, severity="note") for message in failed)
         if not skip:
             by_loader.setdefault(loader.name, (loader, []))[1].append(path)
         elif named:
@@ -150,7 +165,7 @@ def plan(
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[Planned] = []
     for loader, files in by_loader.values():
-        for part in loader.plan(files):
+        for part in _grouped(loader, files):
             if isinstance(part, Problem):
                 problems.append(part)
                 continue
@@ -160,6 +175,15 @@ def plan(
                 message = f"cannot be read ({error.strerror or error})"
                 problems.append(Problem(path=str(error.filename or part.path), message=message))
     return planned, problems
+
+
+def _grouped(loader: Loader, files: Sequence[Path]) -> list[Source | Problem]:
+    """Let the loader group its files; if it fails none of them can be read, and each is named."""
+    try:
+        return list(loader.plan(files))
+    except ANY_FAULT as error:
+        message = f"the {loader.name} loader failed to group the files of its format ({type(error).__name__}: {error})"
+        return [Problem(path=str(path), message=message) for path in files]
 
 
 def _may_hold_results(path: Path) -> bool:
@@ -178,19 +202,23 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     return table
 
 
-def _detected(path: Path) -> tuple[Loader, bool]:
-    head = read_head(path)
+def _detected(path: Path) -> tuple[Loader, bool, list[str]]:
+    try:
+        head = read_head(path)
+    except OSError as error:
+        message = f"{path}: cannot be read ({error.strerror or error})"
+        raise UnreadableFileError(message) from error
     if head.shape == "empty":
         message = f"{path}: is empty"
         raise UnreadableFileError(message)
-    found = detect(head)
+    found, failed = sniffed(head)
+    if found is None and failed:
+        raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:
-        message = (
-            f"{path}: no known format; `evalstats formats` lists them. For a table of your own, "
-            "give the columns: --map item=... --map score=... --map model=..."
-        )
+        advice = how_to_map(head)
+        message = f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
         raise UnreadableFileError(message)
-    return found
+    return found[0], found[1].skip, failed
 
 
 def read(
@@ -243,6 +271,9 @@ def read(
         message = f"nothing could be read: {reasons}"
         raise InputError(message)
     data = combine(parts)
+    unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
+    if len(unnamed) > 1:
+        problems.append(unnamed_benchmarks(unnamed.to_list()))
     return replace(data, problems=(*problems, *data.problems))
 
 

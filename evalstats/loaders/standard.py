@@ -1,11 +1,13 @@
 """Read the standard columns of a table, and say which row is at fault where a cell does not fit."""
 
+import json
 from dataclasses import dataclass
 
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.cells import numbers_of, tags_of, text_of, times_of
+from evalstats.loaders.cells import numbers_of, percent_score, tags_of, text_of, times_of
+from evalstats.loaders.mapping import spelled
 from evalstats.schema.columns import STATUSES, Column
 
 # Columns of a frame that is being made, beside those it will have; `bind` keeps such names out of the factors.
@@ -40,6 +42,46 @@ class Places:
         raise InputError(message)
 
 
+def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source: str, n_rows: int) -> None:
+    """Raise an `InputError` if the column of scores holds words that stand for no known score; say how to tell them.
+
+    `n_rows` are the rows of the whole table, of which this may be the first part.
+    """
+    n = unknown.sum()
+    if not n:
+        return
+    row = unknown.arg_true()[0]
+    first = str(labels[row])[:_SHOWN_CHARS]
+    count = f"{n} of {n_rows} rows have" if len(unknown) == n_rows else f"at least {n} of {n_rows} rows have"
+    others = labels.filter(unknown).cast(pl.String).unique(maintain_order=True)[1:]
+    shown = "".join(f", {str(label)[:_SHOWN_CHARS]!r}" for label in others[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""
+    what = f"{places.word} {places.at[row]}: {first!r}{f'; then {shown[2:]}' if shown else ''}{more}"
+    message = f"{count} no known score in {source!r} ({what}); "
+    if percent_score(first) is not None:
+        remedy = f"for percentages say {spelled('scale', 'percent')}, or take the signs off"
+    else:
+        remedy = f"{how_to_say_labels('score', first, '1')}; or map another column to score"
+    raise InputError(message + remedy)
+
+
+def how_to_say_labels(column: str, label: str, meaning: str) -> str:
+    """Say where the user writes down what the labels in a column stand for: in a TOML file, or in Python.
+
+    Examples
+    --------
+    >>> how_to_say_labels("score", "good", "1")  # doctest: +NORMALIZE_WHITESPACE
+    'write into a file map.toml a line [values.score] and below it what each label stands for, as in "good" = 1, and
+    give it with --map map.toml (in from_frame: values={"score": {"good": 1}})'
+    """
+    quoted = json.dumps(label, ensure_ascii=False)
+    return (
+        f"write into a file map.toml a line [values.{column}] and below it what each label stands for, as in "
+        f"{quoted} = {meaning}, and give it with --map map.toml "
+        f'(in from_frame: values={{"{column}": {{{quoted}: {meaning}}}}})'
+    )
+
+
 def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
     """Return a column in its glossary dtype.
 
@@ -59,7 +101,8 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
         read = text_of(series)
         if column.levels:
             wrong = read.is_not_null() & ~read.is_in(list(column.levels))
-            remedy = f"say in a [values.{column.name}] table what each label stands for"
+            example = str(next(iter(series.filter(wrong)), ""))[:_SHOWN_CHARS]
+            remedy = how_to_say_labels(column.name, example, f'"{column.levels[0]}"')
             places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
         return read
     return _read_number(column, series, places)
@@ -67,7 +110,8 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
 
 def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
     read, unread = numbers_of(series)
-    remedy = "to number repetitions in the order of the file, write trial=#order" if column.name == "trial" else ""
+    by_order = f"to number repetitions in the order of the file, write {spelled('trial', '#order')}"
+    remedy = by_order if column.name == "trial" else ""
     places.reject(unread, f"has a {column.name} that is no number", series, remedy)
     if column.low is not None:
         places.reject(read < column.low, f"has a {column.name} below {column.low:g}", series)

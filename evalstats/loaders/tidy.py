@@ -15,11 +15,12 @@ from evalstats.loaders.binding import Binding
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
 from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of
 from evalstats.loaders.keys import GroupCounter, SeenKeys
-from evalstats.loaders.mapping import ColumnMap, MetricFacts
+from evalstats.loaders.mapping import ColumnMap, MetricFacts, spelled
 from evalstats.loaders.ranges import Ranges
-from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, with_states
+from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
 from evalstats.schema.columns import KEYS, OUTCOMES
 
+# One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = "table"
 _SHOWN = 3
 _REASON_CHARS = 500
@@ -117,12 +118,7 @@ class Tidier:
         for metric in sorted(self._outside):
             yield (
                 f"scores of {metric!r} lie outside 0 to 1 and are kept in their own unit, without bounds; "
-                "if there are bounds, say so: scale=percent, or scale=1..5"
-            )
-        if "benchmark" not in self.binding.columns and "benchmark" not in self.binding.constants:
-            yield (
-                f"no column names the benchmark, so it is called {DEFAULT_BENCHMARK!r}; where several benchmarks are "
-                "read together, name each (benchmark=@NAME), or their items will be taken for the same"
+                f"if there are bounds, say so: {spelled('scale', 'percent')}, or 1..5 in its place"
             )
 
     def _facts(self, metric: str) -> MetricFacts:
@@ -179,9 +175,9 @@ class Tidier:
     def _scored(self, shared: pl.DataFrame, block: Block, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
         cells = self._cells(block, source, "score")
-        found = scores_of(cells, self.map_.values.get("score"))
-        remedy = "say in a [values.score] table what number each label stands for, or map another column to score"
-        Places(self.word, block.places).reject(found.unknown, f"has no known score in {source!r}", cells, remedy)
+        percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
+        found = scores_of(cells, self.map_.values.get("score"), percent=percent)
+        refuse_labels(Places(self.word, block.places), found.unknown, cells, source, self.survey.n_rows)
         error = self.binding.columns.get("error")
         failure = _repeated(None, block) if error is None else failures_of(self._cells(block, error, "error"))
         frame = shared.with_columns(
@@ -264,7 +260,7 @@ class Tidier:
         )
         message = (
             f"at least {rows.height} rows repeat the {', '.join(names[1:])} of an earlier row ({shown}); tell repetitions "
-            "apart: trial=COLUMN, or trial=#order to number them in the order of the file"
+            f"apart: --map trial=COLUMN, or, to number them in the order of the file, {spelled('trial', '#order')}"
         )
         raise InputError(message)
 

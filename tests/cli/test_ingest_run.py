@@ -291,7 +291,7 @@ def test_hostile_names(tmp_path: Path) -> None:
     text = "".join(lines)
     assert text.isprintable()
     assert any(line.startswith(r"\x1b[2J\u202eevil\r\n · bench") for line in lines)
-    assert any("not read: " in line and r"bad\x1b[2J\u202eevil\r\n.jsonl" in line for line in lines)
+    assert any(r"bad\x1b[2J\u202eevil\r\n.jsonl" in line for line in lines)
 
 
 def test_a_path_that_is_no_unicode_harms_only_its_own_file(tmp_path: Path) -> None:
@@ -304,6 +304,19 @@ def test_a_path_that_is_no_unicode_harms_only_its_own_file(tmp_path: Path) -> No
     assert len(report.sources) == 2
     assert "plain" in open_store(tmp_path / "store").models()
     assert "".join(report.summary_lines()).isprintable()
+
+
+def test_tables_that_name_no_benchmark_are_pointed_out_once(tmp_path: Path, monkeypatch) -> None:
+    """In a store they meet tables that are read later, so that one alone is enough."""
+    monkeypatch.undo()
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"item,model,score\nq1,{name},1\n")
+    report = ingest([tmp_path / "a.csv"], tmp_path / "store")
+    assert [note.message.partition(",")[0] for note in report.notes] == ["names no benchmark"]
+    report = ingest([tmp_path / "a.csv", tmp_path / "b.csv"], tmp_path / "store")
+    assert [Path(note.path).name for note in report.notes] == ["b.csv"]  # the other is no news
+    report = ingest([tmp_path], tmp_path / "new", column_map=ColumnMap.from_options(["benchmark=@mine"]))
+    assert report.notes == ()
 
 
 def test_a_fault_of_the_store_ends_the_ingest(tmp_path: Path, monkeypatch) -> None:

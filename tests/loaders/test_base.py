@@ -127,7 +127,7 @@ class FakeLoader(SingleFileLoader):
     title = "fake"
     version = "7"
 
-    def __init__(self, *parts: Rows | Frame | Problem | Exception) -> None:
+    def __init__(self, *parts: Rows | Frame | Problem | BaseException) -> None:
         self.parts = parts
 
     def sniff(self, head: Head) -> Match | None:
@@ -136,7 +136,7 @@ class FakeLoader(SingleFileLoader):
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
         assert source.digest
         for part in self.parts:
-            if isinstance(part, Exception):
+            if isinstance(part, BaseException):
                 raise part
             yield part
 
@@ -184,11 +184,23 @@ def test_frames_are_checked_and_counted_as_rows_are() -> None:
         (KeyError("model"), r"is not a fake file as this loader knows it \(KeyError: 'model'\)"),
         (RecursionError("deep"), "RecursionError"),
         (pl.exceptions.ComputeError("bad"), "ComputeError"),
+        (
+            ZeroDivisionError("division"),
+            r"^dir/x\.json: could not be read by the fake loader \(ZeroDivisionError: divis",
+        ),
+        (pl.exceptions.PanicException("index"), r"could not be read by the fake loader \(PanicException: index\)"),
     ],
 )
-def test_whatever_goes_wrong_names_the_file(fault: Exception, said: str) -> None:
+def test_whatever_goes_wrong_names_the_file(fault: BaseException, said: str) -> None:
     with pytest.raises(UnreadableFileError, match=said):
         list(tables_of(FakeLoader(RUN, fault), SOURCE))
+
+
+def test_a_name_that_is_no_unicode_becomes_text_that_a_table_can_hold() -> None:
+    source = Source(path=Path("dir/caf\udce9.json"), digest="d" * 64)
+    _, runs = list(tables_of(FakeLoader(RUN, Rows(table="outcomes", rows=[outcome("1")])), source))[-1]
+    assert runs["source"].item() == "dir/caf\ufffd.json"
+    assert source.run_id("m") == "caf\ufffd.m~dddddddd"
 
 
 def test_a_source_without_a_run_is_refused() -> None:

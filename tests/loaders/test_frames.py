@@ -1,5 +1,6 @@
 """A frame in memory becomes the same tables as the same frame in a file."""
 
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -90,10 +91,18 @@ def test_scores_of_every_dtype(scores: Any, expected: list[float | None]) -> Non
 
 
 @pytest.mark.parametrize(
-    "scores", [["C", "B+"], [1.0, float("inf")], pl.Series(["2026-01-01", "2026-01-02"]).str.to_date()]
+    ("scores", "said"),
+    [
+        (["C", "B+"], "1 of 2 rows have no known score in 's' (row 1: 'B+'); "),
+        ([1.0, float("inf")], "1 of 2 rows have no known score in 's' (row 1: 'inf'); "),
+        (
+            pl.Series(["2026-01-01", "2026-01-02"]).str.to_date(),
+            "2 of 2 rows have no known score in 's' (row 0: '2026-01-01'; then '2026-01-02'); ",
+        ),
+    ],
 )
-def test_unknown_scores_name_the_row(scores: Any) -> None:
-    with pytest.raises(InputError, match=r"has no known score in 's' \(row [01]: "):
+def test_unknown_scores_are_counted_and_name_the_row(scores: Any, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
         from_frame({"item": [1, 2], "model": ["m", "m"], "s": scores}, item="item", score="s")
 
 
@@ -174,7 +183,7 @@ def test_runs_can_be_named() -> None:
     ("frame", "options", "said"),
     [
         (COLUMNS, {"model": "nope"}, "there is no column 'nope' for model; the table has question_id, system"),
-        (COLUMNS, {"benchmark": "gsm8k"}, "for one value on every row write benchmark=@gsm8k"),
+        (COLUMNS, {"benchmark": "gsm8k"}, 'write --map benchmark=@gsm8k (in from_frame: benchmark="@gsm8k")'),
         ({"question_id": [1], "correct": [1]}, {}, "no column is called model"),
         (COLUMNS, {"model": "system", "modle": "x"}, "'modle' is no standard column; did you mean 'model'?"),
         (COLUMNS, {"model": "system", "scale": "high"}, "scale 'high' is not understood"),

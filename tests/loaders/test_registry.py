@@ -1,15 +1,18 @@
 """From paths to tables: every file finds its loader, and a file that cannot be read does not stop the rest."""
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import registry
-from evalstats.loaders.base import Head, Loader, Source, read_head
+from evalstats.loaders.base import Head, Loader, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import BUILT_IN, detect, list_files, loader_named, loaders, plan, read
 from evalstats.loaders.table import LOADER
+from evalstats.schema.data import Problem
 
 TABLE = "item,model,score\n1,a,1\n2,a,0\n"
 
@@ -207,3 +210,74 @@ def test_sources_carry_their_digest(folder: Path) -> None:
     planned, _ = plan([folder / "one.csv"])
     assert len(planned[0].source.digest) == 64
     assert isinstance(planned[0].source, Source)
+
+
+class Broken(SingleFileLoader):
+    """Knows CSV files, and fails where it is told to."""
+
+    name, title, version = "broken", "broken", "1"
+
+    def __init__(self, fails_in: str) -> None:
+        self.fails_in = fails_in
+
+    def sniff(self, head: Head) -> Match | None:
+        if self.fails_in == "sniff":
+            raise ZeroDivisionError("no head")
+        return Match(confidence=1, reason="named so") if "broken" in head.name else None
+
+    def plan(self, files: Sequence[Path]) -> Iterable[Source | Problem]:
+        yield Source(path=files[0])
+        raise LookupError("no plan")
+
+    def read(self, source: Source) -> Iterator[Rows]:
+        raise NotImplementedError(source)
+
+
+@pytest.fixture
+def with_broken(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    def use(fails_in: str) -> None:
+        monkeypatch.setattr(registry, "loaders", lambda: (Broken(fails_in), LOADER))
+
+    return use
+
+
+def test_a_loader_that_fails_on_a_file_s_head_is_named_and_others_are_asked(
+    folder: Path, with_broken: Callable[[str], None]
+) -> None:
+    with_broken("sniff")
+    (folder / "other.csv").write_text("x,y\n1,2\n")
+    data = read(folder)
+    assert data.models() == ("a", "b")
+    failed = "the broken loader failed to look at it (ZeroDivisionError: no head)"
+    said = {(Path(problem.path).name, problem.severity, problem.message) for problem in data.problems}
+    assert said >= {
+        ("one.csv", "note", failed),
+        ("two.csv", "note", failed),
+        ("other.csv", "error", f"no known format, and {failed}"),
+    }
+
+
+def test_a_loader_that_fails_to_group_files_loses_only_its_own_and_names_each(
+    folder: Path, with_broken: Callable[[str], None]
+) -> None:
+    with_broken("plan")
+    for name in ("broken1.csv", "broken2.csv"):
+        (folder / name).write_text(TABLE)
+    planned, problems = plan([folder])
+    assert [item.source.path.name for item in planned] == ["one.csv", "two.csv"]
+    assert [Path(problem.path).name for problem in problems] == ["broken1.csv", "broken2.csv"]
+    assert {(problem.severity, problem.message) for problem in problems} == {
+        ("error", "the broken loader failed to group the files of its format (LookupError: no plan)")
+    }
+
+
+def test_a_file_whose_name_is_no_unicode_is_read(tmp_path: Path) -> None:
+    try:
+        (tmp_path / "caf\udce9.csv").write_text("item,score\nq1,1\n")
+    except (OSError, UnicodeError):
+        pytest.skip("this file system takes Unicode names only")
+    pl.DataFrame({"item": ["q1"], "model": ["m"], "score": [1]}).write_parquet(tmp_path / "x.parquet")
+    (tmp_path / "x.parquet").rename(tmp_path / "x\udce9.parquet")
+    data = read(tmp_path)
+    assert data.models() == ("caf\ufffd", "m")
+    assert [Path(source).name for source in data.runs["source"].sort()] == ["caf\ufffd.csv", "x\ufffd.parquet"]

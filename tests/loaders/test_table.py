@@ -42,23 +42,75 @@ def notes(data: EvalData) -> str:
 
 
 @pytest.mark.parametrize(
-    ("data", "known"),
+    ("data", "confidence"),
     [
-        (b"item,model,score,x\n", True),
-        (b"score;model;item\n", True),
-        (b'[{"item": 1, "model": "m", "score": 1}]', True),
-        (b'{"item": 1, "model": "m", "score": 1}\n{"item": 2, "model": "m", "score": 1}', True),
-        (b'{"item": 1, "model": "m", "score": 1}', False),
-        (b"Item,Model,Score\n", False),
-        (b"item,score\n", False),
-        (b"item model score", False),
+        (b"item,model,score,x\n", 0.2),
+        (b"score;model;item\n", 0.2),
+        (b'[{"item": 1, "model": "m", "score": 1}]', 0.2),
+        (b'{"item": 1, "model": "m", "score": 1}\n{"item": 2, "model": "m", "score": 1}', 0.2),
+        (b'{"item": 1, "model": "m", "score": 1}', None),
+        (b"Item,Model,Score\n", None),
+        (b"item,score\n", 0.1),
+        (b'[{"item": 1, "score": 1}]', 0.1),
+        (b"model,score\n", None),
+        (b"item model score", None),
     ],
 )
-def test_only_exact_names_are_taken_for_a_table(data: bytes, known: bool) -> None:
+def test_only_exact_names_are_taken_for_a_table(data: bytes, confidence: float | None) -> None:
     match = LOADER.sniff(Head(path=Path("x"), size=len(data), data=data))
-    assert (match is not None) == known
-    if match is not None:
-        assert match.confidence == 0.2
+    assert (None if match is None else match.confidence) == confidence
+
+
+def test_a_table_of_item_and_score_alone_is_read_under_the_file_s_name(tmp_path: Path) -> None:
+    path = tmp_path / "gpt-4o.csv"
+    path.write_text("item,score\nq1,1\nq2,0\n")
+    data = read(path)
+    assert data.outcomes.select("item", "model", "score").rows() == [("q1", "gpt-4o", 1.0), ("q2", "gpt-4o", 0.0)]
+    assert notes(data) == "no column names the model, so the file's name is taken for it: 'gpt-4o'"
+
+
+@pytest.mark.parametrize(
+    ("text", "wide"),
+    [
+        ("item,old,new\nq1,1,0\n", "old,new"),
+        ("question,gpt,llama,note\nq1,pass,fail,x\n", "gpt,llama"),
+        ("question,gpt,llama\nq1,54%,60%\n", "gpt,llama"),
+        ('[{"question": "q1", "gpt": true, "llama": 0.5, "why": null}]', "gpt,llama"),
+        ("model,question_id,correct\nm,1,1\n", None),
+        ("question,correct\nq1,1\n", None),
+        ("question,model,correct,seconds_id\nq1,m,1,7\n", None),
+    ],
+)
+def test_a_column_for_each_system_is_told_how_to_be_read(tmp_path: Path, text: str, wide: str | None) -> None:
+    path = tmp_path / "x.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"no known format; .* For a table of your own") as caught:
+        read(path)
+    said = str(caught.value)
+    assert ("--map score=" in said.partition("--map model=@NAME")[2]) == (wide is not None)
+    if wide is not None:
+        assert f"--map score={wide} makes two metrics of one system of them" in said
+        assert "frame.unpivot(['" in said
+
+
+def test_the_way_to_reshape_a_wide_table_works(tmp_path: Path) -> None:
+    """What the message says is done as it stands, with the item's column in its place."""
+    path = tmp_path / "wide.csv"
+    path.write_text("item,old,new\nq1,1,0\nq2,0,1\n")
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert "frame.unpivot(['old', 'new'], index='ITEM', variable_name='model', value_name='score')" in str(caught.value)
+    frame = pl.read_csv(path)
+    frame.unpivot(["old", "new"], index="item", variable_name="model", value_name="score").write_csv(path)
+    assert read(path).models() == ("new", "old")
+
+
+def test_what_is_no_table_gets_no_advice_for_tables(tmp_path: Path) -> None:
+    path = tmp_path / "x.json"
+    path.write_text('{"a": 1}')
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert str(caught.value).endswith("no known format; `evalstats formats` lists them")
 
 
 def test_a_parquet_table_is_known_by_its_schema(tmp_path: Path) -> None:
@@ -197,11 +249,67 @@ def test_no_score_is_unscored_and_never_wrong(csv: Any, cell: str) -> None:
     assert "1 rows have no score; they are kept as unscored" in notes(data)
 
 
-@pytest.mark.parametrize("cell", ["B+", "pass", "inf", "0;5", "50%", "1_000"])
+@pytest.mark.parametrize(
+    ("words", "score"),
+    [
+        ("correct right pass passed success Correct PASSED", 1.0),
+        ("incorrect wrong fail failed failure Incorrect FAILED", 0.0),
+    ],
+)
+def test_words_for_right_and_wrong(csv: Any, words: str, score: float) -> None:
+    labels = words.split()
+    data = csv(NAMED + "".join(f"{item},m,{label}\n" for item, label in enumerate(labels)))
+    assert data.outcomes["score"].to_list() == [score] * len(labels)
+    assert data.outcomes["value_raw"].to_list() == labels
+    assert data.metrics["kind"].to_list() == ["binary"]
+
+
+@pytest.mark.parametrize("cell", ["B+", "passing", "inf", "0;5", "%", "1_000", "error"])
 def test_an_unknown_score_names_line_value_and_remedy(csv: Any, cell: str) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv(f"{NAMED}1,m,1\n2,m,{cell}\n")
-    assert f"has no known score in 'score' (line 3: '{cell}'); say in a [values.score] table" in str(caught.value)
+    assert (
+        f"1 of 2 rows have no known score in 'score' (line 3: '{cell}'); write into a file map.toml a line "
+        f'[values.score] and below it what each label stands for, as in "{cell}" = 1, and give it with --map map.toml '
+        f'(in from_frame: values={{"score": {{"{cell}": 1}}}})'
+    ) in str(caught.value)
+
+
+def test_the_advice_for_an_unknown_score_works(tmp_path: Path) -> None:
+    path, map_ = tmp_path / "x.csv", tmp_path / "map.toml"
+    path.write_text(NAMED + '1,m,"so ""good"""\n')
+    with pytest.raises(UnreadableFileError) as caught:
+        load(path)
+    line = str(caught.value).partition("as in ")[2].partition(", and give")[0]
+    map_.write_text(f"[values.score]\n{line}\n")
+    assert load(path, str(map_)).outcomes["score"].to_list() == [1.0]
+
+
+def test_unknown_scores_are_counted(csv: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = NAMED + "".join(f"{item},m,{label}\n" for item, label in enumerate("uvwxyu1"))
+    with pytest.raises(
+        UnreadableFileError, match=r"6 of 7 rows .*\(line 2: 'u'; then 'v', 'w', 'x' and 1 more labels\)"
+    ):
+        csv(text)
+    monkeypatch.setattr(blocks, "BLOCK_ROWS", 3)
+    with pytest.raises(UnreadableFileError, match=r"at least 3 of 7 rows have no known score"):
+        csv(text)
+
+
+def test_percent_signs_are_read_where_the_scale_is_percent(csv: Any, tmp_path: Path) -> None:
+    text = NAMED + "1,m,54.0%\n2,m,7 %\n3,m,60\n"
+    with pytest.raises(UnreadableFileError, match=r"2 of 3 rows .*\(line 2: '54\.0%'.*say --map scale=percent"):
+        csv(text)
+    data = csv(text, "scale=percent")
+    assert data.outcomes.select("score", "value_raw").rows() == [(54.0, "54.0%"), (7.0, "7 %"), (60.0, None)]
+    assert data.metrics.select("low", "high", "unit").row(0) == (0.0, 100.0, "percent")
+    with pytest.raises(UnreadableFileError, match="has a score above 100"):
+        csv(NAMED + "1,m,101%\n", "scale=percent")
+    (tmp_path / "map.toml").write_text("[metrics.acc]\nunit = 'percent'\n[columns]\nscore = ['acc', 'ok']\n")
+    mixed = "item,model,acc,ok\n1,m,50%,1\n"
+    assert csv(mixed, str(tmp_path / "map.toml")).outcomes["score"].to_list() == [50.0, 1.0]
+    with pytest.raises(UnreadableFileError, match=r"no known score in 'ok' \(line 2: '1%'\)"):
+        csv(mixed.replace(",1\n", ",1%\n"), str(tmp_path / "map.toml"))
 
 
 def test_labels_mean_what_the_user_says(tmp_path: Path) -> None:
@@ -218,6 +326,9 @@ def test_the_user_s_meaning_wins_over_the_usual_one(tmp_path: Path) -> None:
     path = tmp_path / "x.csv"
     path.write_text(NAMED + "1,m,C\n2,m,1\n3,m,2\n")
     assert load(path, str(tmp_path / "map.toml")).outcomes["score"].to_list() == [0.3, 10.0, 2.0]
+    path.write_text(NAMED + "1,m,C\n2,m,c\n")
+    with pytest.raises(UnreadableFileError, match=r"1 of 2 rows have no known score in 'score' \(line 3: 'c'\)"):
+        load(path, str(tmp_path / "map.toml"))
 
 
 def test_a_label_may_say_that_there_is_no_score(tmp_path: Path) -> None:
@@ -254,7 +365,7 @@ def test_the_kind_of_a_metric(csv: Any, scores: str, options: list[str], expecte
     text = NAMED + "".join(f"{item},m,{score}\n" for item, score in enumerate(scores.split()))
     data = csv(text, *options)
     assert data.metrics.select("kind", "low", "high", "unit").row(0) == expected
-    assert ("if there are bounds, say so" in notes(data)) == (expected[0] == "continuous")
+    assert ("if there are bounds, say so: --map scale=percent" in notes(data)) == (expected[0] == "continuous")
 
 
 def test_percent_stays_percent(csv: Any) -> None:
@@ -343,9 +454,9 @@ def test_an_unknown_status_names_the_line_and_the_remedy(csv: Any) -> None:
     with pytest.raises(UnreadableFileError) as caught:
         csv("item,model,score,status\n1,m,1,scored\n2,m,1,ok\n")
     assert (
-        "has a status that is not one of scored, error, unscored (line 3: 'ok'); say in a [values.status] table"
-        in str(caught.value)
-    )
+        "has a status that is not one of scored, error, unscored (line 3: 'ok'); write into a file map.toml a line "
+        '[values.status] and below it what each label stands for, as in "ok" = "scored", and give it with --map map.toml'
+    ) in str(caught.value)
 
 
 # Models, runs, benchmarks
@@ -398,9 +509,19 @@ def test_a_run_carries_how_it_was_read(csv: Any) -> None:
     assert data.factor("dim") == "scenario"
 
 
-def test_the_benchmark_is_named_or_said_to_be_unnamed(csv: Any) -> None:
-    assert "so it is called 'table'" in notes(csv(NAMED + "1,m,1\n"))
-    assert "benchmark" not in notes(csv(NAMED + "1,m,1\n", "benchmark=@mine"))
+def test_the_benchmark_is_named_or_said_to_be_unnamed(csv: Any, tmp_path: Path) -> None:
+    """One table alone can be taken for no other; two without a name are one benchmark, which must be known."""
+    assert "benchmark" not in notes(csv(NAMED + "1,m,1\n"))
+    csv(NAMED + "1,n,1\n", name="more.csv")
+    data = read(tmp_path)
+    assert data.runs["benchmark"].unique().to_list() == ["table"]
+    assert notes(data) == (
+        "and one more table name no benchmark, so it is called 'table', and equal ids are the same item in all tables "
+        "called so; tell different benchmarks apart: --map benchmark=@NAME"
+    )
+    csv(NAMED + "1,o,1\n", name="third.csv")
+    assert "and 2 more tables name no benchmark" in notes(read(tmp_path))
+    assert notes(read(tmp_path, column_map=ColumnMap.from_options(["benchmark=@mine"]))) == ""
 
 
 # Repetitions
@@ -414,7 +535,7 @@ def test_repeated_rows_are_refused_with_a_way_out(csv: Any) -> None:
     said = str(caught.value)
     assert "at least 1 rows repeat the benchmark, task, item, variant, trial, metric of an earlier row" in said
     assert "(line 4: model 'm', item '1')" in said
-    assert "trial=COLUMN, or trial=#order" in said
+    assert "--map trial=COLUMN, or, to number them in the order of the file, --map trial=#order (in from_frame" in said
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -428,7 +549,9 @@ def test_repetitions_are_found_across_blocks(csv: Any, monkeypatch: pytest.Monke
 def test_trials_that_the_table_numbers(csv: Any) -> None:
     data = csv("item,model,score,epoch\n1,m,1,1\n1,m,0,2\n", "trial=epoch")
     assert data.outcomes.select("trial", "n_trials").rows() == [(1, 1), (2, 1)]
-    with pytest.raises(UnreadableFileError, match=r"has a trial that is no number \(line 2: 'first'\).*trial=#order"):
+    with pytest.raises(
+        UnreadableFileError, match=r"has a trial that is no number \(line 2: 'first'\).*--map trial=#order"
+    ):
         csv("item,model,score,epoch\n1,m,1,first\n", "trial=epoch")
     with pytest.raises(UnreadableFileError, match=r"has a trial that is no whole number \(line 2: '1\.5'\)"):
         csv("item,model,score,epoch\n1,m,1,1.5\n", "trial=epoch")
@@ -565,8 +688,8 @@ def test_quoted_newlines_delimiters_and_formulas_are_data(csv: Any) -> None:
 
 
 def test_lines_are_counted_as_an_editor_counts_them(csv: Any) -> None:
-    with pytest.raises(UnreadableFileError, match=r"\(line 6: 'bad'\)"):
-        csv('item,model,score,note\n1,m,1,"two\nlines"\n\n2,m,1,x\n3,m,bad,y\n')
+    with pytest.raises(UnreadableFileError, match=r"\(line 6: 'sad'\)"):
+        csv('item,model,score,note\n1,m,1,"two\nlines"\n\n2,m,1,x\n3,m,sad,y\n')
 
 
 @pytest.mark.parametrize(
