@@ -26,7 +26,11 @@ def ingest(
     input_format: options.InputFormat = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Read result files into a store of Parquet tables."""
+    """Read result files into a store of Parquet tables.
+
+    Files that cannot be read are named, and the others are read: the exit status is 2 only if none could be, or with
+    --strict.
+    """
     from evalstats.cli.ingest_run import ingest as run
     from evalstats.cli.load import column_map
     from evalstats.cli.show import say
@@ -51,13 +55,13 @@ def progress_bar() -> Generator["Progress | None"]:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evalstats.cli.text import clean
+    from evalstats.cli.text import shorten
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("reading", total=None)
 
         def on_progress(done: int, total: int, path: Path) -> None:
-            progress.update(task, completed=done, total=total, description=clean(path.name)[:40])
+            progress.update(task, completed=done, total=total, description=shorten(path.name, 40))
 
         yield on_progress

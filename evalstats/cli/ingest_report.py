@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
+from pathlib import PurePath
 from typing import Any, Literal
 
-from evalstats.cli.text import cell_width, clean, padded
+from evalstats.cli.text import cell_width, clean, padded, wrapped
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import RunEntry
@@ -99,24 +100,25 @@ class IngestReport:
         """Return the report for a terminal: a line for every run read, totals, then every file that was not read.
 
         Runs that the store had already are counted and not listed; files that failed for the same reason stand together.
-        All text is cleaned of control characters.
+        All text is cleaned of control characters, and wrapped.
         """
-        lines = self._run_lines(width)
-        lines += self._totals()
-        lines += self._failures()
         readable = (*self.loaded, *self.skipped)
-        lines += [clean(f"note: {source.path}: {source.reason}") for source in readable if source.reason]
         notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
-        lines += [clean(f"note: {note}") for note in notes[:_NOTES_SHOWN]]
+        lines = [*self._totals(), *self._failures()]
+        lines += [f"note: {source.path}: {source.reason}" for source in readable if source.reason]
+        lines += [f"note: {note}" for note in notes[:_NOTES_SHOWN]]
         if len(notes) > _NOTES_SHOWN:
             lines.append(f"and {len(notes) - _NOTES_SHOWN} more notes; the store keeps those of each source")
-        return lines
+        if self.failed:
+            n_failed, n_all = len(self.failed), len(self.sources)
+            lines.append(f"{n_failed} of {_count(n_all, 'source')} not read; --strict stops at the first such source")
+        return [*self._run_lines(width), *(part for line in lines for part in wrapped(line, width))]
 
     def _run_lines(self, width: int) -> list[str]:
         pairs = [(source, run) for source in self.loaded for run in source.runs]
         if not pairs:
             return []
-        names = [clean(_name(run)) for _, run in pairs]
+        names = [clean(name) for name in _names(pairs)]
         numbers = _aligned([(run.n_scored, run.n_error, run.n_unscored) for _, run in pairs])
         counts = [_other_rows(source, run) or aligned for (source, run), aligned in zip(pairs, numbers, strict=True)]
         column = max(min(max(map(cell_width, names)), width - max(map(len, counts)) - 2), _NAME_WIDTH)
@@ -136,7 +138,7 @@ class IngestReport:
             scored, error, unscored = (
                 sum(getattr(run, name) for run in runs) for name in ("n_scored", "n_error", "n_unscored")
             )
-            lines.append(f"{_count(len(runs), 'run')}: {scored} scored, {error} error, {unscored} unscored")
+            lines.append(f"{_count(len(runs), 'run')}, rows: {scored} scored, {error} error, {unscored} unscored")
         return lines
 
     def _failures(self) -> list[str]:
@@ -146,15 +148,32 @@ class IngestReport:
         lines: list[str] = []
         for reason, paths in by_reason.items():
             if len(paths) < _TOGETHER_FROM:
-                lines += [clean(f"not read: {path}: {reason}") for path in paths]
+                lines += [f"not read: {path}: {reason}" for path in paths]
             else:
-                lines.append(clean(f"not read, {len(paths)} files: {reason}"))
-                lines += [f"  {clean(path)}" for path in paths]
+                lines.append(f"not read, {len(paths)} files: {reason}")
+                lines += [f"  {path}" for path in paths]
         return lines
 
 
-def _name(run: RunEntry) -> str:
-    return run.benchmark if run.model is None else f"{run.model} · {run.benchmark}"
+def _names(pairs: list[tuple[SourceReport, RunEntry]]) -> list[str]:
+    """Name every run by its model and benchmark; where two would read the same, by its system, file or own name too."""
+    names = [run.benchmark if run.model is None else f"{run.model} · {run.benchmark}" for _, run in pairs]
+    alike: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        alike.setdefault(name, []).append(place)
+    for name, places in alike.items():
+        if len(places) == 1:
+            continue
+        group = [pairs[place] for place in places]
+        details = (
+            [run.system or "" for _, run in group],
+            [PurePath(source.path).name for source, _ in group],
+            [run.run for _, run in group],
+        )
+        told = next((detail for detail in details if len(set(detail)) == len(group)), details[-1])
+        for place, detail in zip(places, told, strict=True):
+            names[place] = f"{name} · {detail}"
+    return names
 
 
 def _aligned(counts: list[tuple[int, int, int]]) -> list[str]:

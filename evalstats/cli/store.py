@@ -2,15 +2,11 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from evalstats.cli import options
-
-if TYPE_CHECKING:
-    from evalstats.display.blocks import Table
-    from evalstats.store.read import Store
 
 
 class Action(StrEnum):
@@ -53,21 +49,11 @@ def store(
             raise typer.Exit(2)
         say(f"sound: {len(opened.sources())} sources")
     else:
-        blocks, values = _listing(opened)
-        show(blocks, values, style=style, output=None, no_color=no_color)
+        from evalstats.cli.store_listing import listing, listing_lines
 
-
-def _listing(opened: "Store") -> tuple[list["Table"], list[dict[str, object]]]:
-    from evalstats.display.blocks import Table
-
-    rows = opened.runs().sort("benchmark", "run")
-    names = ["run", "model", "benchmark", "n_scored", "n_error", "n_unscored", "loader", "source"]
-    values = rows.select(names).to_dicts()
-    cells = tuple(tuple(str(row[name] if row[name] is not None else "") for name in names[:6]) for row in values)
-    table = Table(
-        columns=("Run", "Model", "Benchmark", "Scored", "Error", "Unscored"),
-        rows=cells,
-        align="lllrrr",
-        caption=f"{len(values)} runs",
-    )
-    return [table], values
+        table, values = listing(opened)
+        lines = listing_lines(table, values) if style is options.Format.TEXT else []
+        if lines:
+            typer.echo("\n".join(lines))
+        else:
+            show([table], values, style=style, output=None, no_color=no_color)

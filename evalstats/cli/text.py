@@ -29,29 +29,51 @@ def clean(text: str) -> str:
 
 
 def shorten(text: str, width: int) -> str:
-    """Return cleaned text in at most `width` terminal cells, the end cut off with an ellipsis where it is longer.
+    """Return cleaned text in at most `width` terminal cells, its middle left out where it is longer.
+
+    What tells long names apart stands at both ends (a run's name ends in a digest).
 
     Examples
     --------
-    >>> shorten("a long name", 7), shorten("模型名称", 5)
-    ('a long…', '模型…')
+    >>> shorten("results-of-a-long-run~1a2b3c4d", 20), shorten("模型名称", 5)
+    ('results-of…~1a2b3c4d', '模…称')
     """
     text = clean(text)
     if cell_width(text) <= width:
         return text
-    kept, used = "", 0
-    for character in text:
-        used += cell_width(character)
-        if used > width - 1:
-            break
-        kept += character
-    return kept + "…"
+    end = _fitting(text[::-1], (width - 1) // 2)[::-1]
+    while end and not _cells(end[0]):
+        end = end[1:]  # a mark belongs to the letter before it, which is left out
+    return _fitting(text, width - 1 - cell_width(end)) + "…" + end
 
 
 def padded(text: str, width: int) -> str:
-    """Return cleaned text in exactly `width` terminal cells."""
+    """Return cleaned text in exactly `width` terminal cells; of a longer one the middle is left out."""
     text = shorten(text, width)
     return text + " " * (width - cell_width(text))
+
+
+def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
+    """Return cleaned text in lines of at most `width` terminal cells, all but the first indented.
+
+    Only blanks are places to break at: a path or a name that is longer than a line stays whole and can be copied.
+
+    Examples
+    --------
+    >>> wrapped("note: a.json: items are numbered", 20)
+    ['note: a.json: items', '  are numbered']
+    """
+    text = clean(text)
+    first, *rest = text.lstrip(" ").split(" ")
+    line = text[: len(text) - len(text.lstrip(" "))] + first
+    lines: list[str] = []
+    for word in rest:
+        if cell_width(line) + 1 + cell_width(word) <= width:
+            line += f" {word}"
+        else:
+            lines.append(line)
+            line = indent + word
+    return [*lines, line]
 
 
 def cell_width(text: str) -> int:
@@ -63,6 +85,16 @@ def cell_width(text: str) -> int:
     (3, 4, 1)
     """
     return sum(_cells(character) for character in text)
+
+
+def _fitting(text: str, width: int) -> str:
+    """Return as much of the beginning as fits into `width` cells."""
+    used = 0
+    for place, character in enumerate(text):
+        used += cell_width(character)
+        if used > width:
+            return text[:place]
+    return text
 
 
 def _spelled(character: str) -> str:

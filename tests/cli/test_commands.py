@@ -132,6 +132,28 @@ def test_two_files_of_the_same_model_are_told_apart_by_their_names(tmp_path: Pat
     assert (values["baseline"]["name"], values["candidate"]["name"]) == ("monday.csv", "friday.csv")
 
 
+def test_two_plain_tables_of_item_and_score_pair_up_without_a_map(tmp_path: Path) -> None:
+    """They name neither model nor benchmark: the files' names are the models, and both are of the one benchmark."""
+    for name, share in (("old", 2), ("new", 3)):
+        rows = [f"q{i},{'wrong' if i % share == 0 else 'correct'}" for i in range(60)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["item,score", *rows]), encoding="utf-8")
+    done = shell("compare", tmp_path / "old.csv", tmp_path / "new.csv", "--format", "json")
+    values = json.loads(done.stdout)
+    assert (values["baseline"]["name"], values["candidate"]["name"], values["n_items"]) == ("old", "new", 60)
+    assert values["estimate"] == pytest.approx(2 / 3 - 1 / 2)
+    assert "benchmark" not in done.stderr
+    assert done.stderr.count("the file's name is taken for it") == 2
+
+
+def test_ingest_ends_with_what_was_not_read_and_exits_0(tmp_path: Path) -> None:
+    write_table(tmp_path / "good.csv", [0, 1])
+    (tmp_path / "bad.csv").write_text("x,y\n1,2\n", encoding="utf-8")
+    done = shell("ingest", tmp_path, "--store", tmp_path / "store")
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[-1] == "1 of 2 sources not read; --strict stops at the first such source"
+    assert shell("ingest", tmp_path, "--store", tmp_path / "other", "--strict").returncode == 2
+
+
 def test_a_column_map_on_the_command_line(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     lines = [

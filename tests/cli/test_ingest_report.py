@@ -1,7 +1,11 @@
 """What an ingest tells a person, and a program."""
 
 import json
+from dataclasses import replace
 from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalstats.cli.ingest_report import IngestReport, SourceReport
 from evalstats.cli.text import cell_width
@@ -53,12 +57,13 @@ def test_the_summary_says_everything_in_order() -> None:
         "leaderboard        aggregates 12",
         "m · b              scored    2  error  0  unscored 0",
         "7 sources: 4 read, 2 already in the store, 1 not read",
-        "5 runs: 2282 scored, 15 error, 5 unscored",
+        "5 runs, rows: 2282 scored, 15 error, 5 unscored",
         "not read: bad.json: is empty",
         "note: again.json: put in the place of an earlier reading by fake 1",
         "note: copy.json: the store has it already, from same.json",
         "note: a.json: passed over",
         "note: a.json: odd",
+        "1 of 7 sources not read; --strict stops at the first such source",
     ]
 
 
@@ -68,6 +73,47 @@ def test_run_lines_fit_the_width() -> None:
         lines = report.summary_lines(width)[:2]
         assert {cell_width(line) for line in lines} == {width}
         assert all("…" in line for line in lines)
+
+
+def test_runs_that_would_read_the_same_are_told_apart() -> None:
+    """By their system if that will do, else by the file, else by the name of the run itself."""
+    plain = run("gpt", "gsm8k", 1)
+    by_system = [replace(run("gpt", "mmlu", 1), system=system) for system in ("gpt", "gpt+tools")]
+    judged = replace(run(None, "LLMFAO", 1), system=None)
+    same_file = [replace(run("m", "b", 1), run=name) for name in ("m~1", "m~2")]
+    sources = (
+        loaded("x/a.json", plain, *by_system),
+        *(loaded(f"x/{name}.csv", judged) for name in ("one", "two")),
+        *(loaded(f"{folder}/results.csv", each) for folder, each in zip("xy", same_file, strict=True)),
+    )
+    lines = IngestReport(store="s", sources=sources).summary_lines()[:7]
+    assert [line.partition("  ")[0] for line in lines] == [
+        "gpt · gsm8k",
+        "gpt · mmlu · gpt",
+        "gpt · mmlu · gpt+tools",
+        "LLMFAO · one.csv",
+        "LLMFAO · two.csv",
+        "m · b · m~1",
+        "m · b · m~2",
+    ]
+
+
+@given(st.lists(st.text("ab 模", max_size=30), min_size=1, max_size=20), st.integers(min_value=40, max_value=90))
+def test_every_line_is_wrapped_and_says_all(texts: list[str], width: int) -> None:
+    failed = tuple(SourceReport(path=f"{n}.json", status="failed", reason=text) for n, text in enumerate(texts))
+    report = IngestReport(store="s", sources=failed, notes=tuple(note(text) for text in texts))
+    lines = report.summary_lines(width)
+    assert all(cell_width(line) <= width or " " not in line.strip() for line in lines)
+    said = " ".join(" ".join(lines).split())
+    assert all(" ".join(f"note: a.json: {text}".split()) in said for text in texts[:20])
+
+
+def test_continued_lines_are_indented() -> None:
+    report = IngestReport(store="s", sources=(SourceReport(path="a.json", status="failed", reason="word " * 20),))
+    first, *more = report.summary_lines(40)[1:-2]
+    assert first.startswith("not read: a.json: word")
+    assert more
+    assert all(line.startswith("  word") for line in more)
 
 
 def test_nothing_found_and_nothing_new() -> None:
@@ -86,6 +132,7 @@ def test_files_that_failed_for_the_same_reason_stand_together() -> None:
         "  d",
         "not read: b: no known format",
         "not read: e: no known format",
+        "5 of 5 sources not read; --strict stops at the first such source",
     ]
 
 

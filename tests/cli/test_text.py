@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.cli.text import cell_width, clean, padded, shorten
+from evalstats.cli.text import cell_width, clean, padded, shorten, wrapped
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # surrogates and controls included
 
@@ -51,13 +51,45 @@ def test_padded_text_takes_exactly_its_cells(text: str, width: int) -> None:
     ("text", "width", "expected"),
     [
         ("abc", 3, "abc"),
-        ("abcd", 3, "ab…"),
+        ("abcd", 3, "a…d"),
+        ("abcdef", 4, "ab…f"),
+        ("abcd", 2, "a…"),
+        ("abcd", 1, "…"),
         ("模型模", 6, "模型模"),
-        ("模型模", 5, "模型…"),
-        ("模型模", 4, "模…"),
+        ("模型名", 5, "模…名"),
+        ("模型名", 4, "模…"),
         ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
-        ("\x1b\x1b", 5, r"\x1b…"),
+        ("\x1b\x1b", 5, r"\x…1b"),
     ],
 )
 def test_shorten(text: str, width: int, expected: str) -> None:
     assert shorten(text, width) == expected
+
+
+def test_two_long_names_that_differ_at_the_end_stay_different() -> None:
+    one, other = (shorten(f"{'results-of-a-run-' * 5}~{digest}", 30) for digest in ("1a2b3c4d", "5e6f7a8b"))
+    assert one.endswith("~1a2b3c4d")
+    assert other.endswith("~5e6f7a8b")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", [""]),
+        ("one", ["one"]),
+        ("one two three", ["one two", "  three"]),
+        ("  one two three", ["  one two", "  three"]),
+        ("a/long/path/that/stays/whole b", ["a/long/path/that/stays/whole", "  b"]),
+        ("模型 模型 模型", ["模型 模型", "  模型"]),
+        ("a\nb", [r"a\nb"]),
+    ],
+)
+def test_wrapped(text: str, expected: list[str]) -> None:
+    assert wrapped(text, 10) == expected
+
+
+@given(st.text("ab 模", max_size=60), st.integers(min_value=3, max_value=40))
+def test_wrapping_breaks_at_blanks_only(text: str, width: int) -> None:
+    lines = wrapped(text, width)
+    assert " ".join(lines).split() == text.split()
+    assert all(cell_width(line) <= width or " " not in line.strip() for line in lines)
