@@ -31,9 +31,8 @@ def listing(store: Store) -> tuple[Table, list[dict[str, Any]]]:
     shown = [table for table in _OTHER if any(row[f"n_{table}"] for row in values)]
     names = (*_KEPT[:6], *(f"n_{table}" for table in shown))
     cells = tuple(tuple(str(row[name] if row[name] is not None else "") for name in names) for row in values)
-    caption = (
-        f"{len(values)} run{'' if len(values) == 1 else 's'}; counts are rows, one for each item, trial and metric"
-    )
+    runs = f"{len(values)} run{'' if len(values) == 1 else 's'}"
+    caption = f"{runs}; counts are rows: one for each item, trial and metric, or for each vote"
     columns = (*_COLUMNS, *(table.capitalize() for table in shown))
     return Table(columns=columns, rows=cells, align="lll" + "r" * (len(columns) - 3), caption=caption), values
 

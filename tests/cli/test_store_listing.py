@@ -50,7 +50,7 @@ def shelf(tmp_path: Path) -> Shelf:
 def test_short_names_make_a_table_that_says_what_is_counted(shelf: Shelf) -> None:
     add(shelf, "a", runs=[run("a~1", 7)])
     assert listed(shelf.store).splitlines() == [
-        "1 run; counts are rows, one for each item, trial and metric",
+        "1 run; counts are rows: one for each item, trial and metric, or for each vote",
         "Run  Model  Benchmark  Scored  Error  Unscored",
         "───  ─────  ─────────  ──────  ─────  ────────",
         "a~1  gpt    gsm8k           7      0         0",
@@ -64,7 +64,7 @@ def test_long_names_stand_whole_on_lines_of_their_own(shelf: Shelf) -> None:
         add(shelf, digest, runs=[run(f"{long}~{digest}", 1200)])
     lines = listed(shelf.store).splitlines()
     assert lines == [
-        "2 runs; counts are rows, one for each item, trial and metric",
+        "2 runs; counts are rows: one for each item, trial and metric, or for each vote",
         "",
         f"{long}~1a2b3c4d",
         "  gpt · gsm8k: scored 1200, error 0, unscored 0",
