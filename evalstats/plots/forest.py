@@ -73,7 +73,7 @@ def difference_scale(comparison: Comparison) -> Scale:
         left=worse,
         right=better,
         margin=margin,
-        margin_label="" if margin is None else f"margin ±{number(margin, 1)}",
+        margin_label="" if margin is None else f"margin ±{number(margin)}",
         bounds=(-reach, reach),
         left_tone="bad" if comparison.higher_is_better else "good",
         right_tone="good" if comparison.higher_is_better else "bad",
@@ -125,11 +125,14 @@ def words_of(comparison: Comparison, estimate: float | None, low: float | None, 
 
 
 def digits_of(comparison: Comparison) -> int:
-    """Return how many decimals the interval can bear: two figures of its half width, from 1 to 4 decimals."""
+    """Return how many decimals the page shows: two, so that every place says the same, and more where two say nothing.
+
+    The interval's half width has two figures then, with at most 4 decimals.
+    """
     if comparison.conf_low is None or comparison.conf_high is None:
-        return 1
+        return 2
     half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
-    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
+    return min(max(1 - math.floor(math.log10(half)), 2), 4) if half > 0 else 2
 
 
 def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:

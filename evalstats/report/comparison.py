@@ -1,26 +1,43 @@
 """What the comparison page is about: the data it was given, the comparison, and the same question asked otherwise."""
 
 import os
+import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 
 from evalstats import datasets
 from evalstats.analysis.compare import compare
 from evalstats.analysis.results import Comparison
 from evalstats.errors import EvalStatsError, InputError
-from evalstats.report.handover import read_data
+from evalstats.report.again import OPEN_STORE, READ_FILES, SHIPPED, code_again
+from evalstats.report.handover import is_store, read_data
+from evalstats.report.names import page_names, with_names
+from evalstats.report.notes import with_attributed_notes
+from evalstats.report.split import SCENARIO, lies_within_clusters, scenario_name, splits_by_itself
 from evalstats.schema.data import EvalData
-
-MOST_SCENARIOS = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparisonPage:
     """A comparison and what the page says around it.
 
-    `alternatives` are the same comparison with clusters that the data hint at and nobody declared, by name of the factor.
-    `reproduce` is the call that gives the same result.
+    Attributes
+    ----------
+    comparison
+        Names in it are as the page shows them: long ones shortened.
+    alternatives
+        The same comparison with clusters that the data hint at and nobody declared, by name of the factor.
+    reproduce
+        Code that gives the same result.
+    full_names
+        Shortened names of `comparison` (baseline, candidate, benchmark) with what they stand for.
+    scenario
+        The source's own name of the scenario.
+    split_by_itself
+        Whether nobody asked for the split by scenario.
+    files
+        Name of the file of every run.
     """
 
     comparison: Comparison
@@ -28,6 +45,10 @@ class ComparisonPage:
     engine: str = ""
     rendered: date
     reproduce: str = ""
+    full_names: tuple[tuple[str, str], ...] = ()
+    scenario: str = SCENARIO
+    split_by_itself: bool = False
+    files: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +57,7 @@ class _Question:
     baseline: str
     candidate: str
     metric: str | None
-    margin: float | None
+    margin: float | str | None
     conf_level: float
     contrast: str
     seed: int
@@ -64,10 +85,11 @@ def open_page(
     metric: str | None = None,
     by: str | None = None,
     cluster: str | Sequence[str] | None = None,
-    margin: float | None = None,
+    margin: float | str | None = None,
     conf_level: float = 0.95,
     contrast: str = "model",
     seed: int = 0,
+    reading: str = "",
     engine: str = "",
     rendered: str = "",
 ) -> ComparisonPage:
@@ -78,9 +100,12 @@ def open_page(
     store
         Folder of a store or of tables; empty for the shipped data set, so that the page can be rendered as it stands.
     by
-        A factor to split by; by itself the scenario, where it has 2 to 20 levels; "none" not to split.
+        A factor to split by; by itself the scenario, where it has 2 to 20 levels and does not lie within clusters;
+        "none" not to split.
     cluster
         One or several columns.
+    reading
+        Python expression that reads the data, for the code that repeats the comparison.
     rendered
         The date the page shows, as 2026-01-31; by itself SOURCE_DATE_EPOCH, else today in UTC.
 
@@ -106,13 +131,20 @@ def open_page(
         contrast=contrast,
         seed=seed,
     )
-    comparison = _compared(question, by, clusters)
+    result, split_by_itself = _compared(question, by, clusters)
+    result = with_attributed_notes(result, data.runs)
+    names = page_names(result)
+    reading = reading or (SHIPPED if not store else OPEN_STORE if is_store(store) else READ_FILES)
     return ComparisonPage(
-        comparison=comparison,
-        alternatives=tuple(_asked_again(question, comparison, clusters)),
+        comparison=with_names(result, names),
+        alternatives=tuple(_asked_again(question, result, clusters)),
         engine=engine,
         rendered=date.fromisoformat(rendered) if rendered else today(),
-        reproduce=_call(question, comparison.by, clusters),
+        reproduce=code_again(data, result, _options(question, result.by, clusters), reading=reading),
+        full_names=tuple((short, name) for name, short in names.items()),
+        scenario=scenario_name(data),
+        split_by_itself=split_by_itself,
+        files=_files(data),
     )
 
 
@@ -128,17 +160,19 @@ def _named(cluster: str | Sequence[str] | None) -> tuple[str, ...] | None:
     return (cluster,) if isinstance(cluster, str) else tuple(cluster)
 
 
-def _compared(question: _Question, by: str | None, clusters: tuple[str, ...] | None) -> Comparison:
-    if by == "none":
-        return question.answer(cluster=clusters)
+def _compared(question: _Question, by: str | None, clusters: tuple[str, ...] | None) -> tuple[Comparison, bool]:
+    """Compare; the second value says whether the page split by scenario without being asked."""
     if by:
-        return question.answer(by=by, cluster=clusters)
-    if 2 <= question.data.outcomes["scenario"].drop_nulls().n_unique() <= MOST_SCENARIOS:
-        try:
-            return question.answer(by="scenario", cluster=clusters)
-        except EvalStatsError:  # the scenario does not describe these items: nobody asked for the split
-            return question.answer(cluster=clusters)
-    return question.answer(cluster=clusters)
+        return question.answer(by=None if by == "none" else by, cluster=clusters), False
+    if not splits_by_itself(question.data):
+        return question.answer(cluster=clusters), False
+    try:
+        result = question.answer(by=scenario_name(question.data), cluster=clusters)
+    except EvalStatsError:  # the scenario does not describe these items: nobody asked for the split
+        return question.answer(cluster=clusters), False
+    if lies_within_clusters(question.data, result):
+        return replace(result, by=None, groups=()), False
+    return result, True
 
 
 def _asked_again(
@@ -155,8 +189,11 @@ def _asked_again(
     return found
 
 
-def _call(question: _Question, by: str | None, clusters: tuple[str, ...] | None) -> str:
-    options: list[tuple[str, object, object]] = [
+def _options(
+    question: _Question, by: str | None, clusters: tuple[str, ...] | None
+) -> tuple[tuple[str, object, object], ...]:
+    """Return the further arguments of the comparison: name, value, default."""
+    return (
         ("metric", question.metric, None),
         ("by", by, None),
         ("cluster", list(clusters) if clusters else None, None),
@@ -164,6 +201,10 @@ def _call(question: _Question, by: str | None, clusters: tuple[str, ...] | None)
         ("conf_level", question.conf_level, 0.95),
         ("contrast", question.contrast, "model"),
         ("seed", question.seed, 0),
-    ]
-    given = "".join(f", {name}={value!r}" for name, value, default in options if value != default)
-    return f"es.compare(data, {question.baseline!r}, {question.candidate!r}{given})"
+    )
+
+
+def _files(data: EvalData) -> tuple[tuple[str, str], ...]:
+    """Return the name of every run's file; where the file lies is nobody's business."""
+    rows = data.runs.select("run", "source").drop_nulls().iter_rows()
+    return tuple((run, re.split(r"[\\/]", source.rstrip("\\/"))[-1]) for run, source in rows)

@@ -31,11 +31,13 @@ class EmbeddedEngine:
         """Render a page; see `evalstats.report.engine.Engine`."""
         document = read_document(job.page.source)
         check_constructs(document)
+        job.on_step("running the cells")
         outputs = run_cells(document, job.parameters, job.folder, time_limit=job.time_limit)
         name = job.page.source.stem
         source = job.folder / f"{name}.md"
         source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
         extension, limit = job.page.extension, job.time_limit
+        job.on_step("making HTML" if job.to == "html" else "making Typst")
         if job.to == "html":
             target = job.folder / f"{name}.html"
             run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit)
@@ -43,5 +45,6 @@ class EmbeddedEngine:
             return target
         between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
         run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit)
+        job.on_step("making the PDF")
         typeset(between, target, day=job.day, time_limit=limit)
         return target

@@ -1,6 +1,6 @@
 """The two engines behind one call, and the choice between them."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
@@ -13,11 +13,16 @@ Target = Literal["html", "pdf"]
 EngineName = Literal["auto", "quarto", "embedded"]
 
 
+def no_one_listens(_step: str) -> None:
+    """Take the name of a step and do nothing."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One page to be rendered: `folder` is empty and belongs to this rendering alone.
 
     `time_limit` is in seconds and holds for every step: a cell, Pandoc, Typst; for Quarto it holds for the whole.
+    `on_step` is told what is being done, in a few words, before each step.
     """
 
     page: Page
@@ -26,6 +31,7 @@ class Job:
     folder: Path
     day: date
     time_limit: int = 600
+    on_step: Callable[[str], None] = no_one_listens
 
 
 class Engine(Protocol):

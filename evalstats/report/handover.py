@@ -23,6 +23,11 @@ def write_tables(data: EvalData, folder: Path) -> None:
             frame.write_parquet(folder / f"{name}.parquet")
 
 
+def is_store(folder: str | Path) -> bool:
+    """Whether the folder is a store, and not tables alone."""
+    return (Path(folder) / MARKER).is_file()
+
+
 def read_data(folder: str | Path) -> EvalData:
     """Read a store, or the tables that `write_tables` wrote, checking every column again.
 
@@ -34,7 +39,7 @@ def read_data(folder: str | Path) -> EvalData:
         If it is a store that cannot be read.
     """
     folder = Path(folder)
-    if (folder / MARKER).is_file():
+    if is_store(folder):
         return open_store(folder).read()
     tables: dict[str, pl.DataFrame] = {}
     for name in TABLES:

@@ -5,6 +5,7 @@ import json
 import re
 import sys
 from collections.abc import Sequence
+from html import escape
 
 import polars as pl
 
@@ -53,8 +54,23 @@ def typst_string(text: str) -> str:
     >>> typst_string('#eval "x" $y$ {')
     '"#eval \\"x\\" $y$ \\u{7b}"'
     """
-    escaped = one_line(text).replace("\\", "\\\\").replace('"', '\\"').replace("{", "\\u{7b}")
+    return _quoted(one_line(text))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("{", "\\u{7b}")
     return f'"{escaped}"'
+
+
+def code_block(code: str) -> str:
+    """Return lines of Python as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
+    lines = ["".join(char for char in line if char.isprintable()) for line in code.splitlines()]
+    html = "".join(f"{escape(line)}\n" for line in lines)
+    typst = ' + "\\n" + '.join(_quoted(line) for line in lines)
+    return both(
+        f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>',
+        f'#block(sticky: true, raw({typst}, block: true, lang: "python"))',
+    )
 
 
 def typst_strings(texts: Sequence[str]) -> str:

@@ -8,12 +8,12 @@ import polars as pl
 from evalstats.analysis.methods import methods_paragraph, references
 from evalstats.analysis.wording import methods_table
 from evalstats.display.blocks import Table
-from evalstats.display.escape import for_html
 from evalstats.plots.alt import methods_alt
 from evalstats.plots.methods import methods
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
-from evalstats.report.markup import both, bullets, csv_link, linked, prose, sentence, typst_string
+from evalstats.report.markup import bullets, code_block, csv_link, linked, prose, sentence
+from evalstats.report.opening import says_simulated
 from evalstats.report.tables import table_float, without_empty_columns
 
 _PACKAGES = ("polars", "numpy", "scipy", "matplotlib")
@@ -56,8 +56,8 @@ def paragraph(page: ComparisonPage) -> str:
 
 
 def notes(page: ComparisonPage) -> str:
-    """Return what else the runs say of themselves; nothing where they say nothing."""
-    return bullets([prose(sentence(note)) for note in page.comparison.notes])
+    """Return what else is to be said of the data, and what runs say of themselves; what the opening says stands there."""
+    return bullets([prose(sentence(note)) for note in page.comparison.notes if not says_simulated(note)])
 
 
 def reference_list(page: ComparisonPage) -> str:
@@ -68,7 +68,9 @@ def reference_list(page: ComparisonPage) -> str:
 def provenance(page: ComparisonPage) -> str:
     """Return the runs with their digests, versions, seed, engine and date."""
     result = page.comparison
-    rows = [("Run", f"{run}, SHA-256 {digest}" if digest else f"{run}, no digest") for run, digest in result.sources]
+    files = dict(page.files)
+    rows = [("Name in full", f"{short} is {name}") for short, name in page.full_names]
+    rows += [("Run", _run_words(run, files.get(run, ""), digest)) for run, digest in result.sources]
     rows += [
         ("evalstats", result.version),
         ("Python and packages", ", ".join([f"Python {platform.python_version()}", *_versions()])),
@@ -81,13 +83,13 @@ def provenance(page: ComparisonPage) -> str:
 
 
 def reproduce(page: ComparisonPage) -> str:
-    """Return the call that gives the same comparison."""
-    code = f"import evalstats as es\n\ndata = es.read(...)  # the files of the runs above\n{page.reproduce}"
-    html = "".join(f"{for_html(line)}\n" for line in code.splitlines())
-    lines = ' + "\\n" + '.join(typst_string(line) for line in code.splitlines())
-    return both(
-        f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>', f'#raw({lines}, block: true, lang: "python")'
-    )
+    """Return code that gives the same comparison; in the PDF it stays with the table that follows it."""
+    return code_block(page.reproduce)
+
+
+def _run_words(run: str, file: str, digest: str) -> str:
+    parts = [run, *([file] if file and not run.startswith(file.partition(".")[0]) else [])]
+    return ", ".join([*parts, f"SHA-256 {digest}" if digest else "no digest"])
 
 
 def _versions() -> list[str]:

@@ -1,7 +1,5 @@
 """What a decision maker reads first: the question, the verdict, the number, what it rests on, what to beware of."""
 
-from typing import Final
-
 from evalstats.analysis.results import Comparison, Verdict
 from evalstats.analysis.wording import VERDICT_TONE, difference_sentence
 from evalstats.display.escape import for_html
@@ -9,24 +7,7 @@ from evalstats.display.numbers import number, plural, scaled
 from evalstats.plots.forest import digits_of
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
-
-_LABELS: Final[dict[Verdict, str]] = {
-    "better": "Better",
-    "worse": "Worse",
-    "equivalent": "Equivalent",
-    "inconclusive": "Inconclusive",
-    "powerless": "Cannot tell",
-    "invalid": "No valid comparison",
-}
-# A shape beside the colour, for those who do not see the colour.
-_SIGNS: Final[dict[Verdict, str]] = {
-    "better": "▲",
-    "worse": "▼",
-    "equivalent": "=",
-    "inconclusive": "?",
-    "powerless": "?",
-    "invalid": "×",
-}
+from evalstats.report.verdicts import SIGNS, glossary, word
 
 
 def title(page: ComparisonPage) -> str:
@@ -38,22 +19,28 @@ def title(page: ComparisonPage) -> str:
 
 def simulated(page: ComparisonPage) -> str:
     """Return a callout where the data are simulated; nothing where they are not."""
-    notes = [note for note in page.comparison.notes if "simulated" in note.lower()]
+    notes = [note for note in page.comparison.notes if says_simulated(note)]
     if not notes:
         return ""
     return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
 
 
+def says_simulated(note: str) -> bool:
+    """Whether a note belongs at the top, since it says that the data are not of the world."""
+    return "simulated" in note.lower()
+
+
 def verdict(page: ComparisonPage) -> str:
-    """Return the banner: the verdict's word, what it means here, the difference and its interval."""
+    """Return the banner: the verdict's word, what it means here and in general, the difference and its interval."""
     result = page.comparison
-    label, sign, tone = _LABELS[result.verdict], _SIGNS[result.verdict], VERDICT_TONE[result.verdict]
-    answer, why = answer_line(result), sentence(result.verdict_reason)
+    label, sign, tone = word(result.verdict), SIGNS[result.verdict], VERDICT_TONE[result.verdict]
+    answer, why, meaning = answer_line(result), sentence(result.verdict_reason), glossary([result.verdict])
     amount, range_words = headline_number(result)
     html = (
         f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
         f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {label}</p>'
-        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p></div>"
+        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p>"
+        f'<p class="es-meaning">{for_html(meaning)}</p></div>'
         f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div></section>'
     )
     fields = {
@@ -62,6 +49,7 @@ def verdict(page: ComparisonPage) -> str:
         "tone": tone,
         "answer": answer,
         "why": why,
+        "meaning": meaning,
         "amount": amount,
         "range": range_words,
     }
@@ -122,9 +110,10 @@ def key_facts(result: Comparison) -> list[tuple[str, str, str]]:
         ("Metric", result.metric, f"{result.metric_kind}, {direction}"),
     ]
     if result.margin is not None:
-        found.append(("Margin", f"±{number(result.margin * result.scale, 1)}{unit}", "declared before looking"))
+        found.append(("Margin", f"±{number(result.margin * result.scale)}{unit}", "declared before looking"))
     if result.mde is not None:
-        found.append(("Detectable", f"{scaled(result.mde, result.scale, 1)}{unit}", "true difference, with 80% power"))
+        shown = scaled(result.mde, result.scale, digits_of(result))
+        found.append(("Detectable", f"{shown}{unit}", "true difference, with 80% power"))
     return found
 
 
@@ -138,10 +127,9 @@ def warnings(page: ComparisonPage) -> str:
     result = page.comparison
     if not result.warnings:
         return ""
-    title_words = f"Before you rely on this: {plural(len(result.warnings), 'warning')}"
     texts = [linked(sentence(text)) for text in result.warnings]
     texts += [prose(_otherwise(name, other)) for name, other in page.alternatives if other.conf_low is not None]
-    return callout("warning", title_words, bullets(texts))
+    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
 
 
 def _otherwise(name: str, other: Comparison) -> str:
@@ -150,7 +138,7 @@ def _otherwise(name: str, other: Comparison) -> str:
     digits = digits_of(other)
     low, high = (scaled(end, other.scale, digits, sign=True) for end in (other.conf_low, other.conf_high))
     return (
-        f"For new levels of {name}, rather than new items of these, the answer is {_LABELS[other.verdict].lower()}: "
+        f"For new levels of {name}, rather than new items of these, the verdict is {other.verdict}: "
         f"{100 * other.conf_level:g}% interval {low} to {high}{unit}."
     )
 

@@ -98,6 +98,7 @@ class QuartoEngine:
             "SOURCE_DATE_EPOCH": _epoch(job),
             "PYTHONHASHSEED": "0",
         }
+        job.on_step(f"running the cells and making {job.to.upper()} with Quarto")
         try:
             done = subprocess.run(  # noqa: S603 - see render_command
                 render_command(self.program, job),

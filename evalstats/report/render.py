@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -10,7 +10,7 @@ from typing import Any, cast
 from evalstats.errors import InputError
 from evalstats.report.comparison import today
 from evalstats.report.document import read_document
-from evalstats.report.engine import Job, Target, choose_engine
+from evalstats.report.engine import Job, Target, choose_engine, no_one_listens
 from evalstats.report.handover import write_tables
 from evalstats.report.pages import find_page
 from evalstats.schema.data import EvalData
@@ -54,8 +54,10 @@ def report(
     baseline, candidate
         Run, system or model.
     **options
-        Options of `evalstats.compare`: metric, by, cluster, margin, conf_level, contrast, seed; and `time_limit`, the
-        seconds that any one step may take (600).
+        Options of `evalstats.compare`: metric, by, cluster, margin, conf_level, contrast, seed. Without `by`, the page
+        splits by scenario where there are 2 to 20 of them and they do not lie within clusters; `by="none"` turns that
+        off. Further: `reading`, the Python expression that reads the data, for the code at the end of the page; and
+        `time_limit`, the seconds that any one step may take (600).
 
     Raises
     ------
@@ -96,8 +98,12 @@ def render_report(
     output: str | Path | None = None,
     engine: str = "auto",
     options: Mapping[str, Any] | None = None,
+    on_step: Callable[[str], None] = no_one_listens,
 ) -> Rendered:
-    """Render a report; as `report`, and says which engine made it. Without data the page shows the shipped data set."""
+    """Render a report; as `report`, and says which engine made it. Without data the page shows the shipped data set.
+
+    Some seconds go by: `on_step` is called with what is being done ("running the cells", "making HTML", ...).
+    """
     page = find_page(kind)
     target = _target(to)
     given = dict(options or {})
@@ -109,6 +115,7 @@ def render_report(
         folder = Path(temporary, "render")
         folder.mkdir()
         if data is not None:
+            on_step("handing over the data")
             store = Path(temporary, "data")
             write_tables(data, store)
         parameters: dict[str, object] = {
@@ -120,7 +127,15 @@ def render_report(
             **{name: _plain(value) for name, value in given.items() if value is not None},
         }
         _refuse_unknown(parameters, page.source)
-        job = Job(page=page, parameters=parameters, to=target, folder=folder, day=day, time_limit=time_limit)
+        job = Job(
+            page=page,
+            parameters=parameters,
+            to=target,
+            folder=folder,
+            day=day,
+            time_limit=time_limit,
+            on_step=on_step,
+        )
         _put(chosen.render(job), path)
     return Rendered(path=path, engine=chosen.name)
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -85,6 +86,25 @@ def typst_table(table: Table, *, tones: Mapping[str, Tone], lead: bool = False) 
         f"#es-table({typst_strings(table.columns)}, ({rows}), align: {typst_string(table.align)}, "
         f"tones: ({toned or ':'}), lead: {str(lead).lower()})"
     )
+
+
+def with_cells(table: Table, cells: Mapping[str, Sequence[str]]) -> Table:
+    """Return the table with other cells in the columns whose name begins so.
+
+    Raises
+    ------
+    ValueError
+        If a column is not there.
+    """
+    rows = [list(row) for row in table.rows]
+    for beginning, column in cells.items():
+        place = next((i for i, name in enumerate(table.columns) if name.startswith(beginning)), None)
+        if place is None:
+            message = f"the table has no column {beginning!r}; it has {', '.join(table.columns)}"
+            raise ValueError(message)
+        for row, cell in zip(rows, column, strict=True):
+            row[place] = cell
+    return replace(table, rows=tuple(tuple(row) for row in rows))
 
 
 def without_empty_columns(table: Table) -> Table:

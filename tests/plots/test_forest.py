@@ -48,8 +48,8 @@ def test_every_interval_is_inside_the_axis(grouped: Comparison) -> None:
 @pytest.mark.parametrize("medium", ["screen", "phone", "print"])
 def test_numbers_stand_beside_the_intervals(grouped: Comparison, medium: Medium) -> None:
     found = texts(forest(grouped, medium=medium))
-    assert "+48.8 [+34.6, +63.2]" in found
-    assert "−66.0 [−96.0, −36.0]" in found
+    assert "+48.84 [+34.62, +63.25]" in found
+    assert "−66.00 [−96.00, −36.00]" in found
 
 
 @pytest.mark.parametrize("medium", ["screen", "phone", "print"])
@@ -75,7 +75,7 @@ def test_the_declared_margin_is_a_band_with_its_size(grouped: Comparison) -> Non
     figure = forest(grouped)
     band = figure.axes[0].collections[0].get_paths()[0].get_extents()
     assert (band.x0, band.x1) == (pytest.approx(-5), pytest.approx(5))
-    assert "margin ±5.0" in texts(figure)
+    assert "margin ±5.00" in texts(figure)
     assert not forest(replace(grouped, margin=None)).axes[0].collections
 
 
@@ -115,9 +115,9 @@ def test_axis_names_metric_direction_and_unit(tenacious: Comparison) -> None:
 
 @pytest.mark.parametrize(
     ("half", "digits"),
-    [(0.143, 1), (0.0142, 1), (0.00142, 2), (0.0000142, 4), (0.0, 1)],
+    [(0.143, 2), (0.0142, 2), (0.000142, 3), (0.0000142, 4), (0.0, 2)],
 )
-def test_decimals_follow_the_width_of_the_interval(tenacious: Comparison, half: float, digits: int) -> None:
+def test_two_decimals_and_more_only_where_two_say_nothing(tenacious: Comparison, half: float, digits: int) -> None:
     assert digits_of(replace(tenacious, conf_low=0.5 - half, conf_high=0.5 + half)) == digits
 
 

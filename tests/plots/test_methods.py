@@ -16,7 +16,7 @@ def test_headline_first_then_every_method(tenacious: Comparison) -> None:
     found = words(tenacious)
     places = [found.index(row.method) for row in shown_methods(tenacious)]
     assert places == sorted(places)
-    assert "+48.8 [−5.6, +100.0]" in found
+    assert "+48.84 [−5.56, +100.00]" in found
 
 
 def test_a_test_without_interval_says_its_p(tenacious: Comparison) -> None:
@@ -37,12 +37,12 @@ def test_rows_of_other_terms_are_not_drawn(tenacious: Comparison) -> None:
 def test_alternative_text_tells_the_numbers(grouped: Comparison) -> None:
     text = forest_alt(grouped)
     assert "trained minus baseline, in percentage points, with 95% intervals" in text
-    assert "All 43 items: +48.8 [+34.6, +63.2]." in text
+    assert "All 43 items: +48.84 [+34.62, +63.25]." in text
     assert "(6 items) no interval: fewer than 5 clusters" in text
     assert "\n" not in text
 
 
 def test_alternative_text_of_methods(tenacious: Comparison) -> None:
     text = methods_alt(tenacious, others=[("dimension", tenacious)])
-    assert "CR2 by dimension +48.8 [−5.6, +100.0]" in text
-    assert "dimension as clusters +48.8 [+34.6, +63.2]" in text
+    assert "CR2 by dimension +48.84 [−5.56, +100.00]" in text
+    assert "dimension as clusters +48.84 [+34.62, +63.25]" in text

@@ -98,7 +98,7 @@ COLOURS = """(selector) => {
     });
 }"""
 TEXTS = (
-    "h1", "h2", "h3", ".es-kicker", ".es-label", ".es-answer p", ".es-number p", ".es-facts dt", ".es-facts dd",
+    "h1", "h2", "h3", ".es-kicker", ".es-label", ".es-answer p", ".es-meaning", ".es-number p", ".es-facts dt", ".es-facts dd",
     ".es-facts small", ".callout-header", ".callout li", "main p", "figcaption", "th", "td", ".es-pill", "main a", "nav a",
     "footer p", "svg text", ".es-code code",
 )  # fmt: skip
@@ -112,6 +112,31 @@ def test_text_has_contrast(opened: Any, scheme: str) -> None:
         assert found, f"nothing matches {selector}"
         for text, ink, ground in found:
             assert contrast(ink, ground) >= 4.5, (selector, text, ink, ground)
+
+
+STRUCTURE = """() => {
+    const all = selector => [...document.querySelectorAll(selector)], bad = [];
+    const labels = all('[role=region], section[aria-label]').map(e => e.getAttribute('aria-label'));
+    if (new Set(labels).size !== labels.length) bad.push('two regions of one name');
+    all('[headers]').forEach(cell => cell.getAttribute('headers').split(/ +/).filter(id => id).forEach(
+        id => document.getElementById(id) || bad.push('a header that is nowhere: ' + id)));
+    all('th').forEach(th => th.scope && th.textContent.trim() || bad.push('a header without scope or words'));
+    all('a').forEach(a => a.textContent.trim() || bad.push('a link without words'));
+    all('figure').forEach(f => f.querySelector('figcaption') || bad.push('a figure without caption'));
+    all('[tabindex]').forEach(e => e.tabIndex > 0 && bad.push('an order of its own for the keyboard'));
+    all('a, summary').forEach(e => {
+        const height = e.getBoundingClientRect().height;
+        if (height && height < 14) bad.push('a target too small: ' + e.textContent);
+    });
+    return bad;
+}"""
+
+
+@pytest.mark.parametrize("names", ["plain", "hostile"])
+def test_the_structure_can_be_told_without_seeing_it(opened: Any, names: str) -> None:
+    page = opened(390, hostile=names == "hostile")
+    assert page.locator("th").count() > 10
+    assert page.evaluate(STRUCTURE) == []
 
 
 def test_dark_is_dark_and_print_is_light(opened: Any) -> None:

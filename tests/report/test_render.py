@@ -17,6 +17,7 @@ import pytest
 from evalstats import datasets
 from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report import render
+from evalstats.report.again import READ_FILES
 from evalstats.report.comparison import open_page, today
 from evalstats.report.handover import read_data, write_tables
 from evalstats.report.offline import loads
@@ -68,12 +69,12 @@ def test_the_verdict_comes_first_then_evidence_then_method(outline: Outline) -> 
         "Is trained better than baseline on Tenacious-Bench?",
         "Better",
         "trained is better than baseline on Tenacious-Bench.",
-        "+48.8 pp",
-        "95% interval: +34.6 to +63.2 pp",
+        "+48.84 pp",
+        "95% interval: +34.62 to +63.25 pp",
         "of 43 scored on both sides",
-        "Before you rely on this: 1 warning",
+        "Before you rely on this: 2 points",
         "The difference is +48.84 pp, 95% interval [34.62, 63.25]",
-        "By scenario: 7 comparisons",
+        "By dimension: 7 comparisons",
         "Each side on its own",
         "Items that flipped",
         "Missing data",
@@ -90,9 +91,8 @@ def test_the_verdict_comes_first_then_evidence_then_method(outline: Outline) -> 
 def test_the_honest_interval_stands_beside_the_warning(outline: Outline) -> None:
     # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
     words = outline.words()
-    start = words.index("For new levels of dimension, rather than new items of these, the answer is inconclusive")
-    assert words[start:].partition(".")[2].startswith("6 to +100.0 pp.")
-    assert "95% interval −5.6 to +100.0 pp" in words
+    start = words.index("For new levels of dimension, rather than new items of these, the verdict is inconclusive")
+    assert "95% interval −5.56 to +100.00 pp." in words[start : start + 200]
 
 
 def test_landmarks_language_and_headings(outline: Outline) -> None:
@@ -116,7 +116,7 @@ def test_every_drawing_has_alternative_text_with_the_numbers(outline: Outline) -
     assert len(drawings) == 4  # two figures, each wide and narrow
     for drawing in drawings:
         assert drawing["role"] == "img"
-        assert "+48.8 [+34.6, +63.2]" in (drawing["aria-label"] or "")
+        assert "+48.84 [+34.62, +63.25]" in (drawing["aria-label"] or "")
 
 
 def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None:
@@ -134,7 +134,7 @@ def test_data_stand_behind_the_figures(outline: Outline) -> None:
     frame = pl.read_csv(io.BytesIO(decoded))
     headline = frame.filter(pl.col("role") == "headline").row(0, named=True)
     assert headline["estimate"] == pytest.approx(21 / 43)
-    assert frame.filter(pl.col("term").str.starts_with("scenario=")).height == 7
+    assert frame.filter(pl.col("term").str.starts_with("dimension=")).height == 7
     other = pl.read_csv(io.BytesIO(base64.b64decode((links["methods.csv"] or "").partition("base64,")[2])))
     low = other.filter(pl.col("clusters") == "dimension")["conf_low"].item()
     assert low == pytest.approx(-0.0556, abs=5e-5)
@@ -194,13 +194,13 @@ def test_pdf_says_the_same(pages, pdf_text: Callable[[Path], str]) -> None:
     text = re.sub(r"\s+", " ", pdf_text(pages.pdf_path))
     for phrase in (
         "Is trained better than baseline on Tenacious-Bench?",
-        "+48.8 pp",
+        "+48.84 pp",
         "Figure 1",
         "Table 1",
         "21 November 2025",
     ):
         assert phrase in text
-    assert text.index("+48.8 pp") < text.index("Evidence") < text.index("References")
+    assert text.index("+48.84 pp") < text.index("Evidence") < text.index("References")
 
 
 def test_pdf_is_tagged_and_named(pages) -> None:
@@ -235,8 +235,20 @@ def test_letters_that_no_font_has_do_not_stop_the_pdf(tmp_path: Path) -> None:
 
 def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
     """The second time without data: then the page shows the shipped set, which is what the first showed."""
+    expected = {
+        "html": ["running the cells", "making HTML"],
+        "pdf": ["running the cells", "making Typst", "making the PDF"],
+    }
     for to, first in (("html", pages.html_path), ("pdf", pages.pdf_path)):
-        again = render_report(to=to, output=tmp_path, engine="embedded")
+        steps: list[str] = []
+        again = render_report(
+            to=to,
+            output=tmp_path,
+            engine="embedded",
+            options={"reading": READ_FILES},
+            on_step=steps.append,
+        )
+        assert steps == expected[to]
         assert again.engine == "embedded"
         assert again.path == tmp_path / f"comparison.{to}"
         assert again.path.read_bytes() == first.read_bytes()
@@ -270,7 +282,7 @@ def test_options_and_notes_reach_the_page(hostile: EvalData, hostile_models: tup
     )
     words = Outline(path.read_text(encoding="utf-8")).words()
     assert "90% interval" in words
-    assert "±50.0 pp" in words
+    assert "±50.00 pp" in words
     assert "margin=0.5, conf_level=0.9, seed=3" in words
     assert "cluster=['template']" in words
     assert "By scenario" not in words
@@ -354,15 +366,6 @@ def test_suspected_clusters_are_asked_again() -> None:
     names = [name for name, _ in page.alternatives]
     assert "dimension" in names
     assert dict(page.alternatives)["dimension"].verdict == "inconclusive"
-
-
-def test_no_split_where_nobody_asked_and_there_is_no_scenario(tmp_path: Path) -> None:
-    data = datasets.tenacious_held_out()
-    write_tables(replace(data, outcomes=data.outcomes.with_columns(scenario=pl.lit("one"))), tmp_path)
-    page = open_page(store=str(tmp_path), baseline="baseline", candidate="trained")
-    assert page.comparison.groups == ()
-    assert open_page(by="none").comparison.groups == ()
-    assert len(open_page(by="task_type").comparison.groups) == 2
 
 
 def test_the_date_comes_from_source_date_epoch(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,83 @@
+"""Names that a page can carry: long ones (a log's file name, say) are shortened alike everywhere, and stay two names."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from evalstats.analysis.results import Comparison
+from evalstats.display.escape import one_line
+
+LONGEST = 52
+_SHORT = 30
+_ELLIPSIS = "…"
+_BEFORE_DIFFERENCE = 4
+
+
+def shortened(name: str, most: int = _SHORT) -> str:
+    """Return a name of more than 52 letters as its first and last ones, `most` in all.
+
+    Examples
+    --------
+    >>> shortened("gpt-4o"), shortened("2026-11-21T20-47-09-00-00_demo_U5eSAr7uygaYXbf63esKAH.json")
+    ('gpt-4o', '2026-11-21T20-4…bf63esKAH.json')
+    """
+    line = one_line(name).strip()
+    if len(line) <= LONGEST:
+        return name
+    tail = (most - 1) // 2
+    return f"{line[: most - 1 - tail].rstrip()}{_ELLIPSIS}{line[-tail:].lstrip()}"
+
+
+def short_pair(first: str, second: str) -> tuple[str, str]:
+    """Shorten two different names so that they still differ: where their ends agree, from where they begin to differ.
+
+    Examples
+    --------
+    >>> short_pair("x" * 50 + "-a-" + "y" * 50, "x" * 50 + "-b-" + "y" * 50)
+    ('…xxx-a-yyyyyyyy…yyyyyyyyyyyyyy', '…xxx-b-yyyyyyyy…yyyyyyyyyyyyyy')
+    """
+    short = (shortened(first), shortened(second))
+    if short[0] != short[1]:
+        return short
+    lines = (one_line(first).strip(), one_line(second).strip())
+    same = next((i for i, (a, b) in enumerate(zip(*lines, strict=False)) if a != b), min(map(len, lines)))
+    start = max(same - _BEFORE_DIFFERENCE, 0)
+    cut = tuple(_from(line, start) for line in lines)
+    return (cut[0], cut[1]) if cut[0] != cut[1] else (f"{short[0]} (baseline)", f"{short[1]} (candidate)")
+
+
+def _from(line: str, start: int) -> str:
+    rest = f"{_ELLIPSIS}{line[start:]}"
+    return rest if len(rest) <= _SHORT else f"{rest[: _SHORT - 15]}{_ELLIPSIS}{rest[-14:]}"
+
+
+def page_names(result: Comparison) -> dict[str, str]:
+    """Return what the page calls each name of the comparison that is too long for it."""
+    sides = short_pair(result.baseline.name, result.candidate.name)
+    full = (result.baseline.name, result.candidate.name, result.benchmark)
+    return {
+        name: short
+        for name, short in zip(full, (*sides, shortened(result.benchmark)), strict=True)
+        if len(name) > LONGEST and name != short
+    }
+
+
+def with_names(result: Comparison, names: Mapping[str, str]) -> Comparison:
+    """Return the comparison with names replaced, in the sentences of its warnings and notes as well."""
+    if not names:
+        return result
+
+    def said(text: str) -> str:
+        for name in sorted(names, key=len, reverse=True):
+            text = text.replace(name, names[name])
+        return text
+
+    return replace(
+        result,
+        baseline=replace(result.baseline, name=said(result.baseline.name)),
+        candidate=replace(result.candidate, name=said(result.candidate.name)),
+        benchmark=said(result.benchmark),
+        verdict_reason=said(result.verdict_reason),
+        missing=replace(result.missing, explanation=said(result.missing.explanation)),
+        warnings=tuple(map(said, result.warnings)),
+        notes=tuple(map(said, result.notes)),
+    )
