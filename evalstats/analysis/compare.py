@@ -28,13 +28,13 @@ from evalstats.analysis.question import Question
 from evalstats.analysis.results import Comparison
 from evalstats.analysis.wording import dependence_warnings
 from evalstats.errors import InputError
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, as_data
 
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
 
 
 def compare(
-    data: EvalData,
+    data: EvalData | object,
     baseline: str,
     candidate: str,
     *,
@@ -52,7 +52,7 @@ def compare(
     Parameters
     ----------
     data
-        What `evalstats.read`, `from_frame` or a store gave.
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     baseline, candidate
         A run, else a system or model; or levels of the column named by `contrast`.
     metric
@@ -96,6 +96,7 @@ def compare(
     'inconclusive'
     """
     _check_options(conf_level, method, baseline, candidate)
+    data = as_data(data)
     require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, metric, column)

@@ -23,7 +23,7 @@ from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.results import Score
 from evalstats.analysis.rows import method_row
 from evalstats.errors import CannotAnswerError
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap_law import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
@@ -36,7 +36,7 @@ _MAX_K = 8
 
 
 def score(
-    data: EvalData,
+    data: EvalData | object,
     name: str | None = None,
     *,
     metric: str | None = None,
@@ -49,7 +49,7 @@ def score(
     Parameters
     ----------
     data
-        What `evalstats.read`, `from_frame` or a store gave.
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     name
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
     metric, cluster, conf_level, contrast
@@ -75,6 +75,7 @@ def score(
     >>> found.estimate, round(found.conf_low, 4), found.conf_high
     (1.0, 0.918, 1.0)
     """
+    data = as_data(data)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
     arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]

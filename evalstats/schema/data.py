@@ -11,7 +11,7 @@ from polars.selectors import by_name
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.metrics import one_definition
-from evalstats.schema.tables import empty_table, factor_columns
+from evalstats.schema.tables import check_table, empty_table, factor_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +99,17 @@ class EvalData:
         usable = [column for column in self.outcomes.columns if self.outcomes[column].n_unique() > 1]
         message = f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
         raise InputError(message)
+
+
+def as_data(data: object) -> EvalData:
+    """Return `data` as it is, or a table of outcomes (pandas, Polars, pyarrow, DuckDB; glossary names) as `EvalData`.
+
+    Raises
+    ------
+    InputError
+        If it is neither; for a table of your own columns use `evalstats.from_frame`.
+    """
+    return data if isinstance(data, EvalData) else EvalData(outcomes=check_table(data, "outcomes"))
 
 
 def combine(parts: Iterable[EvalData]) -> EvalData:

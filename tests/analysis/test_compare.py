@@ -2,6 +2,7 @@
 
 import json
 
+import duckdb
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -622,3 +623,15 @@ def test_a_factor_that_crosses_the_clusters_is_named_as_untested() -> None:
     factors = {"user": [f"u{i // 8}" for i in range(64)], "template": [f"t{i % 8}" for i in range(64)]}
     data = data_of(*[rows_of(m, [1.0, 0.0] * 32, factors=factors) for m in "ab"])
     assert any(text.endswith("clusters: template") for text in compare(data, "a", "b", cluster="user").notes)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pandas", "arrow", "duckdb"])
+def test_a_table_of_outcomes_is_accepted_as_it_is(kind: str) -> None:
+    table = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [1.0] * 20)).outcomes.drop("tags")
+    frames = {
+        "polars": table.lazy,
+        "pandas": table.to_pandas,
+        "arrow": table.to_arrow,
+        "duckdb": lambda: duckdb.from_arrow(table.to_arrow()),
+    }
+    assert compare(frames[kind](), "a", "b").estimate == pytest.approx(0.5)
