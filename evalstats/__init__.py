@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         UnreadableFileError,
     )
     from evalstats.loaders.frames import from_frame
+    from evalstats.loaders.mapping import ColumnMap
     from evalstats.loaders.registry import read
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "CannotAnswerError": "evalstats.errors",
+    "ColumnMap": "evalstats.loaders.mapping",
     "Comparison": "evalstats.analysis.results",
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
@@ -51,6 +53,7 @@ _WHERE = {
 
 __all__ = [
     "CannotAnswerError",
+    "ColumnMap",
     "Comparison",
     "EvalData",
     "EvalStatsError",

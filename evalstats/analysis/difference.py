@@ -196,7 +196,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
     headline = augmented_t(d, bound=span, n_trials=scores.n_trials, conf_level=conf_level)
     flip = sign_flip(d, seed=seed)
     rows = (
-        _row(headline, "headline", "t on item means with one +bound and one -bound pseudo-item added"),
+        _row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
         _flip_row(flip, headline),
         _row(
             percentile_law(d, conf_level=conf_level),

@@ -48,9 +48,9 @@ def main() -> None:
     try:
         app()
     except EvalStatsError as error:
-        from evalstats.cli.text import clean
+        from evalstats.cli.text import wrapped
 
-        print(f"error: {clean(str(error))}", file=sys.stderr)
+        print("\n".join(wrapped(f"error: {error}", 80)), file=sys.stderr)
         raise SystemExit(error.exit_status) from None
     except BrokenPipeError:
         # The reader has gone (`evalstats ... | head`); keep Python from complaining when it flushes at exit.

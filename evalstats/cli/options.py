@@ -30,6 +30,14 @@ MetricName = Annotated[
     typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False),
 ]
 By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
+ReportBy = Annotated[
+    str | None,
+    typer.Option(
+        "--by",
+        help="Factor to split by; a report splits by scenario by itself, and not at all with --by none.",
+        show_default=False,
+    ),
+]
 Cluster = Annotated[
     list[str] | None,
     typer.Option("--cluster", "-c", help="Column whose levels share something; may be repeated.", show_default=False),

@@ -1,5 +1,7 @@
 """`evalstats report`: a comparison as a page to read and to send on."""
 
+import json
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -52,7 +54,7 @@ def report(
     output: options.Output = None,
     engine: Annotated[Engine, typer.Option("--engine", help="What renders the page.")] = Engine.AUTO,
     metric: options.MetricName = None,
-    by: options.By = None,
+    by: options.ReportBy = None,
     cluster: options.Cluster = None,
     margin: Annotated[
         str | None, typer.Option(help="Largest difference that does not matter, such as 2pp.", show_default=False)
@@ -67,6 +69,7 @@ def report(
 ) -> None:
     """Render a report: one HTML file, or a PDF."""
     from evalstats.cli.load import column_map, sides
+    from evalstats.cli.show import step_line
     from evalstats.report.render import render_report
 
     found = sides(
@@ -79,26 +82,61 @@ def report(
         input_format=input_format,
         quiet=quiet,
     )
+    options_of_page = {
+        "metric": metric,
+        "by": by,
+        "cluster": cluster,
+        "margin": margin,
+        "conf_level": conf_level,
+        "contrast": contrast,
+        "seed": seed,
+    }
+    told = reading([] if store else targets, store=store, where=where, map_=map_, input_format=input_format)
     for kind_of_document in to or [To.HTML]:
-        rendered = render_report(
-            kind=kind.value,
-            data=found.data,
-            baseline=found.baseline,
-            candidate=found.candidate,
-            to=kind_of_document.value,
-            output=_target(output, kind_of_document, several=len(to or []) > 1),
-            engine=engine.value,
-            options={
-                "metric": metric,
-                "by": by,
-                "cluster": cluster,
-                "margin": margin,
-                "conf_level": conf_level,
-                "contrast": contrast,
-                "seed": seed,
-            },
-        )
+        with step_line(quiet=quiet) as on_step:
+            rendered = render_report(
+                kind=kind.value,
+                data=found.data,
+                baseline=found.baseline,
+                candidate=found.candidate,
+                to=kind_of_document.value,
+                output=_target(output, kind_of_document, several=len(to or []) > 1),
+                engine=engine.value,
+                options={**options_of_page, **({"reading": told} if told else {})},
+                on_step=on_step,
+            )
         typer.echo(str(rendered.path))
+
+
+def reading(
+    files: Sequence[str],
+    *,
+    store: Path | None,
+    where: Sequence[str] | None,
+    map_: Sequence[str] | None,
+    input_format: str | None,
+) -> str:
+    """Return the Python that reads what these options read, for the page to print; "" where the page knows it itself.
+
+    Examples
+    --------
+    >>> reading(["a.csv"], store=None, where=["language=en"], map_=None, input_format=None)
+    'es.read("a.csv").where(language="en")'
+    """
+    if not (store or where or map_ or input_format):
+        return ""
+    named = [json.dumps(name) for name in files]
+    if map_:
+        named.append(f"column_map=es.ColumnMap.from_options({json.dumps(list(map_))})")
+    if input_format:
+        named.append(f"format={json.dumps(input_format)}")
+    read = f"es.open_store({json.dumps(str(store))}).read()" if store else f"es.read({', '.join(named)})"
+    wanted: dict[str, list[str]] = {}
+    for condition in where or ():
+        column, _, level = condition.partition("=")
+        wanted.setdefault(column, []).append(level)
+    levels = [f"{column}={json.dumps(each[0] if len(each) == 1 else each)}" for column, each in wanted.items()]
+    return f"{read}.where({', '.join(levels)})" if levels else read
 
 
 def _target(output: Path | None, to: To, *, several: bool) -> Path:

@@ -4,12 +4,13 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from evalstats.cli.options import Format
-from evalstats.cli.text import clean
+from evalstats.cli.text import clean, wrapped
 from evalstats.display.blocks import Block
 from evalstats.errors import InputError
 
@@ -54,7 +55,23 @@ def may_color(*, no_color: bool) -> bool:
 def say(text: str, *, quiet: bool = False) -> None:
     """Tell the user something beside the result."""
     if not quiet:
-        print(clean(text), file=sys.stderr)
+        print("\n".join(wrapped(text, _WIDTH)), file=sys.stderr)
+
+
+@contextmanager
+def step_line(*, quiet: bool = False) -> Generator[Callable[[str], None]]:
+    """Give a function that shows what is being done, on one line of a terminal that is wiped at the end; else nothing."""
+    shown = sys.stderr.isatty() and not quiet
+
+    def on_step(text: str) -> None:
+        if shown:
+            print(f"\r\x1b[K{clean(text)} ...", end="", file=sys.stderr, flush=True)
+
+    try:
+        yield on_step
+    finally:
+        if shown:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def write_atomically(path: Path, text: str) -> None:
