@@ -23,8 +23,13 @@ def formats(paths: options.Paths = None) -> None:
         rows = tuple((loader.name, loader.title) for loader in loaders())
         typer.echo(to_text([Table(columns=("Format", "What it reads"), rows=rows, align="ll")]))
         return
-    for path, _ in list_files(paths):
-        typer.echo(clean(f"{path}: {_taken_for(path)}"))
+    for given in paths:
+        empty = True
+        for path, _ in list_files([given]):
+            empty = False
+            typer.echo(clean(f"{path}: {_taken_for(path)}"))
+        if empty:
+            typer.echo(clean(f"{given}: holds no files to look at (hidden files, links and stores are passed over)"))
 
 
 def _taken_for(path: Path) -> str:

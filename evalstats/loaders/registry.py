@@ -95,38 +95,80 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
     """Yield every file below the paths, sorted, and whether the user named it (a folder's files are not named).
 
     Hidden files and links are passed over inside folders, so that nothing leaves the folder; so are stores, whose tables
-    would count the same results again.
+    would count the same results again. What may not be looked at (a closed folder) is yielded as if it were a named
+    file, so that reading it says why.
 
     Raises
     ------
     InputError
-        If a path does not exist, or is a store.
+        If a path does not exist, is a store, or is neither a file nor a folder.
     """
     seen: set[Path] = set()
     for path in map(Path, paths):
-        if not path.exists():
-            message = f"{path}: there is no such file or folder"
-            raise InputError(message)
-        if (path / STORE_MARKER).is_file():
-            message = f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
-            raise InputError(message)
-        found = [(path, True)] if path.is_file() else [(file, False) for file in _walk(path)]
-        for file, named in found:
-            if file.resolve() not in seen:
-                seen.add(file.resolve())
+        for file, named in _files_of(path):
+            identity = _identity(file)
+            if identity not in seen:
+                seen.add(identity)
                 yield file, named
 
 
-def _walk(folder: Path) -> Iterator[Path]:
-    for root, folders, files in os.walk(folder, followlinks=False):
+def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
+    try:
+        if not path.exists():
+            message = f"{path}: there is no such file or folder"
+            raise InputError(message)
+        if path.is_file():
+            return [(path, True)]
+        if not path.is_dir():
+            message = f"{path}: is neither a file nor a folder; save what it holds as a file first"
+            raise InputError(message)
+        is_store = (path / STORE_MARKER).is_file()
+    except PermissionError:
+        return [(path, True)] if not _is_folder(path) else _walk(path)
+    except OSError as error:
+        message = f"{path}: there is no such file or folder ({error.strerror or error})"
+        raise InputError(message) from error
+    if is_store:
+        message = f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
+        raise InputError(message)
+    return _walk(path)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def _identity(path: Path) -> Path:
+    """Name a file the same by whatever way it was reached."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
+
+
+def _walk(folder: Path) -> Iterator[tuple[Path, bool]]:
+    closed: list[Path] = []
+    for root, folders, files in os.walk(
+        folder, followlinks=False, onerror=lambda error: closed.append(Path(error.filename))
+    ):
         if STORE_MARKER in files:
             folders.clear()
             continue
         folders[:] = sorted(name for name in folders if not name.startswith(_HIDDEN))
         for name in sorted(files):
             path = Path(root, name)
-            if not name.startswith(_HIDDEN) and path.is_file() and not path.is_symlink():
-                yield path
+            if name.startswith(_HIDDEN):
+                continue
+            try:
+                if path.is_file() and not path.is_symlink():
+                    yield path, False
+            except OSError:
+                yield path, True
+    for path in closed:
+        yield path, True
 
 
 def plan(

@@ -1,7 +1,9 @@
 """From paths to tables: every file finds its loader, and a file that cannot be read does not stop the rest."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any, NoReturn
 
 import polars as pl
 import pytest
@@ -281,3 +283,54 @@ def test_a_file_whose_name_is_no_unicode_is_read(tmp_path: Path) -> None:
     data = read(tmp_path)
     assert data.models() == ("caf\ufffd", "m")
     assert [Path(source).name for source in data.runs["source"].sort()] == ["caf\ufffd.csv", "x\ufffd.parquet"]
+
+
+def test_closed_folder_is_a_problem_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shut").mkdir()
+    text = "item,model,score\na,m,1\n"
+    (tmp_path / "open.csv").write_text(text)
+    (tmp_path / "shut" / "inside.csv").write_text(text)
+    real_stat, real_open = Path.stat, Path.open
+
+    def refused(path: Path) -> None:
+        if path.parent.name == "shut":
+            raise PermissionError(13, "Permission denied", str(path))
+
+    def stat(path: Path, **options: Any) -> os.stat_result:
+        refused(path)
+        return real_stat(path, **options)
+
+    def opened(path: Path, *args: Any, **options: Any) -> Any:
+        refused(path)
+        return real_open(path, *args, **options)
+
+    monkeypatch.setattr(Path, "stat", stat)
+    monkeypatch.setattr(Path, "open", opened)
+    data = read(tmp_path)
+    assert data.outcomes.height == 1
+    closed = tmp_path / "shut" / "inside.csv"
+    assert [(p.path, p.severity) for p in data.problems if "Permission denied" in p.message] == [(str(closed), "error")]
+    with pytest.raises(InputError, match=r"inside\.csv: cannot be opened \(Permission denied\)"):
+        read(closed)
+
+
+def test_folder_that_cannot_be_listed_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "shut"
+    folder.mkdir()
+
+    def scandir(path: object) -> NoReturn:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(os, "scandir", scandir)
+    assert list(list_files([folder])) == [(folder, True)]
+
+
+def test_name_too_long_is_no_such_file() -> None:
+    with pytest.raises(InputError, match=r"there is no such file or folder \(File name too long\)"):
+        list(list_files(["x" * 300]))
+
+
+def test_pipe_is_neither_file_nor_folder(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match=r"pipe: is neither a file nor a folder"):
+        list(list_files([tmp_path / "pipe"]))
