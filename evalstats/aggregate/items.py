@@ -13,6 +13,8 @@ import polars as pl
 from evalstats.schema.tables import as_polars
 
 ITEM_KEY = ("task", "item", "variant")
+# Helper columns begin with this, which no column of a result file does: a factor may be called anything else.
+HELPER = "evalstats: "
 
 
 def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
@@ -43,20 +45,15 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
     group = [arm, *[name for name in key if name != arm]]
     frame = _native(outcomes)
     trials = _trials(frame)
-    flagged = frame.with_columns(
-        _is_scored=(nw.col("status") == "scored").cast(nw.Int64) * trials,
-        _is_error=(nw.col("status") == "error").cast(nw.Int64) * trials,
-        _is_unscored=(nw.col("status") == "unscored").cast(nw.Int64) * trials,
-        _sum=nw.col("score") * trials,
-        _square=nw.col("score") * nw.col("score") * trials,
-    )
-    summed = flagged.group_by(group).agg(
-        n_scored=nw.col("_is_scored").sum(),
-        n_error=nw.col("_is_error").sum(),
-        n_unscored=nw.col("_is_unscored").sum(),
-        total=nw.col("_sum").sum(),
-        total_sq=nw.col("_square").sum(),
-    )
+    parts = {
+        "n_scored": (nw.col("status") == "scored").cast(nw.Int64) * trials,
+        "n_error": (nw.col("status") == "error").cast(nw.Int64) * trials,
+        "n_unscored": (nw.col("status") == "unscored").cast(nw.Int64) * trials,
+        "total": nw.col("score") * trials,
+        "total_sq": nw.col("score") * nw.col("score") * trials,
+    }
+    flagged = frame.with_columns(part.alias(f"{HELPER}{name}") for name, part in parts.items())
+    summed = flagged.group_by(group).agg(nw.col(f"{HELPER}{name}").sum().alias(name) for name in parts)
     return as_polars(summed.to_native()).sort(group)
 
 
@@ -65,19 +62,19 @@ def constant_factors(outcomes: object, factors: Sequence[str], *, key: Sequence[
     wanted = [name for name in factors if name not in key]
     if not wanted:
         return as_polars(_native(outcomes).select(list(key)).unique().to_native()).sort(list(key))
-    text = _native(outcomes).with_columns(nw.col(name).cast(nw.String) for name in wanted)
+    # Under names of our own: Polars takes a column called "*" or "^a$" for a pattern, whatever is asked of it.
+    safe = {name: f"{HELPER}{place}" for place, name in enumerate(wanted)}
+    text = _native(outcomes).rename(safe).with_columns(nw.col(own).cast(nw.String) for own in safe.values())
     ends = text.group_by(list(key)).agg(
-        *[nw.col(name).min().alias(f"_low_{name}") for name in wanted],
-        *[nw.col(name).max().alias(f"_high_{name}") for name in wanted],
+        *[nw.col(own).min().alias(f"{own} low") for own in safe.values()],
+        *[nw.col(own).max().alias(f"{own} high") for own in safe.values()],
     )
     collected = as_polars(ends.to_native()).sort(list(key))
-    return collected.select(
-        *key,
-        *[
-            pl.when(pl.col(f"_low_{name}") == pl.col(f"_high_{name}")).then(f"_low_{name}").alias(name)
-            for name in wanted
-        ],
-    )
+    levels = [
+        pl.when(pl.col(f"{own} low") == pl.col(f"{own} high")).then(pl.col(f"{own} low")).alias(name)
+        for name, own in safe.items()
+    ]
+    return collected.select(*key, *levels)
 
 
 def _trials(frame: "nw.LazyFrame[Any]") -> nw.Expr:

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY, constant_factors, item_sums
+from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
 from evalstats.analysis.arms import Arm
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError
@@ -15,6 +15,7 @@ from evalstats.errors import CannotAnswerError
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
+_ARM = f"{HELPER}arm"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,10 +107,10 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
     """
     key = [name for name in ITEM_KEY if name != contrast]
     labelled = pl.concat(
-        [arm.rows.with_columns(_arm=pl.lit(label)) for label, arm in (("a", baseline), ("b", candidate))],
+        [arm.rows.with_columns(pl.lit(label).alias(_ARM)) for label, arm in (("a", baseline), ("b", candidate))],
         how="vertical",
     )
-    sums = item_sums(labelled, arm="_arm", key=key)
+    sums = item_sums(labelled, arm=_ARM, key=key)
     items = constant_factors(labelled, [name for name in factors if name != contrast], key=key)
     pairs = Pairs(items=items, baseline=_side(sums, items, key, "a"), candidate=_side(sums, items, key, "b"))
     if not pairs.paired.any():
@@ -118,7 +119,7 @@ def pair_items(baseline: Arm, candidate: Arm, *, factors: Sequence[str], contras
 
 
 def _side(sums: pl.DataFrame, items: pl.DataFrame, key: list[str], label: str) -> Side:
-    own = items.select(key).join(sums.filter(pl.col("_arm") == label), on=key, how="left", maintain_order="left")
+    own = items.select(key).join(sums.filter(pl.col(_ARM) == label), on=key, how="left", maintain_order="left")
     own = own.with_columns(pl.col("n_scored", "n_error", "n_unscored").fill_null(0), pl.col("total").fill_null(0.0))
     scored = own["n_scored"].to_numpy().astype(np.int64)
     lost = (own["n_error"] + own["n_unscored"]).to_numpy().astype(np.int64)

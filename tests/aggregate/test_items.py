@@ -84,3 +84,16 @@ def test_an_average_of_k_trials_counts_k_times() -> None:
     # Where the trial is known, n_trials says how many there were in all, not what this row stands for.
     single = item_sums({**key, "score": [1.0], "trial": [0], "n_trials": [4]}, arm="model")
     assert single.select("n_scored", "total").row(0) == (1, 1.0)
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^item$", "_sum", "_is_scored", "_arm", "n_scored", "total"])
+@pytest.mark.parametrize("kind", ["polars", "pandas", "arrow"])
+def test_a_factor_may_have_any_name(rows: pl.DataFrame, name: str, kind: str) -> None:
+    named = rows.rename({"passage": name})
+    frame = {"polars": lambda: named, "pandas": named.to_pandas, "arrow": named.to_arrow}[kind]()
+    expected = constant_factors(rows, ["passage", "order"])
+    found = constant_factors(frame, [name, "order"])
+    assert found[name].to_list() == expected["passage"].to_list()
+    summed = [item_sums(each, arm="model") for each in (named, rows)]
+    assert summed[0].drop("total", "total_sq").equals(summed[1].drop("total", "total_sq"))
+    assert np.allclose(summed[0]["total"].to_numpy(), summed[1]["total"].to_numpy(), rtol=1e-12)
