@@ -46,7 +46,6 @@ _WHERE = {
     "glossary": "evalstats.schema.columns",
     "open_store": "evalstats.store.read",
     "read": "evalstats.loaders.registry",
-    "report": "evalstats.report.render",
     "score": "evalstats.analysis.scores",
     "simulate_rutbench": "evalstats.simulate.rutbench",
 }
@@ -77,8 +76,8 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
-    if name == "datasets":
-        return import_module("evalstats.datasets")
+    if name in ("datasets", "report"):
+        return import_module(f"evalstats.{name}")
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)
     message = f"module 'evalstats' has no attribute {name!r}"

@@ -104,6 +104,21 @@ def test_the_help_imports_no_numbers() -> None:
     assert done.stderr.strip() == "[]"
 
 
+def test_the_report_can_be_called_whatever_was_imported_before() -> None:
+    code = (
+        "import evalstats as es\n"
+        "first = es.report\n"
+        "import evalstats.report.render as render\n"
+        "assert callable(first) and callable(es.report) and callable(render.report)\n"
+        "from evalstats.errors import InputError\n"
+        "for _ in range(2):\n"
+        "    try:\n        es.report('nonsense', es.EvalData())\n"
+        "    except InputError as error:\n        print('InputError')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["InputError", "InputError"], done.stderr
+
+
 def test_every_public_name_can_be_had() -> None:
     import evalstats
 

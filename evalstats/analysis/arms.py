@@ -242,14 +242,17 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     InputError
         If nothing matches; the message lists what would.
     """
-    columns = ("run", "system", "model") if contrast == "model" else (contrast,)
-    for column in columns:
-        text = outcomes[column].cast(pl.String)
-        found = outcomes.filter(text == name)
-        if not found.height and column == "run":
-            found = outcomes.filter(text.str.replace(r"~[0-9a-f]{8}$", "") == name)
-        if found.height:
-            return found
+    found = [(column, rows) for column, rows in _readings(outcomes, name, contrast) if rows.height]
+    if found:
+        column, rows = found[0]
+        others = [other for other, also in found[1:] if not also["run"].is_in(rows["run"].unique().to_list()).all()]
+        if others:
+            message = (
+                f"the {role} {name!r} is ambiguous: it is a {column} and also a {others[0]} of other runs; "
+                f"name one of the runs {listed(pl.concat([each['run'] for _, each in found]))}"
+            )
+            raise InputError(message)
+        return rows
     if contrast == "model":
         have = (
             f"models {listed(outcomes['model'])}; systems {listed(outcomes['system'])}; runs {listed(outcomes['run'])}"
@@ -258,6 +261,35 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
         have = f"{contrast} has {listed(outcomes[contrast].cast(pl.String))}"
     message = f"the {role} {name!r} matches nothing: {have}"
     raise InputError(message)
+
+
+def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.DataFrame]]:
+    """Return the rows for each thing that the name could be."""
+    if contrast != "model":
+        return [(contrast, outcomes.filter(outcomes[contrast].cast(pl.String) == name))]
+    run = outcomes["run"]
+    whole = outcomes.filter(run == name)
+    before = outcomes.filter(run.str.replace(r"~[0-9a-f]{8}$", "") == name)
+    readings = [("run", whole if whole.height else before)]
+    return readings + [(column, outcomes.filter(outcomes[column] == name)) for column in ("system", "model")]
+
+
+def refuse_same_rows(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> None:
+    """Refuse two sides that share rows: the difference would partly be one of a run with itself.
+
+    Raises
+    ------
+    InputError
+        Naming the runs that stand on both sides.
+    """
+    key = ["run", "benchmark", "task", "item", "variant", "trial", "metric", "judge"]
+    both = first.select(key).join(second.select(key), on=key, how="semi", nulls_equal=True)
+    if both.height:
+        message = (
+            f"{names[0]!r} and {names[1]!r} share {both.height} rows, of the runs {listed(both['run'])}; "
+            "name two runs, or two models without a run in common"
+        )
+        raise InputError(message)
 
 
 def shared_benchmarks(first: pl.DataFrame, second: pl.DataFrame, names: tuple[str, str]) -> list[str]:

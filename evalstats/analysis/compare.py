@@ -11,6 +11,7 @@ from evalstats.analysis.arms import (
     choose_metric,
     make_arm,
     margin_in_unit,
+    refuse_same_rows,
     require_outcomes,
     rows_named,
     shared_benchmarks,
@@ -66,7 +67,7 @@ def compare(
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
     conf_level
-        Level of the intervals, between .5 and 1.
+        Level of the intervals, above .5 (above .8 with a margin).
     contrast
         What names the two sides: "model" (default), or another column such as "variant" or "defense".
     method
@@ -95,7 +96,7 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
-    _check_options(conf_level, method, baseline, candidate)
+    _check_options(conf_level=conf_level, margin=margin, method=method, seed=seed, names=(baseline, candidate))
     data = as_data(data)
     require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
@@ -140,6 +141,7 @@ def _two_arms(
     """Find both sides' rows, the benchmark they share, and the metric."""
     first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")
     second = rows_named(data.outcomes, candidate, contrast=column, role="candidate")
+    refuse_same_rows(first, second, (baseline, candidate))
     shared = shared_benchmarks(first, second, (baseline, candidate))
     chosen = choose_metric(data, pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared)), metric)
     return (
@@ -149,13 +151,20 @@ def _two_arms(
     )
 
 
-def _check_options(conf_level: float, method: str, baseline: str, candidate: str) -> None:
-    if not 0.5 < conf_level < 1:
-        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
+def _check_options(
+    *, conf_level: float, margin: float | str | None, method: str, seed: int, names: tuple[str, str]
+) -> None:
+    lowest = 0.5 if margin is None else 0.8
+    if isinstance(conf_level, str) or not lowest < conf_level < 1:
+        why = "" if margin is None else " (equivalence is judged by the interval at twice the level less one)"
+        message = f"conf_level is {conf_level}; it must lie above {lowest} and below 1{why}, such as 0.95"
+        raise InputError(message)
+    if isinstance(seed, float | str) or seed < 0:
+        message = f"seed is {seed}; it must be a whole number from 0"
         raise InputError(message)
     if method not in METHODS:
         message = f"method {method!r} is unknown; choose one of {', '.join(METHODS)}"
         raise InputError(message)
-    if baseline == candidate:
-        message = f"baseline and candidate are both {baseline!r}; name two different runs or models"
+    if names[0] == names[1]:
+        message = f"baseline and candidate are both {names[0]!r}; name two different runs or models"
         raise InputError(message)

@@ -232,9 +232,11 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
 def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
     d = scores.differences
     headline = paired_t(d, conf_level=conf_level)
+    flip = sign_flip(d, seed=seed)
+    few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
     rows = (
         _row(headline, "headline", "t on the item differences"),
-        _flip_row(sign_flip(d, seed=seed), headline),
+        _flip_row(flip, headline),
         _row(
             percentile_law(d, conf_level=conf_level),
             "second interval",
@@ -247,7 +249,10 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         method_reason=f"the score is {kind}, and no clusters are declared",
         rows=rows,
         mde=_mde(headline, conf_level),
-        doubts=_no_change(d),
+        # A t interval from a few numbers rests on their being normal; the sign-flip on the same items does not.
+        smallest_p=smallest_p_clusters(len(d)),
+        doubts=(*_no_change(d), *few),
+        no_equivalence=few,
         warnings=headline.warnings,
     )
 

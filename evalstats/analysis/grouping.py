@@ -49,9 +49,11 @@ def chosen_clusters(
         columns.append(column)
     declared = data.runs.filter(pl.col("run").is_in(list(runs)))["dependence"].explode().drop_nulls().unique().to_list()
     for name in sorted(declared):
-        if name in pairs.items.columns and name not in columns and pairs.items[name].null_count() < len(pairs.items):
-            columns.append(name)
-            notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
+        if name not in pairs.items.columns or name in columns:
+            continue
+        _check_constant(pairs, name, name)
+        columns.append(name)
+        notes.append(f"{name} is declared as a source of dependence in the data, so items are clustered by it")
     if contrast != "variant" and _has_variants(pairs):
         columns.append(ITEM_OF_VARIANTS)
         notes.append("items come in several variants, so the variants of one item are one cluster")

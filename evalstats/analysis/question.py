@@ -197,7 +197,7 @@ class Question:
             higher_is_better=self.metric.higher_is_better,
             doubts=found.doubts,
             no_equivalence=found.no_equivalence,
-            smallest_p_of="the cluster sign-flip, which must agree," if found.headline.n_clusters else "the test",
+            smallest_p_of=_test_behind(found),
             scale=self.metric.scale,
             unit=self.metric.shown_unit,
         )
@@ -280,6 +280,13 @@ def _flipped(paired: Pairs) -> tuple[FlippedItem, ...]:
         )
         for row in rows.iter_rows(named=True)
     )
+
+
+def _test_behind(found: Difference) -> str:
+    """Name the test whose smallest attainable p bounds what the design can show."""
+    if found.headline.n_clusters:
+        return "the cluster sign-flip, which must agree,"
+    return "the sign-flip on these items" if found.headline.method == "paired t" else "the test"
 
 
 def _own_warnings(*sides: Score) -> list[str]:

@@ -247,7 +247,13 @@ def _pass_hat(
     """Return pass^k for k up to the smallest number of trials: the chance that k trials of one item all succeed."""
     trials = int(side.n_scored.min())
     whole = np.allclose(side.total, np.round(side.total))
-    if metric.kind not in ("binary", "proportion") or trials < 2 or not whole or len(codes) > 1:
+    if (
+        not metric.higher_is_better
+        or metric.kind not in ("binary", "proportion")
+        or trials < 2
+        or not whole
+        or len(codes) > 1
+    ):
         return ()
     successes = np.round(side.total).astype(np.int64)
     clusters = min(codes, key=lambda each: len(np.unique(each))) if codes else None
@@ -266,10 +272,12 @@ def _failure_words(
     if codes or not metric.is_share or not _right_or_wrong(means, side) or means.sum() not in (0.0, float(n)):
         return ()
     limit = 100 * failure_rate_limit(n, conf_level=conf_level)
-    what = "failure" if means.sum() == n else "success"
-    return (
-        f"{int(means.sum())} of {n}: the {what} rate is below {limit:.1f}% (one-sided {100 * conf_level:g}% limit)",
-    )
+    ones = bool(means.sum() == n)
+    if metric.higher_is_better:
+        what = f"{'failure' if ones else 'success'} rate"
+    else:
+        what = f"share of items {'without' if ones else 'with'} {metric.name}"
+    return (f"{int(means.sum())} of {n}: the {what} is below {limit:.1f}% (one-sided {100 * conf_level:g}% limit)",)
 
 
 def _notes(data: EvalData, arm: Arm) -> tuple[str, ...]:

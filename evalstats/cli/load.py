@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalstats.cli.show import say
+from evalstats.cli.show import is_terminal, say
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -156,4 +156,4 @@ def _is_store(path: Path) -> bool:
 
 def on_terminal() -> bool:
     """Whether progress may be drawn."""
-    return sys.stderr.isatty()
+    return is_terminal(sys.stderr)

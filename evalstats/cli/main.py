@@ -3,13 +3,15 @@
 Exit status: 0 done, 1 a gate failed, 2 bad usage or bad input, 3 the data cannot answer the question.
 """
 
+import io
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
 from evalstats.cli import compare, demo, doctor, formats, ingest, report, score, simulate, store
+from evalstats.cli.text import wrapped
 from evalstats.errors import EvalStatsError
 
 app = typer.Typer(
@@ -45,20 +47,40 @@ for command in (ingest, store, formats, compare, score, report, simulate, demo, 
 
 def main() -> None:
     """Run the command line and exit with its status."""
+    _write_any_letter()
     try:
         app()
+    except SystemExit:
+        # typer takes a closed pipe for a failure; it leaves this wrapper behind.
+        if type(sys.stdout).__name__ == "PacifyFlushWrapper":
+            _leave_quietly()
+        raise
     except EvalStatsError as error:
-        from evalstats.cli.text import wrapped
-
         print("\n".join(wrapped(f"error: {error}", 80)), file=sys.stderr)
         raise SystemExit(error.exit_status) from None
     except BrokenPipeError:
-        # The reader has gone (`evalstats ... | head`); keep Python from complaining when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise SystemExit(0) from None
+        _leave_quietly()
+    except OSError as error:
+        print(
+            "\n".join(wrapped(f"error: {error.filename or 'output'}: {error.strerror or error}", 80)), file=sys.stderr
+        )
+        raise SystemExit(2) from None
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr)
         raise SystemExit(130) from None
+
+
+def _write_any_letter() -> None:
+    """Let a stream of a narrow encoding show a letter that it lacks as an escape, instead of failing."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _leave_quietly() -> NoReturn:
+    """End well where the reader has gone (`evalstats ... | head`), and keep Python from complaining when it flushes."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    raise SystemExit(0) from None
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -68,6 +68,7 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Render a report: one HTML file, or a PDF."""
+    from evalstats.analysis.compare import compare
     from evalstats.cli.load import column_map, sides
     from evalstats.cli.show import step_line
     from evalstats.report.render import render_report
@@ -82,7 +83,7 @@ def report(
         input_format=input_format,
         quiet=quiet,
     )
-    options_of_page = {
+    options_of_page: dict[str, Any] = {
         "metric": metric,
         "by": by,
         "cluster": cluster,
@@ -91,6 +92,9 @@ def report(
         "contrast": contrast,
         "seed": seed,
     }
+    asked: dict[str, Any] = {**options_of_page, "by": None if by == "none" else by}
+    # Asked here first, so that a question that cannot be answered ends as it does for `compare`.
+    answered = compare(found.data, found.baseline, found.candidate, **asked)
     told = reading([] if store else targets, store=store, where=where, map_=map_, input_format=input_format)
     for kind_of_document in to or [To.HTML]:
         with step_line(quiet=quiet) as on_step:
@@ -106,6 +110,8 @@ def report(
                 on_step=on_step,
             )
         typer.echo(str(rendered.path))
+    if answered.verdict == "invalid":
+        raise typer.Exit(3)
 
 
 def reading(
@@ -143,7 +149,7 @@ def _target(output: Path | None, to: To, *, several: bool) -> Path:
     """Return where the document goes: a path without an ending is a folder; with several documents the ending follows."""
     if output is None:
         return Path(f"comparison.{to.value}")
-    if not output.suffix or output.is_dir():
+    if output.is_dir() or (not output.suffix and not output.exists()):
         output.mkdir(parents=True, exist_ok=True)
         return output / f"comparison.{to.value}"
     return output.with_suffix(f".{to.value}") if several else output

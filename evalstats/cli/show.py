@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
+import stat
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from evalstats.cli.options import Format
 from evalstats.cli.text import clean, wrapped
@@ -15,6 +17,8 @@ from evalstats.display.blocks import Block
 from evalstats.errors import InputError
 
 _WIDTH = 80
+# Characters that a terminal obeys instead of showing; JSON strings may hold them as escapes.
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 def show(
@@ -23,7 +27,7 @@ def show(
     """Print blocks (or, as JSON, values) in the wanted style, or write them to a file, whole or not at all."""
     text = render(blocks, values, style=style, color=output is None and may_color(no_color=no_color))
     if output is None:
-        sys.stdout.write(text + "\n")
+        print(text)
         return
     write_atomically(output, text + "\n")
     say(f"written: {output}", quiet=quiet)
@@ -36,7 +40,7 @@ def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool =
 
     match style:
         case Format.JSON:
-            return json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False)
+            return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
         case Format.MARKDOWN:
             return to_markdown(blocks)
         case Format.HTML:
@@ -47,9 +51,18 @@ def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool =
             return to_text(blocks, width=_WIDTH, color=color)
 
 
+def _escaped(match: re.Match[str]) -> str:
+    return "".join(f"\\u{ord(char):04x}" for char in match[0])
+
+
 def may_color(*, no_color: bool) -> bool:
     """Tell whether colour is wanted: a terminal, and neither --no-color nor NO_COLOR."""
-    return sys.stdout.isatty() and not no_color and "NO_COLOR" not in os.environ
+    return is_terminal(sys.stdout) and not no_color and "NO_COLOR" not in os.environ
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Tell whether a stream is a terminal; a closed one (`>&-`) is None and is not."""
+    return stream is not None and stream.isatty()
 
 
 def say(text: str, *, quiet: bool = False) -> None:
@@ -61,7 +74,7 @@ def say(text: str, *, quiet: bool = False) -> None:
 @contextmanager
 def step_line(*, quiet: bool = False) -> Generator[Callable[[str], None]]:
     """Give a function that shows what is being done, on one line of a terminal that is wiped at the end; else nothing."""
-    shown = sys.stderr.isatty() and not quiet
+    shown = is_terminal(sys.stderr) and not quiet
 
     def on_step(text: str) -> None:
         if shown:
@@ -74,6 +87,30 @@ def step_line(*, quiet: bool = False) -> Generator[Callable[[str], None]]:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
+def _write(path: Path, text: str) -> None:
+    if path.exists() and not path.is_file():
+        # A device or a pipe is written to; to put a file in its place would destroy it.
+        with path.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+        return
+    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        Path(temporary).chmod(mode)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
 def write_atomically(path: Path, text: str) -> None:
     """Write a file whole or not at all.
 
@@ -83,14 +120,7 @@ def write_atomically(path: Path, text: str) -> None:
         If the folder does not exist or cannot be written.
     """
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as stream:
-                stream.write(text)
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
+        _write(path.resolve(), text)
     except OSError as error:
         message = f"{path}: cannot be written ({error.strerror or error})"
         raise InputError(message) from error

@@ -186,8 +186,13 @@ def _refuse_unknown(parameters: Mapping[str, object], source: Path) -> None:
 
 def _put(finished: Path, path: Path) -> None:
     """Put the file where it is wanted, whole or not at all."""
-    part = path.with_name(f".{path.name}.part")
+    path = path.resolve()
+    part = path.with_name(f".{path.name[:40]}.part")
     try:
+        if path.exists() and not path.is_file():
+            # A device or a pipe is written to; to put a file in its place would destroy it.
+            path.write_bytes(finished.read_bytes())
+            return
         shutil.copyfile(finished, part)
         part.replace(path)
     except OSError as error:

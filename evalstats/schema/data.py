@@ -57,7 +57,7 @@ class EvalData:
         """Names of the models with outcomes, sorted."""
         return tuple(sorted(self.outcomes["model"].unique().to_list()))
 
-    def where(self, **levels: str | Sequence[str]) -> "EvalData":
+    def where(self, /, **levels: str | Sequence[str]) -> "EvalData":
         """Keep the outcomes whose factors have the given level (or one of the given levels).
 
         Examples
@@ -72,7 +72,8 @@ class EvalData:
             text = frame[column].cast(pl.String)
             unknown = [value for value in wanted if not (text == value).any()]
             if unknown and frame.height:
-                have = ", ".join(repr(value) for value in text.drop_nulls().unique().sort().head(12).to_list())
+                levels_there = text.drop_nulls().unique().sort().head(12).to_list()
+                have = ", ".join(repr(value) for value in levels_there) or "no value in any row"
                 message = f"{name} has no level {unknown[0]!r}; it has {have}"
                 raise InputError(message)
             frame = frame.filter(text.is_in(wanted))
@@ -92,6 +93,9 @@ class EvalData:
             If there is no such column; the message lists what could be used.
         """
         if name in self.outcomes.columns:
+            if isinstance(self.outcomes[name].dtype, pl.List):
+                message = f"{name!r} holds several labels a row, so it names no groups of items; choose another column"
+                raise InputError(message)
             return name
         own = self.factor_names()
         if own.get(name) in self.outcomes.columns:

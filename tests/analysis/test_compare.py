@@ -635,3 +635,36 @@ def test_a_table_of_outcomes_is_accepted_as_it_is(kind: str) -> None:
         "duckdb": lambda: duckdb.from_arrow(table.to_arrow()),
     }
     assert compare(frames[kind](), "a", "b").estimate == pytest.approx(0.5)
+
+
+def test_two_numbers_decide_nothing_however_far_apart() -> None:
+    data = data_of(rows_of("a", [1.0, 2.0]), rows_of("b", [11.0, 12.01]), kind="continuous")
+    result = compare(data, "a", "b")
+    assert result.verdict == "powerless"
+    near = data_of(rows_of("a", [1.0, 2.0]), rows_of("b", [1.001, 2.0011]), kind="continuous")
+    assert compare(near, "a", "b", margin=1).verdict == "powerless"
+
+
+def test_a_name_that_is_a_run_of_one_model_and_another_model_is_ambiguous() -> None:
+    first = rows_of("gpt", [1.0] * 9)
+    for row in first:
+        row["run"] = "claude~0a1b2c3d"
+    data = data_of(first, rows_of("claude", [0.0] * 9))
+    with pytest.raises(InputError, match="'claude' is ambiguous: it is a run and also a system"):
+        compare(data, "claude", "gpt")
+
+
+def test_two_sides_never_share_rows() -> None:
+    parts = [rows_of("m", [float(trial)] * 20) for trial in (0, 1)]
+    for trial, part in enumerate(parts):
+        for row in part:
+            row.update(run=f"r{trial}", trial=trial)
+    with pytest.raises(InputError, match="share 20 rows, of the runs 'r1'"):
+        compare(data_of(*parts), "m", "r1")
+
+
+def test_declared_dependence_that_differs_between_the_sides_is_refused() -> None:
+    users = [[f"u{i // 4}" for i in range(40)], [f"v{i // 4}" for i in range(40)]]
+    parts = [rows_of(m, [1.0, 0.0] * 20, factors={"user": u}) for m, u in zip("ab", users, strict=True)]
+    with pytest.raises(InputError, match="'user' has no single level"):
+        compare(data_of(*parts, dependence=["user"]), "a", "b")

@@ -142,3 +142,9 @@ def test_crossed_clusters_are_never_narrower_than_either() -> None:
         alone = one(data, "a", cluster=name)
         assert (both.conf_low or 1) <= (alone.conf_low or 0)
         assert (both.conf_high or 0) >= (alone.conf_high or 1)
+
+
+def test_a_clean_sweep_of_a_bad_thing_is_not_called_success() -> None:
+    data = data_of(rows_of("a", [0.0] * 43), kind="binary", higher_is_better=False)
+    (note,) = one(data, "a").notes
+    assert "share of items with correct is below 6.7%" in note

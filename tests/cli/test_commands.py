@@ -302,3 +302,72 @@ def test_the_code_that_a_report_prints_reads_what_the_options_read(tmp_path: Pat
     data = eval(code, {"es": es})  # noqa: S307 - our own words
     assert data.outcomes["item"].to_list() == ["1", "1"]
     assert reading([str(path)], store=None, where=None, map_=None, input_format=None) == ""
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--seed", "-1"], ["--where", "self=x"], ["--by", "tags"], ["--cluster", "tags"], ["--conf-level", "2"]],
+)
+def test_odd_options_are_status_2(options: list[str], results: Path) -> None:
+    done = shell("compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", *options)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_a_narrow_encoding_shows_what_it_can(results: Path) -> None:
+    sides = ["--baseline", "baseline", "--candidate", "trained", "--cluster", "dimension"]
+    done = shell("compare", results / "tenacious", *sides, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert done.returncode == 0, done.stderr
+    assert "\\u2212" in done.stdout
+
+
+def test_a_reader_who_leaves_is_no_failure(results: Path) -> None:
+    command = (
+        f"set -o pipefail; {sys.executable} -m evalstats.cli.main compare {results}/tenacious "
+        "--baseline baseline --candidate trained | true"
+    )
+    assert subprocess.run(["bash", "-c", command], capture_output=True, check=False).returncode == 0
+
+
+def test_output_follows_links_keeps_modes_and_leaves_devices(results: Path, tmp_path: Path) -> None:
+    sides = ["--baseline", "baseline", "--candidate", "trained", "-f", "json"]
+    target, link, pipe = tmp_path / "real.json", tmp_path / "link.json", tmp_path / "pipe"
+    target.write_text("old")
+    target.chmod(0o664)
+    link.symlink_to(target)
+    assert shell("compare", results / "tenacious", *sides, "-o", link).returncode == 0
+    assert link.is_symlink()
+    assert target.stat().st_mode & 0o777 == 0o664
+    assert json.loads(target.read_text())["n_items"] == 43
+    os.mkfifo(pipe)
+    reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
+    assert shell("compare", results / "tenacious", *sides, "-o", pipe).returncode == 0
+    assert json.loads(reader.communicate(timeout=30)[0])["n_items"] == 43
+    assert pipe.is_fifo()
+
+
+def test_a_closed_output_is_status_2_or_quiet(results: Path) -> None:
+    arguments = f"compare {results}/tenacious --baseline baseline --candidate trained"
+    command = f"{sys.executable} -m evalstats.cli.main {arguments} >/dev/full"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+
+
+def test_json_writes_control_and_direction_characters_as_escapes(tmp_path: Path) -> None:
+    path = tmp_path / "odd.csv"
+    rows = "\n".join(f"q{i},{model},{i % 2}" for model in ("a", "b\x9b31mRED\u202e") for i in range(12))
+    path.write_text(f"item,model,score\n{rows}\n", encoding="utf-8")
+    done = shell("compare", path, "--baseline", "a", "--candidate", "b\x9b31mRED\u202e", "--format", "json")
+    assert json.loads(done.stdout)["candidate"]["name"] == "b\x9b31mRED\u202e"
+    assert not {"\x9b", "\u202e"} & set(done.stdout)
+
+
+def test_a_report_that_cannot_be_answered_has_the_status_of_the_comparison(tmp_path: Path) -> None:
+    first = write_table(tmp_path / "old.csv", [0, 1] * 6, model="old")
+    second = tmp_path / "new.csv"
+    second.write_text("item,model,score\nz1,new,1\nz2,new,0\n", encoding="utf-8")
+    done = shell("report", "comparison", first, second, "-o", tmp_path / "x.html")
+    assert done.returncode == 3
+    assert "no item that both sides scored" in done.stderr
+    assert not (tmp_path / "x.html").exists()
