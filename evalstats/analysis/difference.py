@@ -44,6 +44,8 @@ MIN_DF = 4.0
 # A bounded score with fewer exact ties than this is treated as continuous.
 FEW_TIES = 0.2
 POWER = 0.8
+# Scores of size s hold their differences to about this times s.
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +63,10 @@ class PairedScores:
 
     @property
     def differences(self) -> Floats:
-        """Candidate minus baseline."""
-        return self.candidate - self.baseline
+        """Candidate minus baseline; differences that differ by rounding alone are one number."""
+        d = self.candidate - self.baseline
+        size = max(float(np.abs(self.baseline).max(initial=0)), float(np.abs(self.candidate).max(initial=0)))
+        return np.full_like(d, d.mean()) if 0 < np.ptp(d) <= _ROUNDING * size else d
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.display.blocks import Table, Tone
-from evalstats.display.escape import for_html
+from evalstats.display.escape import for_html, one_line
 from evalstats.report.markup import both, float_block, prose, sentence, typst_string, typst_strings
 
 _ALIGN = {"l": "left", "r": "right", "c": "center"}
@@ -51,7 +51,9 @@ def html_table(table: Table, name: str, *, tones: Mapping[str, Tone]) -> str:
     from great_tables import GT, html
 
     columns = [f"c{place}" for place in range(len(table.columns))]
-    frame = pl.DataFrame({column: [row[place] for row in table.rows] for place, column in enumerate(columns)})
+    # great_tables escapes what it is given, and lets control characters stand.
+    cells = {column: [one_line(row[place]) for row in table.rows] for place, column in enumerate(columns)}
+    frame = pl.DataFrame(cells)
     untyped: Any = GT  # great_tables leaves types of dataframes unknown
     made = (
         untyped(frame, rowname_col=columns[0], id=name)

@@ -668,3 +668,11 @@ def test_declared_dependence_that_differs_between_the_sides_is_refused() -> None
     parts = [rows_of(m, [1.0, 0.0] * 20, factors={"user": u}) for m, u in zip("ab", users, strict=True)]
     with pytest.raises(InputError, match="'user' has no single level"):
         compare(data_of(*parts, dependence=["user"]), "a", "b")
+
+
+def test_rounding_is_no_evidence() -> None:
+    base = 1e6 * np.random.default_rng(0).random(20)
+    data = data_of(rows_of("a", base.tolist()), rows_of("b", (base + 0.3).tolist()), kind="continuous")
+    result = compare(data, "a", "b")
+    assert result.conf_low is None
+    assert result.verdict == "invalid"

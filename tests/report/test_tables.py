@@ -94,3 +94,9 @@ def test_columns_that_say_nothing_are_left_out() -> None:
     assert without_empty_columns(table) == Table(
         columns=("a", "c"), rows=(("x", ""), ("y", "z")), align="ll", caption="k"
     )
+
+
+def test_no_cell_keeps_a_control_character() -> None:
+    hostile = "a\x1b[31m\u202eb"
+    table = Table(columns=("one", "two"), rows=((hostile, hostile),), align="ll")
+    assert not {"\x1b", "\u202e"} & set(html_table(table, "t", tones={}))
