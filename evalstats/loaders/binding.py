@@ -4,10 +4,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from evalstats.errors import InputError
+from evalstats.loaders.blocks import safe_name
 from evalstats.loaders.mapping import DEPENDENT, ORDER, ROW, STANDARD, ColumnMap, column_named, spelled
 
 _ROLES = (*STANDARD, "error", "value_raw")
 _SHOWN_COLUMNS = 30
+# As many columns that nobody named are kept; the time that a table takes grows with them.
+MAX_FACTORS = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,11 @@ class Binding:
     item_from_row, trial_from_order
         Whether items are numbered by place and repetitions by order.
     dependence
-        Columns of the outcomes whose levels make rows dependent.
+        Columns of the outcomes whose levels make rows dependent, as the user said.
+    presumed
+        Further columns that are called like something whose levels do (passage, template, user, session).
+    n_left_out
+        Columns beyond those that are kept as factors.
     own_names
         `own=standard` for the source's names of standard columns.
     """
@@ -39,6 +46,8 @@ class Binding:
     item_from_row: bool
     trial_from_order: bool
     dependence: tuple[str, ...]
+    presumed: tuple[str, ...]
+    n_left_out: int
     own_names: tuple[str, ...]
 
 
@@ -73,8 +82,13 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
     renamed = {name: source for name, source in single.items() if name not in _ROLES}
     taken = {source for sources in mapped.values() for source in sources}
     left = [name for name in columns if name and "\x00" not in name and name not in taken]
+    asked = {*DEPENDENT, *map(safe_name, map_.dependence)}
+    first = {*[name for name in left if name in asked], *left[:MAX_FACTORS]}
+    n_left_out = len(left) - len(first)
+    left = [name for name in left if name in first]
     names = {*STANDARD, "value_raw", *renamed, *constants}
     factors = {**renamed, **{f"source_{name}" if name in names else name: name for name in left}}
+    dependence = _dependence(map_, standard, factors, columns)
     return Binding(
         columns=standard,
         scores=_metrics(mapped["score"], named="metric" in mapped or "metric" in constants),
@@ -82,7 +96,11 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
         factors=factors,
         item_from_row=map_.columns.get("item") == (ROW,),
         trial_from_order=map_.columns.get("trial") == (ORDER,),
-        dependence=_dependence(map_, standard, factors, columns),
+        dependence=dependence,
+        presumed=tuple(
+            name for name in DEPENDENT if name in {standard.get(name), factors.get(name)} and name not in dependence
+        ),
+        n_left_out=n_left_out,
         own_names=tuple(
             f"{source}={name}"
             for name, source in standard.items()
@@ -95,6 +113,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
     wanted = [column for source in sources if (column := column_named(source)) is not None]
     if name == "score" and len(wanted) == 1 and wanted[0] not in columns and "," in wanted[0]:
         wanted = [part.strip() for part in wanted[0].split(",") if part.strip()]
+    wanted = [safe_name(column) for column in wanted]
     for column in wanted:
         if column not in columns:
             shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
@@ -162,7 +181,7 @@ def _dependence(
 ) -> tuple[str, ...]:
     """Name the columns as they stand in the outcomes, whatever the user calls them."""
     found = [name for name in DEPENDENT if name in map_.columns]
-    for asked in map_.dependence:
+    for asked in map(safe_name, map_.dependence):
         if asked in factors or asked in standard:
             found.append(asked)
             continue

@@ -5,27 +5,36 @@ the file, which columns are numbers, which are booleans, and which are no factor
 """
 
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import Literal, cast
 
 import polars as pl
+from polars.selectors import by_name
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
-from evalstats.loaders.values import as_dict
+from evalstats.loaders.values import as_dict, as_text
 
 BLOCK_ROWS = 50_000
 BLOCK_CHARS = 64 << 20
 KEPT_BYTES = 256 << 20
 # A column that holds a longer text than this is an answer or a prompt, not a factor.
 MAX_FACTOR_CHARS = 1_000
+# A wider table has a column for each item or the like, and is not read as rows with factors.
+MAX_COLUMNS = 10_000
+# What a cell costs beside its text, for the size of a block of narrow cells.
+_CELL_CHARS = 16
+_SAFE = "column "
 
 _WHOLE = r"^-?(?:0|[1-9]\d{0,17})$"
 _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
+# A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
+_WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
 _TRUTH = r"^(?i:true|false)$"
 
 Place = tuple[int, dict[str, object]]
@@ -35,13 +44,17 @@ Place = tuple[int, dict[str, object]]
 class Block:
     """Some rows of a table: its columns, and where each row stands in the file.
 
-    `texts` are columns known to hold text where all columns are handed on as text; `nested` hold lists or objects.
+    `texts` are columns known to hold text where all columns are handed on as text; `nested` hold lists or objects;
+    `repaired` hold values that no table can and that were put in another way. `kind` says what knows the dtypes: nothing
+    (delimited text), each value (JSON), or each column.
     """
 
     frame: pl.DataFrame
     places: pl.Series
     texts: frozenset[str] = frozenset()
     nested: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
+    kind: Literal["text", "json", "typed"] = "text"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +75,8 @@ class _Seen:
     any: bool = False
     long: bool = False
     nested: bool = False
+    repaired: bool = False
+    floats: bool = True
     dtype: pl.DataType | None = None
 
     def kind(self) -> pl.DataType:
@@ -84,10 +99,13 @@ class Survey:
         for series in block.frame.iter_columns():
             seen = self.seen.setdefault(series.name, _Seen())
             seen.nested |= series.name in block.nested or _is_nested(series.dtype)
+            seen.repaired |= series.name in block.repaired
+            seen.floats = seen.floats and _holds_numbers(series, block)
             if series.dtype == pl.String:
                 _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
             elif not seen.nested:
                 seen.dtype = series.dtype
+        check_width(len(self.seen))
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -103,6 +121,20 @@ class Survey:
     def nested(self) -> frozenset[str]:
         """Columns that hold lists or objects."""
         return frozenset(name for name, seen in self.seen.items() if seen.nested)
+
+    @property
+    def renamed(self) -> tuple[str, ...]:
+        """Columns that got another name, under that name."""
+        return tuple(name for name in self.seen if name.startswith(_SAFE) and safe_name(name[len(_SAFE) :]) == name)
+
+    @property
+    def repaired(self) -> frozenset[str]:
+        """Columns with values that no table can hold."""
+        return frozenset(name for name, seen in self.seen.items() if seen.repaired)
+
+    def are_numbers(self, name: str) -> bool:
+        """Whether a column that is handed on as text holds numbers, so that 1.0 is the same as 1 in it."""
+        return self.seen[name].floats
 
     def dtype(self, name: str) -> pl.DataType:
         """Return the dtype that fits all values of a column."""
@@ -146,18 +178,75 @@ def open_table(head: Head) -> TableFile:
     raise UnreadableFileError(message)
 
 
+def safe_name(name: str) -> str:
+    """Return the name a column is worked on by: Polars takes `*` and `^...$` for patterns, even in a series' own name.
+
+    Examples
+    --------
+    >>> safe_name("^a$"), safe_name("*"), safe_name("a*")
+    ('column ^a$', 'column *', 'a*')
+    """
+    is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
+    return f"{_SAFE}{name}" if is_pattern else name
+
+
+def check_width(n_columns: int) -> None:
+    """Refuse a table with too many columns.
+
+    Raises
+    ------
+    InputError
+        If there are more than `MAX_COLUMNS`.
+    """
+    if n_columns > MAX_COLUMNS:
+        message = (
+            f"has more than {MAX_COLUMNS} columns; a table has a row for each item and model and its factors as columns: "
+            "turn it round, or leave columns out"
+        )
+        raise InputError(message)
+
+
 def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
-    """Make a block of a frame; structs become columns `name.field`, one level deep."""
-    for name, dtype in frame.schema.items():
-        if isinstance(dtype, pl.Struct):
-            fields = [pl.col(name).struct.field(part.name).alias(f"{name}.{part.name}") for part in dtype.fields]
-            frame = frame.with_columns(fields).drop(name)
-    return Block(frame, _places(range(first, first + frame.height)))
+    """Make a block of a frame; structs become columns `name.field`, one level deep.
+
+    Durations become text in ISO 8601; a column of a dtype that has no text (an interval, a map) counts as nested.
+
+    Raises
+    ------
+    InputError
+        If it has more than `MAX_COLUMNS` columns.
+    """
+    check_width(frame.width)
+    columns: dict[str, pl.Series] = {}
+    for given in frame.iter_columns():
+        series = given.alias(safe_name(given.name))
+        parts = series.struct.unnest().iter_columns() if isinstance(series.dtype, pl.Struct) else ()
+        columns.update({f"{series.name}.{part.name}": part for part in parts})
+        if not isinstance(series.dtype, pl.Struct):
+            columns[series.name] = series
+    check_width(len(columns))
+    plain = {name: series if _is_nested(series.dtype) else _plain(series) for name, series in columns.items()}
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+    made = pl.DataFrame([(nothing if series is None else series).alias(name) for name, series in plain.items()])
+    nested = frozenset(name for name, series in plain.items() if series is None)
+    return Block(made, _places(range(first, first + frame.height)), nested=nested, kind="typed")
+
+
+def _plain(series: pl.Series) -> pl.Series | None:
+    """Return a column as it is, or as text where its dtype is none that can be worked on; None where it has no text."""
+    if isinstance(series.dtype, pl.Duration):
+        return series.dt.to_string("iso")
+    try:
+        series.head(1).cast(pl.String)
+    except pl.exceptions.PolarsError:
+        return None
+    return series
 
 
 def delimited_blocks(path: Path, delimiter: str) -> Iterator[Block]:
     """Read delimited text; an empty cell is null, a column without a name is left out."""
     header = header_of(path, delimiter)
+    check_width(len(header))
     keep = [place for place, name in enumerate(header) if name]
     rows: list[list[str]] = []
     lines: list[int] = []
@@ -175,7 +264,7 @@ def delimited_blocks(path: Path, delimiter: str) -> Iterator[Block]:
 
 def _text_block(header: list[str], keep: list[int], rows: list[list[str]], lines: list[int]) -> Block:
     columns = list(zip(*rows, strict=True))
-    frame = pl.DataFrame({header[place]: pl.Series(columns[place], dtype=pl.String) for place in keep})
+    frame = pl.DataFrame({safe_name(header[place]): pl.Series(columns[place], dtype=pl.String) for place in keep})
     return Block(frame.with_columns(pl.all().replace("", None)), _places(lines))
 
 
@@ -194,7 +283,9 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
             # Brackets in the name are no pattern, and folders named a=b make no columns.
             scan = pl.scan_parquet(source, glob=False, hive_partitioning=False)
             dtypes = scan.collect_schema()
-            scan = scan.select(name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object))
+            check_width(len(dtypes))
+            kept = [name for name, dtype in dtypes.items() if not isinstance(dtype, pl.Binary | pl.Object)]
+            scan = scan.select(by_name(kept))  # a bare name such as "*" or "^a$" would be a pattern
             height = scan.select(pl.len()).collect().item()
             for first in range(0, height, BLOCK_ROWS):
                 yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
@@ -229,7 +320,7 @@ def _json_blocks(records: Iterable[Place]) -> Iterator[Block]:
         flat = _flat(record)
         cells.append(flat)
         places.append(place)
-        chars += sum(len(value) for value in flat.values() if isinstance(value, str))
+        chars += sum(len(value) for value in flat.values() if isinstance(value, str)) + _CELL_CHARS * len(flat)
         if len(cells) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
             yield _cell_block(cells, places)
             cells, places, chars = [], [], 0
@@ -243,30 +334,54 @@ def _flat(record: dict[str, object]) -> dict[str, object]:
     for name, value in record.items():
         inner = as_dict(value)
         if inner:
-            flat.update({f"{name}.{part}": deep for part, deep in inner.items()})
+            flat.update({_name(f"{name}.{part}"): deep for part, deep in inner.items()})
         else:
-            flat[name] = value
+            flat[_name(name)] = value
+    check_width(len(flat))
     return flat
+
+
+def _name(name: str) -> str:
+    return safe_name(name if name.isascii() else as_text(name) or "")
 
 
 def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
     names = dict.fromkeys(name for row in cells for name in row if name)
+    check_width(len(names))
     texts: set[str] = set()
     nested: set[str] = set()
+    repaired: set[str] = set()
     columns: dict[str, pl.Series] = {}
     for name in names:
         values = [row.get(name) for row in cells]
         kinds = {type(value) for value in values}
         texts.update([name] if str in kinds else [])
         nested.update([name] if kinds & {list, dict} else [])
+        if str in kinds:  # numbers among texts are ids: 12.0 is the same as "12"
+            values = [as_text(value) if isinstance(value, float) else value for value in values]
+        repaired.update([name] if any(map(_is_unfit, values)) else [])
         columns[name] = pl.Series(name, [_cell(value) for value in values], dtype=pl.String)
-    return Block(pl.DataFrame(columns), _places(places), frozenset(texts), frozenset(nested))
+    return Block(
+        pl.DataFrame(columns),
+        _places(places),
+        texts=frozenset(texts),
+        nested=frozenset(nested),
+        repaired=frozenset(repaired),
+        kind="json",
+    )
+
+
+def _is_unfit(value: object) -> bool:
+    """Whether a value is one that no table can hold: a text with half of a character, a number of 309 digits or more."""
+    if isinstance(value, str):
+        return not value.isascii() and value != as_text(value)
+    return isinstance(value, float) and math.isinf(value)
 
 
 def _cell(value: object) -> str | None:
     """Return a JSON value as text; of lists only those of plain values (tags) are kept."""
     if isinstance(value, str):
-        return value
+        return value if value.isascii() else as_text(value)
     if value is None or isinstance(value, dict):
         return None
     if isinstance(value, bool):
@@ -289,6 +404,13 @@ def _look_at_text(present: pl.Series, seen: _Seen, *, is_text: bool) -> None:
     seen.truth = seen.truth and bool(present.str.contains(_TRUTH).all())
     longest = present.str.len_chars().max()
     seen.long = seen.long or (isinstance(longest, int) and longest > MAX_FACTOR_CHARS)
+
+
+def _holds_numbers(series: pl.Series, block: Block) -> bool:
+    """Whether a column of text can only have been written from numbers."""
+    if block.kind != "text":
+        return block.kind == "json" and series.name not in block.texts
+    return bool(series.drop_nulls().str.contains(_WRITTEN_FLOAT).all())
 
 
 def _is_nested(dtype: pl.DataType) -> bool:

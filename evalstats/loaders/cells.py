@@ -40,17 +40,27 @@ class Scores:
 
 
 def text_of(values: pl.Series) -> pl.Series:
-    """Return ids and labels as text: 12, "12" and 12.0 are the same; "012" stays; NaN is null.
+    """Return ids and labels as text: 12 and 12.0 are the same; text stays as it is; NaN is null.
 
     Examples
     --------
     >>> text_of(pl.Series([12.0, 1.5, None])).to_list(), text_of(pl.Series(["12.0", "012"])).to_list()
-    (['12', '1.5', None], ['12', '012'])
+    (['12', '1.5', None], ['12.0', '012'])
     """
-    if values.dtype.is_float():
-        values = values.fill_nan(None)
-    text = values.cast(pl.String)
-    return text if values.dtype.is_integer() else text.str.replace(_WHOLE_WITH_POINT, "$1")
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    return without_points(values.fill_nan(None).cast(pl.String))
+
+
+def without_points(text: pl.Series) -> pl.Series:
+    """Return the texts of numbers with whole ones written without a point.
+
+    Examples
+    --------
+    >>> without_points(pl.Series(["12.0", "1.5", "q1.0"])).to_list()
+    ['12', '1.5', 'q1.0']
+    """
+    return text.str.replace(_WHOLE_WITH_POINT, "$1")
 
 
 def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
@@ -97,7 +107,7 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
     if not labels and not unread.any():
         return Scores(number, nothing, nothing, unread)
-    text = text_of(values).str.strip_chars()
+    text = without_points(text_of(values).str.strip_chars())
     known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
     states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
     told = {label.lower() for label in (*known, *states)}
@@ -151,7 +161,7 @@ def tags_of(values: pl.Series) -> pl.Series:
 
 def failures_of(values: pl.Series) -> pl.Series:
     """Return what a column of errors says: its text where there was a failure, null where there was none."""
-    text = text_of(values)
+    text = without_points(text_of(values))
     none = text.is_null() | text.str.strip_chars().str.to_lowercase().is_in(list(_NO_FAILURE))
     bare = text.str.to_lowercase().is_in(["true", "1"])
     said = pl.Series([None], dtype=pl.String).new_from_index(0, len(text))

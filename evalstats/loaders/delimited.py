@@ -1,6 +1,7 @@
 """Delimited text (CSV, TSV, semicolons), read strictly: a row that does not fit its header is an error."""
 
 import csv
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,10 @@ def header_of(path: Path, delimiter: str) -> list[str]:
     """
     for _, cells in _records(path, delimiter):
         names = [name.strip() for name in cells]
-        twice = [name for place, name in enumerate(names) if name and name in names[:place]]
-        if twice:
-            message = f"{path}: column {twice[0]!r} stands twice in the header; rename one of the two"
+        counts = Counter(names)
+        twice = next((name for name, n in counts.items() if name and n > 1), None)
+        if twice is not None:
+            message = f"{path}: column {twice!r} stands twice in the header; rename one of the two"
             raise UnreadableFileError(message)
         return names
     message = f"{path}: is empty; a header with column names was expected"

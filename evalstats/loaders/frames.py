@@ -149,7 +149,7 @@ def _as_table(frame: object) -> pl.DataFrame:
         return as_polars(frame)
     except InputError:
         raise
-    except (TypeError, ValueError, ImportError, pl.exceptions.PolarsError) as error:
+    except (TypeError, ValueError, ImportError, NotImplementedError, pl.exceptions.PolarsError) as error:
         message = f"the frame cannot be read ({error}); a column of mixed types must be made text first"
         raise InputError(message) from error
 
@@ -157,6 +157,12 @@ def _as_table(frame: object) -> pl.DataFrame:
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:
     """Tell frames with different results apart, whatever library they came from: a model may have been run twice."""
     names = dict.fromkeys((*binding.columns.values(), *binding.scores.values()))
-    cells = [pl.col(name).cast(pl.String).fill_null("\x00") for name in names if name not in survey.nested]
-    rows = frame.select(pl.concat_str(cells, separator="\x1f")).to_series()
+    cells = pl.DataFrame(
+        [
+            frame[name].cast(pl.String).fill_null("\x00").alias(f"{place}")
+            for place, name in enumerate(names)
+            if name not in survey.nested
+        ]
+    )
+    rows = cells.select(pl.concat_str(pl.all(), separator="\x1f")).to_series()
     return hashlib.sha256(rows.str.join("\x1e").item().encode()).hexdigest()

@@ -294,6 +294,9 @@ def _check_name(name: str) -> None:
     if name in {"scale", "dependence"}:
         message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"
         raise InputError(message)
+    if name == "*" or (name.startswith("^") and name.endswith("$")):
+        message = f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another"
+        raise InputError(message)
     if name == "value_raw" or not name:
         message = f"{name!r} cannot be mapped; it is made from the score"
         raise InputError(message)

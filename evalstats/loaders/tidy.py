@@ -11,11 +11,12 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.binding import Binding
+from evalstats.loaders.binding import MAX_FACTORS, Binding
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
-from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of
+from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of, without_points
 from evalstats.loaders.keys import GroupCounter, SeenKeys
 from evalstats.loaders.mapping import ColumnMap, MetricFacts, spelled
+from evalstats.loaders.presumed import Presumed
 from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
 from evalstats.schema.columns import KEYS, OUTCOMES
@@ -23,6 +24,7 @@ from evalstats.schema.columns import KEYS, OUTCOMES
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = "table"
 _SHOWN = 3
+_SHOWN_COLUMNS = 30
 _REASON_CHARS = 500
 
 
@@ -51,7 +53,12 @@ class Tidier:
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
     _outside: set[str] = field(default_factory=set[str])
+    _presumed: Presumed = field(init=False)
     _n_empty: int = 0
+
+    def __post_init__(self) -> None:
+        sources = {**self.binding.columns, **self.binding.factors}
+        self._presumed = Presumed(name for name in self.binding.presumed if not self._is_no_factor(sources[name]))
 
     def outcomes(self, block: Block) -> pl.DataFrame:
         """Make the outcomes of one block.
@@ -68,6 +75,7 @@ class Tidier:
         self._check_range(frame)
         self._check_unique(frame)
         self._take_note(frame)
+        self._presumed.add(frame)
         return frame.drop(PLACE)
 
     def runs(self) -> list[dict[str, object]]:
@@ -81,7 +89,7 @@ class Tidier:
                 "benchmark": benchmark,
                 "judge": self.binding.constants.get("judge"),
                 "factor_names": list(self.binding.own_names) or None,
-                "dependence": list(self.binding.dependence) or None,
+                "dependence": [*self.binding.dependence, *self._presumed.held()] or None,
                 "config": config,
             }
             for run, (model, system, benchmark) in self._runs.items()
@@ -107,7 +115,18 @@ class Tidier:
         left_out = [name for name in self.binding.factors.values() if self._is_no_factor(name)]
         if left_out:
             what = f"lists, objects or texts over {MAX_FACTOR_CHARS} characters"
-            yield f"left out as factors, since they hold {what}: {', '.join(left_out)}"
+            yield f"left out as factors, since they hold {what}: {', '.join(left_out[:_SHOWN_COLUMNS])}"
+        if self.binding.n_left_out:
+            yield (
+                f"{self.binding.n_left_out} columns behind the first {MAX_FACTORS} are left out; name those that you "
+                "need: --map NAME=COLUMN"
+            )
+        if self.survey.renamed:
+            yield f"columns whose names are patterns to Polars got other names: {', '.join(self.survey.renamed)}"
+        repaired = ", ".join(sorted(self.survey.repaired)[:_SHOWN_COLUMNS])
+        if repaired:
+            yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {repaired}"
+        yield from self._presumed.notes()
         if self.binding.item_from_row:
             yield (
                 "items are numbered by their place: models pair up rightly only if each was given the same items in "
@@ -167,6 +186,8 @@ class Tidier:
             value = self.binding.constants.get(name)
             return None if value is None else _repeated(value, block)
         cells = self._cells(block, source, name)
+        if cells.dtype == pl.String and self.survey.are_numbers(source):
+            cells = without_points(cells)
         labels = self.map_.values.get(name)
         if labels is None:
             return cells

@@ -178,8 +178,8 @@ def test_a_block_is_cut_when_its_texts_grow_large(tmp_path: Path, monkeypatch: p
 # Ids
 
 
-def test_the_same_id_is_the_same_text(csv: Any) -> None:
-    assert csv(NAMED + "12,m,1\n12.0,n,1\n012,m,1\nq7,m,1\n").outcomes["item"].to_list() == ["12", "12", "012", "q7"]
+def test_an_id_is_the_text_that_the_file_holds(csv: Any) -> None:
+    assert csv(NAMED + "12,m,1\n12.0,n,1\n012,m,1\nq7,m,1\n").outcomes["item"].to_list() == ["12", "12.0", "012", "q7"]
 
 
 def test_ids_in_json_are_numbers_or_text(csv: Any) -> None:

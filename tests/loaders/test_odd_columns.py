@@ -1,0 +1,152 @@
+"""Columns with odd names, odd dtypes, in great number, or called like something that items share."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.binding import MAX_FACTORS
+from evalstats.loaders.blocks import MAX_COLUMNS, safe_name
+from evalstats.loaders.frames import from_frame
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import read
+from evalstats.schema.data import EvalData
+
+ROWS: dict[str, list[Any]] = {"item": ["a", "b", "c", "d"], "model": ["m"] * 4, "score": [1, 0, 1, 0]}
+
+
+def by_frame(frame: pl.DataFrame, _: Path) -> EvalData:
+    return from_frame(frame, item="item", score="score", model="model")
+
+
+def by_csv(frame: pl.DataFrame, folder: Path) -> EvalData:
+    frame.write_csv(folder / "t.csv")
+    return read(folder / "t.csv")
+
+
+def by_parquet(frame: pl.DataFrame, folder: Path) -> EvalData:
+    frame.write_parquet(folder / "t.parquet")
+    return read(folder / "t.parquet")
+
+
+def by_lines(frame: pl.DataFrame, folder: Path) -> EvalData:
+    (folder / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in frame.to_dicts()))
+    return read(folder / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^a$", "_arm", "_task_item", "evalstats: arm"])
+@pytest.mark.parametrize("way", [by_frame, by_csv, by_parquet, by_lines])
+def test_a_factor_may_have_any_name(name: str, way: Callable[[pl.DataFrame, Path], EvalData], tmp_path: Path) -> None:
+    levels = ["x", "x", "y", "y"]
+    data = way(pl.DataFrame({**ROWS, name: levels, "a": ["k"] * 4}), tmp_path)
+    assert data.outcomes[safe_name(name)].to_list() == levels
+    assert any("got other names" in problem.message for problem in data.problems) == (safe_name(name) != name)
+    assert data.outcomes["a"].to_list() == ["k"] * 4
+
+
+@pytest.mark.parametrize("role", ["item", "score", "model"])
+def test_a_mapped_column_may_have_any_name(role: str) -> None:
+    named = {("^.*$" if name == role else name): cells for name, cells in ROWS.items()}
+    roles = {name: "^.*$" if name == role else name for name in ROWS}
+    outcomes = from_frame(named, **roles).outcomes
+    assert outcomes["item"].to_list() == ROWS["item"]
+    assert outcomes["score"].to_list() == ROWS["score"]
+
+
+def test_durations_become_text(tmp_path: Path) -> None:
+    frame = pl.DataFrame(ROWS).with_columns(took=pl.duration(seconds=90))
+    for data in (by_frame(frame, tmp_path), by_parquet(frame, tmp_path)):
+        assert data.outcomes["took"].to_list() == ["PT1M30S"] * 4  # ISO 8601
+
+
+@pytest.mark.parametrize(
+    "cells", [pd.period_range("2026-01", periods=4, freq="M"), pd.interval_range(0, 4)], ids=["period", "interval"]
+)
+def test_a_dtype_without_text_is_left_out(cells: Any) -> None:
+    data = from_frame(pd.DataFrame({**ROWS, "odd": cells}), item="item", score="score", model="model")
+    assert "odd" not in data.outcomes.columns
+    assert [problem.message.rpartition(": ")[2] for problem in data.problems] == ["odd"]
+
+
+def test_a_map_in_parquet_is_left_out(tmp_path: Path) -> None:
+    cells = pa.array([[("k", 1)]] * 4, type=pa.map_(pa.string(), pa.int64()))
+    pq.write_table(pa.table({**ROWS, "odd": cells}), tmp_path / "t.parquet")
+    data = read(tmp_path / "t.parquet")
+    assert data.outcomes.height == 4
+    assert any(problem.message.endswith(": odd") for problem in data.problems)
+
+
+@pytest.mark.parametrize("way", [by_frame, by_csv, by_parquet, by_lines])
+def test_only_so_many_factors_are_kept(way: Callable[[pl.DataFrame, Path], EvalData], tmp_path: Path) -> None:
+    wide = {f"f{place}": ["x"] * 4 for place in range(MAX_FACTORS + 50)}
+    data = way(pl.DataFrame({**ROWS, **wide, "passage": ["p", "p", "q", "q"]}), tmp_path)
+    assert f"f{MAX_FACTORS - 1}" in data.outcomes.columns
+    assert f"f{MAX_FACTORS}" not in data.outcomes.columns
+    assert data.outcomes["passage"].to_list() == ["p", "p", "q", "q"]
+    assert any(problem.message.startswith("50 columns") for problem in data.problems)
+
+
+@pytest.mark.parametrize("way", [by_frame, by_csv, by_parquet, by_lines])
+def test_a_table_with_too_many_columns_is_refused(
+    way: Callable[[pl.DataFrame, Path], EvalData], tmp_path: Path
+) -> None:
+    wide = pl.DataFrame([pl.Series(f"f{place}", ["x"]) for place in range(MAX_COLUMNS)])
+    with pytest.raises(InputError, match=f"has more than {MAX_COLUMNS} columns"):
+        way(pl.concat([pl.DataFrame(ROWS).head(1), wide], how="horizontal"), tmp_path)
+
+
+def test_records_with_keys_of_their_own_are_refused(tmp_path: Path) -> None:
+    rows = [{"item": str(n), "model": "m", "score": 1, **{f"k{n}_{k}": 1 for k in range(500)}} for n in range(30)]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match=f"has more than {MAX_COLUMNS} columns"):
+        read(tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize("name", ["passage", "template", "user", "session"])
+@pytest.mark.parametrize("way", [by_frame, by_csv])
+def test_what_items_share_is_dependence(
+    name: str, way: Callable[[pl.DataFrame, Path], EvalData], tmp_path: Path
+) -> None:
+    data = way(pl.DataFrame({**ROWS, name: ["p", "p", "q", "q"]}), tmp_path)
+    assert data.runs["dependence"].to_list() == [[name]]
+    assert any(f"share a {name} count as dependent" in problem.message for problem in data.problems)
+
+
+@pytest.mark.parametrize(
+    ("levels", "said"),
+    [
+        (["p", "q", "r", "s"], False),  # each item has its own: it groups nothing
+        (["p", "p", None, "q"], True),
+    ],
+)
+def test_what_no_items_share_is_none(levels: list[str | None], said: bool, tmp_path: Path) -> None:
+    data = by_frame(pl.DataFrame({**ROWS, "session": levels}), tmp_path)
+    assert data.runs["dependence"].to_list() == [None]
+    assert any("items are not clustered by it" in problem.message for problem in data.problems) == said
+
+
+def test_a_level_that_differs_within_an_item_is_none() -> None:
+    rows = {"item": ["a", "b", "a", "b"], "model": ["m", "m", "n", "n"], "score": [1, 0, 1, 0], "user": list("xxyy")}
+    data = from_frame(rows, item="item", score="score", model="model")
+    assert data.runs["dependence"].to_list() == [None, None]
+    insisted = from_frame(rows, item="item", score="score", model="model", user="user")
+    assert insisted.runs["dependence"].to_list() == [["user"], ["user"]]
+
+
+def test_ids_that_are_text_stay_as_they_are(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("item,model,score\n1,m,1\n1.0,m,0\n1.00,m,1\n")
+    data = read(tmp_path / "t.csv", column_map=ColumnMap.from_options(["trial=#order"]))
+    assert data.outcomes["item"].to_list() == ["1", "1.0", "1.00"]
+    assert data.outcomes["trial"].to_list() == [0, 0, 0]
+
+
+def test_a_column_written_from_floats_holds_numbers(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("item,model,score\n1.0,m,1\n2.0,m,0\n2.5,m,0\n")
+    assert read(tmp_path / "t.csv").outcomes["item"].to_list() == ["1", "2", "2.5"]
