@@ -48,6 +48,12 @@ class Binding:
     dependence: tuple[str, ...]
     presumed: tuple[str, ...]
     n_left_out: int
+
+    @property
+    def names_metrics(self) -> bool:
+        """Whether the metrics are known without the rows, so that all tables with this map have the same."""
+        return None not in self.scores or "metric" in self.constants
+
     own_names: tuple[str, ...]
 
 

@@ -121,6 +121,8 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
     tidier = Tidier(map_, binding, survey, "row", name_run)
     outcomes = check_table(tidier.outcomes(block), "outcomes", source=_NAME)
     counts = outcomes.group_by("run", "status").len()
+    if unknown := tidier.unknown_metrics():
+        raise InputError(unknown)
     runs = [
         {
             **row,

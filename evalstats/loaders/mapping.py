@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import cast
 
 from evalstats.errors import InputError
-from evalstats.loaders.values import as_dict, as_list, as_number, as_text
+from evalstats.loaders.values import as_list, as_number, as_text
 from evalstats.schema.columns import METRIC_KINDS, column_names
 
 # What a label in the column of scores may stand for instead of a number.
@@ -189,10 +189,10 @@ class ColumnMap:
             raise InputError(message)
         try:
             return cls(
-                columns={name: _names(value, name) for name, value in as_dict(tables.get("columns")).items()},
-                constants={name: _constant(value, name) for name, value in as_dict(tables.get("constants")).items()},
-                values={name: _labels(value, name) for name, value in as_dict(tables.get("values")).items()},
-                metrics={name: _facts(value, name) for name, value in as_dict(tables.get("metrics")).items()},
+                columns={name: _names(value, name) for name, value in _table(tables, "columns").items()},
+                constants={name: _constant(value, name) for name, value in _table(tables, "constants").items()},
+                values={name: _labels(value, name) for name, value in _table(tables, "values").items()},
+                metrics={name: _facts(value, name) for name, value in _table(tables, "metrics").items()},
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
             )
@@ -320,6 +320,17 @@ def _check_sources(name: str, sources: tuple[str, ...]) -> None:
             raise InputError(message)
 
 
+def _table(tables: Mapping[str, object], name: str) -> dict[str, object]:
+    """Return one part of a column map, which must be a table of names."""
+    value = tables.get(name)
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        message = f"[{name}] must be a table (in Python a dict); found {value!r}"
+        raise InputError(message)
+    return {_constant(key, f"name in {name}"): part for key, part in cast("Mapping[object, object]", value).items()}
+
+
 def _names(value: object, name: str) -> tuple[str, ...]:
     found = [value] if isinstance(value, str) else as_list(value)
     texts = tuple(text for text in found if isinstance(text, str) and text)
@@ -339,7 +350,7 @@ def _constant(value: object, name: str) -> str:
 
 def _labels(value: object, name: str) -> dict[str, str | float]:
     labels: dict[str, str | float] = {}
-    for label, meaning in as_dict(value).items():
+    for label, meaning in _table({f"values.{name}": value}, f"values.{name}").items():
         if name != "score":
             labels[label] = _constant(meaning, f"of {name} for {label!r}")
         elif meaning in NO_SCORE:
@@ -358,7 +369,7 @@ def _labels(value: object, name: str) -> dict[str, str | float]:
 
 
 def _facts(value: object, name: str) -> MetricFacts:
-    given = as_dict(value)
+    given = _table({f"metrics.{name}": value}, f"metrics.{name}")
     for fact, found in given.items():
         if not _is_fact(fact, found):
             allowed = ", ".join(entry.name for entry in fields(MetricFacts))
@@ -382,7 +393,7 @@ def _is_fact(fact: str, value: object) -> bool:
     if fact == "kind":
         return value in METRIC_KINDS
     if fact in {"low", "high"}:
-        return isinstance(value, int | float) and not isinstance(value, bool)
+        return isinstance(value, int | float) and not isinstance(value, bool) and as_number(value) is not None
     if fact in {"higher_is_better", "primary"}:
         return isinstance(value, bool)
     return fact == "unit" and isinstance(value, str)

@@ -96,8 +96,16 @@ class Tidier:
         ]
 
     def metrics(self) -> list[dict[str, object]]:
-        """Make the rows of `metrics`: what the user said of each, else what its scores look like."""
+        """Make the rows of `metrics`: what the user said of each, else what its scores look like.
+
+        Raises
+        ------
+        InputError
+            If the user said something of a metric that the table cannot have.
+        """
         rows: list[dict[str, object]] = []
+        if self.binding.names_metrics and self.unknown_metrics():
+            raise InputError(self.unknown_metrics())
         for benchmark, metric in self._ranges:
             row = self._ranges.row(benchmark, metric)
             facts = self._facts(metric)
@@ -109,6 +117,16 @@ class Tidier:
             }
             rows.append({**row, **{name: value for name, value in said.items() if value is not None}})
         return rows
+
+    def unknown_metrics(self) -> str:
+        """Say which metrics the user described and the table does not have; "" where all are there."""
+        have = sorted({metric for _, metric in self._ranges})
+        unknown = [repr(name) for name in self.map_.metrics if name not in have]
+        if not unknown:
+            return ""
+        return (
+            f"there is no metric {', '.join(unknown)}, of which metrics says something; the table has {', '.join(have)}"
+        )
 
     def notes(self) -> Iterator[str]:
         """Say what a reader should know about how the table was read."""
@@ -127,6 +145,8 @@ class Tidier:
         if repaired:
             yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {repaired}"
         yield from self._presumed.notes()
+        if unknown := self.unknown_metrics():
+            yield unknown
         if self.binding.item_from_row:
             yield (
                 "items are numbered by their place: models pair up rightly only if each was given the same items in "

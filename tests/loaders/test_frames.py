@@ -3,6 +3,7 @@
 import re
 import time
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
@@ -234,3 +235,18 @@ def test_a_frame_is_worked_on_by_whole_columns() -> None:
     data = from_frame(frame, item="q", score="score", model="m")
     assert time.process_time() - started < 10
     assert (data.outcomes.height, data.runs.height) == (n, 300)
+
+
+@pytest.mark.parametrize("metric", [None, "kind"])
+def test_a_metric_that_is_not_there_is_named(metric: str | None) -> None:
+    rows = {"item": [1, 2], "model": ["m", "m"], "score": [1, 0], "kind": ["score", "score"]}
+    with pytest.raises(
+        InputError, match="there is no metric 'Score', of which metrics says something; the table has score"
+    ):
+        from_frame(rows, item="item", score="score", metric=metric, metrics={"Score": {"higher_is_better": False}})
+
+
+def test_labels_may_be_numbers_and_mappings_of_any_kind() -> None:
+    values = MappingProxyType({"score": MappingProxyType({2: 1, 3: "unscored"})})
+    data = from_frame({"item": [1, 2], "model": ["m", "m"], "score": [2, 3]}, item="item", score="score", values=values)  # pyright: ignore[reportArgumentType] - labels of a caller without types
+    assert data.outcomes["score"].to_list() == [1.0, None]

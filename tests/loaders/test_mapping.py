@@ -1,5 +1,6 @@
 """A column map says the same whether it is written as options, as TOML or in Python, and refuses what it cannot mean."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -288,3 +289,27 @@ def test_what_a_table_cannot_give(options: list[str], columns: list[str], said: 
 def test_a_long_list_of_columns_is_cut() -> None:
     with pytest.raises(InputError, match=r"c29, \.\.\."):
         bind(ColumnMap.from_options(["item=q"]), [f"c{number}" for number in range(100)])
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("columns = 'x'", "[columns] must be a table"),
+        ("constants = 1", "[constants] must be a table"),
+        ("values = [1]", "[values] must be a table"),
+        ("[values]\nscore = 'x'", "[values.score] must be a table"),
+        ("metrics = ['a']", "[metrics] must be a table"),
+        ("[metrics]\na = 'b'", "[metrics.a] must be a table"),
+        ("[metrics.a]\nlow = nan", "low = nan is not understood"),
+        ("[metrics.a]\nhigh = inf", "high = inf is not understood"),
+    ],
+)
+def test_a_part_of_another_type_is_refused(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text(text)
+    with pytest.raises(InputError, match=re.escape(said)):
+        ColumnMap.from_toml(tmp_path / "map.toml")
+
+
+def test_a_pattern_is_no_factor_name() -> None:
+    with pytest.raises(InputError, match="takes it for a pattern"):
+        ColumnMap.from_options(["^a$=level"])
