@@ -29,6 +29,7 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHUNK = 1 << 20
+_MANY_DIGITS = 400  # a float ends at 309
 _SPACE = re.compile(r"\s*")
 # What a fault may point at because the file ends there: in a number the decoder stops before "." and "e".
 _JSON_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -253,7 +254,7 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
 def loads(text: str | bytes, where: str) -> object:
     """Parse JSON (bare NaN and Infinity allowed); every fault becomes an `UnreadableFileError` that names `where`."""
     try:
-        return cast("object", json.loads(text))
+        return _parsed(text)
     except UnicodeDecodeError as error:
         raise UnreadableFileError(encoding_message(where, error)) from error
     except RecursionError as error:
@@ -261,6 +262,20 @@ def loads(text: str | bytes, where: str) -> object:
         raise UnreadableFileError(message) from error
     except ValueError as error:
         raise UnreadableFileError(_json_message(where, text, error)) from error
+
+
+def _parsed(text: str | bytes) -> object:
+    try:
+        return cast("object", json.loads(text))
+    except (UnicodeDecodeError, json.JSONDecodeError):
+        raise
+    except ValueError:  # a whole number of thousands of digits
+        return cast("object", json.loads(text, parse_int=_whole_or_infinite))
+
+
+def _whole_or_infinite(digits: str) -> int | float:
+    """Read a whole number; one that has more digits than Python reads is larger than any float."""
+    return int(digits) if len(digits) < _MANY_DIGITS else float(digits)
 
 
 def _json_message(where: str, text: str | bytes, error: ValueError) -> str:
@@ -349,8 +364,9 @@ class _JsonStream:
                     raise self._fault(error.msg, at=len(self._window) if unfinished else error.pos) from error
                 self._grow()
                 continue
-            except ValueError as error:  # a whole number of thousands of digits
-                raise self._fault(str(error)) from error
+            except ValueError:  # a whole number of thousands of digits
+                self._decoder = json.JSONDecoder(parse_int=_whole_or_infinite)
+                continue
             # A number near the window's end may go on behind it: "1" may be the start of "1.5", "12" or "1e-7".
             near = end + 2 >= len(self._window)
             if near and not self._ended and not isinstance(value, str | list | dict):

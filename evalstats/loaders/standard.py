@@ -16,6 +16,7 @@ FAILURE = "\x00failure"
 STATE = "\x00state"
 
 _SHOWN = 3
+_TOO_LARGE = 2.0**63  # for a whole number of 64 bits
 _SHOWN_CHARS = 80
 
 
@@ -115,8 +116,11 @@ def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series
     places.reject(unread, f"has a {column.name} that is no number", series, remedy)
     if column.low is not None:
         places.reject(read < column.low, f"has a {column.name} below {column.low:g}", series)
+    if column.high is not None:
+        places.reject(read > column.high, f"has a {column.name} above {column.high:.0f}", series)
     if not column.dtype.is_integer():
         return read
+    places.reject(read.abs() >= _TOO_LARGE, f"has a {column.name} that is too large", series)
     places.reject(read != read.round(), f"has a {column.name} that is no whole number", series)
     return read.cast(pl.Int64)
 

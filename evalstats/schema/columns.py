@@ -14,6 +14,8 @@ import polars as pl
 TableName = Literal["outcomes", "comparisons", "ratings", "aggregates", "runs", "metrics"]
 
 STATUSES = ("scored", "error", "unscored")
+# Sums over rows that stand for so many trials stay far within whole numbers of 64 bits.
+MAX_TRIALS = 1 << 31
 METRIC_KINDS = ("binary", "proportion", "bounded", "continuous", "ordinal")
 
 
@@ -54,8 +56,8 @@ def _number(name: str, meaning: str, unit: str = "", *, low: float | None = None
     return Column(name=name, dtype=_F, meaning=meaning, unit=unit, low=low, high=high)
 
 
-def _count(name: str, meaning: str, unit: str = "", *, low: float | None = 0) -> Column:
-    return Column(name=name, dtype=_I, meaning=meaning, unit=unit, low=low)
+def _count(name: str, meaning: str, unit: str = "", *, low: float | None = 0, high: float | None = None) -> Column:
+    return Column(name=name, dtype=_I, meaning=meaning, unit=unit, low=low, high=high)
 
 
 _TIMESTAMP = Column(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
@@ -76,7 +78,7 @@ OUTCOMES: tuple[Column, ...] = (
     _count(
         "trial", "Repetition of the same item by the same run; null when only an average of trials is known", "from 0"
     ),
-    _count("n_trials", "How many trials stand behind this row", "trials", low=1),
+    _count("n_trials", "How many trials stand behind this row", "trials", low=1, high=MAX_TRIALS),
     _text("metric", "Name of the score", required=True),
     _number("score", "The score in the metric's own unit; null when there is none"),
     _text("value_raw", "The value as the file held it, when it was not already the number in `score`"),

@@ -5,6 +5,7 @@ looks at: each check first asks what a column knows cheaply (its nulls, sum, end
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
@@ -17,6 +18,7 @@ from evalstats.schema.columns import KEYS, TABLES, Column, TableName, column_nam
 # Factors are kept in one of these dtypes; anything else becomes text.
 _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
 _SHOWN = 3
+_HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
 
 
@@ -120,7 +122,7 @@ def _standard_series(column: Column, values: list[object]) -> pl.Series:
         ]
         return pl.Series(column.name, listed, dtype=column.dtype)
     if column.dtype == pl.String:
-        return pl.Series(column.name, [None if value is None else str(value) for value in values], dtype=pl.String)
+        return _text_series(column.name, values)
     try:
         return pl.Series(column.name, values, dtype=column.dtype, strict=True)
     except (TypeError, pl.exceptions.PolarsError):
@@ -133,7 +135,17 @@ def _factor_series(name: str, values: list[object]) -> pl.Series:
         return pl.Series(name, values, dtype=pl.Float64, strict=False)
     if kinds in ({float}, {bool}) or (kinds == {int} and _fits_int64(values)):
         return pl.Series(name, values)
-    return pl.Series(name, [None if value is None else str(value) for value in values], dtype=pl.String)
+    return _text_series(name, values)
+
+
+def _text_series(name: str, values: list[object]) -> pl.Series:
+    """Make texts of values; half of a character, which no table can hold, becomes the replacement character."""
+    texts = [None if value is None else str(value) for value in values]
+    try:
+        return pl.Series(name, texts, dtype=pl.String)
+    except UnicodeEncodeError:
+        whole = [None if text is None else _HALF_CHARACTER.sub("\ufffd", text) for text in texts]
+        return pl.Series(name, whole, dtype=pl.String)
 
 
 def _fits_int64(values: list[object]) -> bool:
@@ -253,7 +265,12 @@ def _checked_factor(series: pl.Series) -> pl.Series:
         return pl.Series(
             series.name, [None if value is None else str(value) for value in series.to_list()], dtype=pl.String
         )
-    return series.cast(pl.String)
+    if isinstance(series.dtype, pl.Duration):
+        return series.dt.to_string("iso")
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.PolarsError:  # an interval, a map: no text of its own
+        return _text_series(series.name, series.to_list())
 
 
 def _check_status(data: pl.DataFrame, where: str) -> None:

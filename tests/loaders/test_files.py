@@ -164,7 +164,6 @@ def test_a_top_level_array_is_streamed(tmp_path: Path) -> None:
         ('[1] {"b": 2}', "goes on after the end"),
         ('{"a": flase}', "is not valid JSON at character 6"),
         ("[" * 100_000, "nested too deeply"),
-        ('{"a": ' + "9" * 5000 + "}", "is not valid JSON"),
     ],
 )
 def test_damaged_json_names_the_file_and_the_place(tmp_path: Path, text: str, said: str) -> None:
@@ -243,10 +242,17 @@ def test_a_document_too_long_to_be_held_is_refused(tmp_path: Path) -> None:
         load_json(written(tmp_path / "x.json", "[1, 2, 3]"), max_chars=5)
 
 
-@pytest.mark.parametrize("text", ["", "nope", "{", "[" * 100_000, "9" * 5000, b"\xff\xff"])
+@pytest.mark.parametrize("text", ["", "nope", "{", "[" * 100_000, b"\xff\xff"])
 def test_loads_has_one_kind_of_error(text: str | bytes) -> None:
     with pytest.raises(UnreadableFileError, match=r"^here: "):
         loads(text, "here")
+
+
+def test_a_number_of_thousands_of_digits_is_larger_than_any(tmp_path: Path) -> None:
+    text = f'{{"a": {"9" * 5000}, "b": {"7" * 30}}}'
+    assert loads(text, "here") == {"a": float("inf"), "b": int("7" * 30)}
+    members = list(iter_json(written(tmp_path / "x.json", text)))
+    assert members == [JsonMember(member="a", value=float("inf")), JsonMember(member="b", value=int("7" * 30))]
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.lists(st.none())), st.integers(min_value=0))

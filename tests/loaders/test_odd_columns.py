@@ -150,3 +150,37 @@ def test_ids_that_are_text_stay_as_they_are(tmp_path: Path) -> None:
 def test_a_column_written_from_floats_holds_numbers(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("item,model,score\n1.0,m,1\n2.0,m,0\n2.5,m,0\n")
     assert read(tmp_path / "t.csv").outcomes["item"].to_list() == ["1", "2", "2.5"]
+
+
+@pytest.mark.parametrize(
+    ("value", "kept"),
+    [("9" * 5000, "inf"), ('"a\\ud800b"', "a\ufffdb")],
+    ids=["digits", "surrogate"],
+)
+@pytest.mark.parametrize("shape", ["lines", "array"])
+def test_an_odd_value_in_a_factor_is_replaced_and_said(value: str, kept: str, shape: str, tmp_path: Path) -> None:
+    rows = [f'{{"item": "{n}", "model": "m", "score": 1, "odd": {value}}}' for n in range(2)]
+    path = tmp_path / f"t.{'jsonl' if shape == 'lines' else 'json'}"
+    path.write_text("\n".join(rows) if shape == "lines" else f"[{','.join(rows)}]")
+    data = read(path)
+    assert data.outcomes["odd"].cast(pl.String).to_list() == [kept] * 2
+    assert any(problem.message.endswith("in: odd") for problem in data.problems)
+
+
+def test_a_score_of_thousands_of_digits_is_no_score(tmp_path: Path) -> None:
+    (tmp_path / "t.jsonl").write_text(f'{{"item": "1", "model": "m", "score": {"9" * 5000}}}\n')
+    with pytest.raises(InputError, match="1 of 1 rows have no known score"):
+        read(tmp_path / "t.jsonl")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("n_trials", 2**31 + 1, "has a n_trials above 2147483648"),
+        ("n_trials", 1e300, "has a n_trials above 2147483648"),
+        ("trial", 1e300, "has a trial that is too large"),
+    ],
+)
+def test_counts_have_an_end(name: str, value: float, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        from_frame({**ROWS, name: [value] * 4}, item="item", score="score", model="model")

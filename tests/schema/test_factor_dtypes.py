@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 from evalstats.schema.data import concat_tables
-from evalstats.schema.tables import frame_from_rows
+from evalstats.schema.tables import check_table, frame_from_rows
 
 
 def metric(name: str, **factors: object) -> pl.DataFrame:
@@ -49,3 +49,15 @@ def test_a_factor_may_be_called_like_a_pattern(name: str) -> None:
     stacked = concat_tables([metric("m", **{name: 1}), metric("n", **{name: "x"})], "metrics")
     assert stacked[name].to_list() == ["1", "x"]
     assert stacked["metric"].to_list() == ["m", "n"]
+
+
+def test_a_duration_becomes_text() -> None:
+    frame = pl.DataFrame({"benchmark": ["b"], "metric": ["m"], "kind": ["binary"]}).with_columns(
+        took=pl.duration(seconds=90)
+    )
+    assert check_table(frame, "metrics")["took"].to_list() == ["PT1M30S"]  # ISO 8601
+
+
+def test_half_a_character_is_replaced() -> None:
+    row = {"benchmark": "b", "metric": "m", "kind": "binary", "level": "a\ud800"}
+    assert frame_from_rows([row], "metrics")["level"].to_list() == ["a\ufffd"]
