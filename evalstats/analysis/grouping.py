@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
+from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.errors import InputError
@@ -15,7 +16,7 @@ from evalstats.stats.dependence import Dependence, undeclared_dependence
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
-ITEM_OF_VARIANTS = "_task_item"
+ITEM_OF_VARIANTS = f"{HELPER}item of variants"
 # A "continuous" score that takes fewer values than this cannot tell copies from chance.
 _MIN_DISTINCT = 10
 
