@@ -1,0 +1,451 @@
+"""Where models break: the frozen result of `scenarios()`."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from evalstats.analysis.results import json_safe
+from evalstats.display.blocks import Block
+from evalstats.display.markup import to_html
+from evalstats.schema.plan import PlanAccount
+
+DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRow:
+    """One model in one scenario. Numbers are in the metric's own unit.
+
+    Attributes
+    ----------
+    observed
+        Plain mean of the item means.
+    estimate, std_error, conf_low, conf_high, df
+        Marginal mean by the model: for a binary score the probability averaged over the population of items, not that of an
+        item of average difficulty.
+    link, link_std_error
+        The same on the scale the model is fitted on (log-odds for binary scores, else the metric's unit).
+    pooled, pooled_low, pooled_high
+        Partially pooled: drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
+    n_missing
+        Items that another model or scenario has and this cell has not.
+    reason
+        Why there is no estimate.
+    """
+
+    model: str
+    scenario: str
+    n_items: int = 0
+    n_trials: int = 0
+    n_missing: int = 0
+    observed: float | None = None
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    df: float | None = None
+    link: float | None = None
+    link_std_error: float | None = None
+    pooled: float | None = None
+    pooled_low: float | None = None
+    pooled_high: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeanRow:
+    """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones."""
+
+    kind: Literal["model", "scenario"]
+    name: str
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    df: float | None = None
+    n_items: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRow:
+    """One model in one scenario against the reference: scenario minus reference, in the metric's own unit.
+
+    Attributes
+    ----------
+    reference
+        The scenario it is set against ("ideal"), or "average": the model's mean over the other scenarios.
+    estimate, std_error, conf_low, conf_high, df, statistic, p_value
+        By the model, with the covariance clustered by item; the interval holds for all rows of its family together.
+    p_adjusted
+        Holm's p within the family: the scenarios of this model.
+    log_odds, log_odds_low, log_odds_high
+        The same contrast on the logit scale (binary scores).
+    model_std_error
+        The standard error if the model's own variances were exactly right: the second row, never the headline.
+    paired, paired_low, paired_high
+        Without any model: mean of the differences within items that were scored in both.
+    pooled, pooled_low, pooled_high
+        Partially pooled over models: what to expect for this model if its drop is one of a kind with the others'.
+    """
+
+    model: str
+    scenario: str
+    reference: str
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    conf_level: float = 0.95
+    df: float | None = None
+    statistic: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    log_odds: float | None = None
+    log_odds_low: float | None = None
+    log_odds_high: float | None = None
+    model_std_error: float | None = None
+    paired: float | None = None
+    paired_low: float | None = None
+    paired_high: float | None = None
+    pooled: float | None = None
+    pooled_low: float | None = None
+    pooled_high: float | None = None
+    n_items: int = 0
+    verdict: DropVerdict = "not shown"
+    verdict_reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelPairRow:
+    """Two models, averaged over scenarios with the stated weights (`scenario` is "") or within one: first minus second."""
+
+    first: str
+    second: str
+    scenario: str = ""
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    separated: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermTest:
+    """A test of one term of the model: the interaction first. `role` is "headline" or "check"."""
+
+    term: str
+    method: str
+    role: Literal["headline", "check"]
+    statistic: float | None = None
+    df: float | None = None
+    df_denominator: float | None = None
+    p_value: float | None = None
+    n_resamples: int | None = None
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """Two models whose order turns round between two scenarios: `first` is ahead in `ahead_in`, behind in `behind_in`."""
+
+    first: str
+    second: str
+    ahead_in: str
+    behind_in: str
+    ahead_by: float
+    behind_by: float
+    p_value: float
+    p_adjusted: float
+    shown: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankingChange:
+    """Does the ranking of models change from scenario to scenario?
+
+    `crossings` lists pairs of models whose estimates cross, the most certain first; only where `shown` is it more than noise.
+    """
+
+    shown: bool
+    words: str
+    p_value: float | None = None
+    method: str = ""
+    n_crossed: int = 0
+    crossings: tuple[Crossing, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceRow:
+    """One source of variation: its variance on the scale of the model, and its share of the whole.
+
+    `label` says it in words ("item: some tasks are harder for everyone"). The interval is that of the standard deviation.
+    """
+
+    term: str
+    label: str
+    variance: float
+    std_dev: float
+    conf_low: float | None = None
+    conf_high: float | None = None
+    share: float | None = None
+    n_levels: int | None = None
+    p_value: float | None = None
+    singular: bool = False
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EffectRow:
+    """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it."""
+
+    group: str
+    column: str
+    level: str
+    estimate: float
+    std_error: float
+    conf_low: float
+    conf_high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DesignPoint:
+    """One point of a D-study: how reliable the scores would be with `n` of the facet, the others held as they are."""
+
+    facet: str
+    n: int
+    relative: float
+    absolute: float
+    relative_low: float | None = None
+    relative_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Needed:
+    """How many of a facet give a reliability of `target`; None where no number does, and why."""
+
+    kind: Literal["relative", "absolute"]
+    target: float
+    facet: str
+    n: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reliability:
+    """How well the benchmark tells these models apart (generalizability theory).
+
+    `relative` (E rho squared) is about order, `absolute` (Phi) about the scores themselves. Both depend on how unlike the
+    models are that were measured.
+    """
+
+    relative: float | None
+    absolute: float | None
+    relative_low: float | None = None
+    relative_high: float | None = None
+    absolute_low: float | None = None
+    absolute_high: float | None = None
+    design: str = ""
+    components: tuple[tuple[str, float], ...] = ()
+    curve: tuple[DesignPoint, ...] = ()
+    needed: tuple[Needed, ...] = ()
+    notes: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ScenarioModel:
+    """Where do models break? The answer, and how it was reached.
+
+    All numbers are in the metric's own unit; `scale` and `unit` say how differences are shown (100 and "pp" for
+    proportions), `score_unit` how scores are.
+
+    Attributes
+    ----------
+    scenario
+        The column that names the scenarios, `scenario_as` whether its effects are "fixed" or "random", and why.
+    reference
+        The scenario that drops are counted from, or "average".
+    cells
+        Every model in every scenario: models by their mean, the best first; the reference scenario first.
+    drops
+        Every model in every scenario but the reference.
+    weights
+        How scenarios are weighed in the means of models, in words; `weight_shares` are the shares.
+    tests
+        Tests of terms: the interaction of model and scenario first.
+    effects
+        Levels of the random effects.
+    """
+
+    benchmark: str
+    metric: str
+    metric_kind: str
+    higher_is_better: bool
+    scale: float
+    unit: str
+    score_unit: str
+    contrast: str
+    scenario: str
+    scenario_as: Literal["fixed", "random"]
+    scenario_reason: str
+    reference: str
+    formula: str
+    family: Literal["gaussian", "binomial"]
+    method: str
+    method_reason: str
+    estimand: str
+    conf_level: float
+    weights: str
+    weight_shares: tuple[tuple[str, float], ...]
+    cells: tuple[CellRow, ...]
+    models: tuple[MeanRow, ...]
+    scenarios: tuple[MeanRow, ...]
+    drops: tuple[DropRow, ...] = ()
+    pairs: tuple[ModelPairRow, ...] = ()
+    tests: tuple[TermTest, ...] = ()
+    ranking: RankingChange | None = None
+    variances: tuple[VarianceRow, ...] = ()
+    effects: tuple[EffectRow, ...] = ()
+    reliability: Reliability | None = None
+    covariance_method: str = ""
+    log_likelihood: float | None = None
+    aic: float | None = None
+    bic: float | None = None
+    converged: bool = True
+    convergence: str = ""
+    singular: tuple[str, ...] = ()
+    penalty: str = ""
+    n_models: int = 0
+    n_scenarios: int = 0
+    n_items: int = 0
+    n_trials: int = 0
+    n_error: int = 0
+    n_unscored: int = 0
+    n_clusters: int | None = None
+    clusters: tuple[str, ...] = ()
+    n_resamples: int | None = None
+    plan: PlanAccount | None = None
+    seed: int = 0
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        shown = sum(row.verdict == "drop" for row in self.drops)
+        told = f"{shown} of {len(self.drops)} drops shown"
+        return f"<ScenarioModel: {self.n_models} models x {self.n_scenarios} scenarios on {self.benchmark} ({self.metric}): {told}>"
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """Models in the order of the result."""
+        return tuple(row.name for row in self.models)
+
+    @property
+    def scenario_names(self) -> tuple[str, ...]:
+        """Scenarios in the order of the result, the reference first."""
+        return tuple(row.name for row in self.scenarios)
+
+    @property
+    def interaction(self) -> TermTest | None:
+        """The headline test of whether models differ in where they break."""
+        return next((test for test in self.tests if test.role == "headline"), None)
+
+    def cell(self, model: str, scenario: str) -> CellRow:
+        """Return one cell.
+
+        Raises
+        ------
+        KeyError
+            If there is no such cell.
+        """
+        for row in self.cells:
+            if (row.model, row.scenario) == (model, scenario):
+                return row
+        raise KeyError((model, scenario))
+
+    def drop(self, model: str, scenario: str) -> DropRow:
+        """Return one drop.
+
+        Raises
+        ------
+        KeyError
+            If there is no such row.
+        """
+        for row in self.drops:
+            if (row.model, row.scenario) == (model, scenario):
+                return row
+        raise KeyError((model, scenario))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values: what `evalstats scenarios --format json` prints."""
+        return json_safe(self)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each model and scenario, in glossary names."""
+        return _frame(self.cells, CellRow).with_columns(conf_level=pl.lit(self.conf_level))
+
+    def drops_frame(self) -> pl.DataFrame:
+        """One row for each drop."""
+        return _frame(self.drops, DropRow)
+
+    def means_frame(self) -> pl.DataFrame:
+        """Means of models and of scenarios."""
+        return _frame((*self.models, *self.scenarios), MeanRow).with_columns(conf_level=pl.lit(self.conf_level))
+
+    def pairs_frame(self) -> pl.DataFrame:
+        """One row for each pair of models."""
+        return _frame(self.pairs, ModelPairRow)
+
+    def variances_frame(self) -> pl.DataFrame:
+        """One row for each source of variation."""
+        return _frame(self.variances, VarianceRow)
+
+    def effects_frame(self) -> pl.DataFrame:
+        """One row for each level of each random effect."""
+        return _frame(self.effects, EffectRow)
+
+    def summary(self) -> str:
+        """Sentences for a person: where models break, what is certain, what to beware of."""
+        from evalstats.analysis.scenarios.wording import scenario_sentences
+
+        return " ".join(scenario_sentences(self))
+
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        from evalstats.analysis.scenarios.wording import scenario_blocks
+
+        return scenario_blocks(self)
+
+    def explain(self) -> str:
+        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
+        from evalstats.analysis.explaining.explain import explain_text
+
+        return explain_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
+
+
+def _frame(rows: tuple[Any, ...], of: type) -> pl.DataFrame:
+    """Rows as a frame whose types do not depend on what the rows happen to hold."""
+    types: dict[str, Any] = {}
+    for field in dataclasses.fields(of):
+        if field.type in (float, float | None):
+            types[field.name] = pl.Float64
+        elif field.type in (int, int | None):
+            types[field.name] = pl.Int64
+        elif field.type is bool:
+            types[field.name] = pl.Boolean
+        else:
+            types[field.name] = pl.String
+    values = [{field.name: getattr(row, field.name) for field in dataclasses.fields(of)} for row in rows]
+    return pl.DataFrame(values, schema=types)
