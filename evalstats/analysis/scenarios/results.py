@@ -341,8 +341,8 @@ class ScenarioModel:
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         shown = sum(row.verdict == "drop" for row in self.drops)
-        told = f"{shown} of {len(self.drops)} drops shown"
-        return f"<ScenarioModel: {self.n_models} models x {self.n_scenarios} scenarios on {self.benchmark} ({self.metric}): {told}>"
+        size = f"{self.n_models} models x {self.n_scenarios} scenarios on {self.benchmark} ({self.metric})"
+        return f"<ScenarioModel: {size}: {shown} of {len(self.drops)} drops shown>"
 
     @property
     def model_names(self) -> tuple[str, ...]:
