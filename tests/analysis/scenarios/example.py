@@ -465,7 +465,7 @@ def _bases(table: _Table) -> NDArray[np.float64]:
     return np.repeat(table.estimate[:, [table.scenarios.index(table.reference)]], len(table.scenarios), axis=1)
 
 
-def _drop(table: _Table, place: int, column: int, value: float, error: float, z: float, conf_level: float) -> DropRow:
+def _drop(table: _Table, place: int, column: int, value: float, error: float) -> DropRow:
     model = table.models[place]
     pooled = 0.7 * value + 0.3 * float((table.estimate - _bases(table))[:, column].mean())
     wide = table.z * 1.3 * error
