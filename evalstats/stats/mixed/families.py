@@ -1,0 +1,181 @@
+"""Estimates that are read together: p-values adjusted for their family, and intervals that hold together."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.mixed.contrasts import LinearEstimates, quantile
+from evalstats.stats.mixed.max_law import MaxLaw
+from evalstats.stats.mixed.studentised_range import range_critical, range_p
+from evalstats.stats.multiplicity import holm
+
+Adjustment = Literal["none", "holm", "tukey", "max-t"]
+
+_INTERVALS: dict[str, str] = {
+    "none": "each interval holds on its own",
+    "holm": "Bonferroni intervals, which hold together; Holm's p can be small where such an interval still contains 0",
+    "tukey": "Tukey-Kramer intervals, which hold together",
+    "max-t": "intervals from the largest |t| of the family, which hold together",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyEstimates:
+    """Adjusted p-values and intervals, one entry for each estimate; null (NaN) where the estimate's own are.
+
+    Attributes
+    ----------
+    p_adjusted, conf_low, conf_high
+        float64, shape (n_estimates,).
+    family_size
+        int64, shape (n_estimates,): estimates adjusted for together; those that are null are not among them.
+    method, intervals
+        How p was adjusted, and what the intervals are, in words.
+    p_error
+        Largest numerical standard error of a p; 0 where they are exact.
+    seed
+        Of the numerical integration; None where there is none.
+    """
+
+    p_adjusted: FloatArray
+    conf_low: FloatArray
+    conf_high: FloatArray
+    conf_level: float
+    family_size: IntArray
+    method: Adjustment
+    intervals: str
+    p_error: float = 0.0
+    seed: int | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def adjusted(
+    estimates: LinearEstimates,
+    method: Adjustment = "holm",
+    *,
+    family: Sequence[str] | None = None,
+    n_means: int | None = None,
+    conf_level: float | None = None,
+    seed: int = 0,
+) -> FamilyEstimates:
+    """Adjust tests and intervals within families.
+
+    Parameters
+    ----------
+    method
+        "holm": valid under any dependence. "tukey": all pairwise differences of means, exact where the means have equal
+        variances and equal covariances, nearly so elsewhere (Tukey-Kramer). "max-t": single-step, from the estimates'
+        correlation; never less powerful than Bonferroni. "none": p and intervals as they are.
+    family
+        A label for each estimate; None for one family.
+    n_means
+        Means that are compared, for "tukey"; by default found from the number of differences.
+    conf_level
+        Level of the intervals together; that of the estimates by default.
+    seed
+        Of the numerical integration of "max-t".
+
+    Notes
+    -----
+    Where degrees of freedom differ within a family, "tukey" and "max-t" use each estimate's own, as emmeans does.
+
+    References
+    ----------
+    Holm 1979, Scandinavian Journal of Statistics 6:65; Kramer 1956, doi:10.2307/3001469; Hothorn, Bretz & Westfall 2008,
+    doi:10.1002/bimj.200810425; Lenth, emmeans.
+
+    Examples
+    --------
+    >>> from evalstats.stats.mixed.contrasts import linear_estimates, pairwise
+    >>> contrasts = pairwise(["a", "b", "c"])
+    >>> found = linear_estimates(contrasts.weights, [0.9, 0.7, 0.6], 0.005 * np.eye(3))
+    >>> adjusted(found, "tukey").p_adjusted.round(4).tolist()
+    [0.1122, 0.0076, 0.5768]
+    """
+    if method not in _INTERVALS:
+        raise InputError(f"adjustment is {method!r}; use one of {', '.join(_INTERVALS)}")
+    n = len(estimates.names)
+    labels = [""] * n if family is None else list(family)
+    if len(labels) != n:
+        raise InputError(f"{len(labels)} family labels for {n} estimates; give one each")
+    level = estimates.conf_level if conf_level is None else check_level(conf_level)
+    tested: NDArray[np.bool_] = np.isfinite(estimates.p_value)
+    p, critical, size = np.full(n, np.nan), np.full(n, np.nan), np.zeros(n, dtype=np.int64)
+    error, notes = 0.0, list[str]()
+    for label in dict.fromkeys(labels):
+        inside = np.array([each == label for each in labels])
+        members = np.flatnonzero(inside & tested)
+        left_out = int(np.count_nonzero(inside)) - members.size
+        if left_out:
+            of = f" of family {label}" if label else ""
+            notes.append(f"{left_out} of {int(np.count_nonzero(inside))} estimates{of} are null and not adjusted for")
+        if members.size:
+            size[members] = members.size
+            means = n_means if n_means is not None or method != "tukey" else _n_means(int(np.count_nonzero(inside)))
+            p[members], critical[members], wrong = _one_family(
+                estimates, members, method, level=level, n_means=means, seed=seed
+            )
+            error = max(error, wrong)
+    half = critical * estimates.std_error
+    low, high = estimates.estimate - half, estimates.estimate + half
+    if method == "holm":
+        apart = np.flatnonzero((p <= 1.0 - level) & (low <= 0.0) & (high >= 0.0))
+        if apart.size:
+            names = ", ".join(estimates.names[i] for i in apart)
+            notes.append(f"Holm's p is at most {1.0 - level:g} but the Bonferroni interval contains 0: {names}")
+    return FamilyEstimates(
+        p_adjusted=p,
+        conf_low=low,
+        conf_high=high,
+        conf_level=level,
+        family_size=size,
+        method=method,
+        intervals=_INTERVALS[method],
+        p_error=error,
+        seed=seed if method == "max-t" else None,
+        warnings=tuple(notes),
+    )
+
+
+def _one_family(
+    estimates: LinearEstimates, members: IntArray, method: Adjustment, *, level: float, n_means: int | None, seed: int
+) -> tuple[FloatArray, FloatArray, float]:
+    """Return adjusted p, the critical |t| of every member, and the largest numerical error of a p."""
+    df, t, raw = estimates.df[members], estimates.statistic[members], estimates.p_value[members]
+    if method in {"none", "holm"}:
+        m = 1 if method == "none" else members.size
+        return raw if method == "none" else holm(raw), quantile((1.0 - level) / m, df), 0.0
+    free, of = np.unique(df, return_inverse=True)
+    if method == "tukey":
+        k = n_means or 2
+        p = np.array([range_p(math.sqrt(2.0) * abs(a), k, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)])
+        q = np.array([range_critical(level, k, b) / math.sqrt(2.0) for b in free.tolist()])
+        return np.maximum(p, raw), q[of], 0.0
+    law = MaxLaw(_correlation(estimates, members), seed=seed)
+    found = [law.p(a, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)]
+    q = np.array([law.critical(level, b)[0] for b in free.tolist()])
+    return np.array([p for p, _ in found]), q[of], max(error for _, error in found)
+
+
+def _correlation(estimates: LinearEstimates, members: IntArray) -> FloatArray:
+    together = estimates.covariance[np.ix_(members, members)]
+    scale = np.sqrt(np.diagonal(together))
+    correlation = together / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def _n_means(n_differences: int) -> int:
+    k = round(0.5 * (1.0 + math.sqrt(1.0 + 8.0 * n_differences)))
+    if k * (k - 1) // 2 != n_differences:
+        raise InputError(
+            f"Tukey's law is that of all pairwise differences; {n_differences} are not all of any number of means: "
+            "use max-t or holm, or give n_means"
+        )
+    return k
