@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import polars as pl
 
@@ -28,6 +29,8 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.tau2_bench", "LOADER"),
     ("evalstats.loaders.rutbench", "LOADER"),
     ("evalstats.loaders.tenacious", "LOADER"),
+    ("evalstats.loaders.harmamp", "LOADER"),
+    ("evalstats.loaders.devicerepair", "LOADER"),
     ("evalstats.loaders.arena_votes", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
@@ -45,6 +48,15 @@ class Planned:
 
     loader: Loader
     source: Source
+
+
+@runtime_checkable
+class Remappable(Protocol):
+    """A loader of a known format whose columns may be called otherwise."""
+
+    def with_columns(self, column_map: ColumnMap) -> Loader:
+        """Return a loader that finds the columns by the map."""
+        ...
 
 
 @cache
@@ -181,12 +193,12 @@ def plan(
 
     Inside folders, files whose ending no result file has (READMEs, scripts) are passed over.
 
-    A column map makes every file a table that is read with it.
+    A column map makes every file a table that is read with it, unless a format is named that takes one.
 
     Raises
     ------
     InputError
-        If a path does not exist, or a column map is given with another format than `table`.
+        If a path does not exist, or a column map is given with a format whose columns are fixed.
     """
     forced = _forced(format, column_map)
     problems: list[Problem] = []
@@ -237,11 +249,14 @@ def _may_hold_results(path: Path) -> bool:
 def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     if column_map is None:
         return None if name is None else loader_named(name)
-    table = TableLoader(column_map)
-    if name not in {None, table.name}:
-        message = f"columns can be mapped in a plain table only, not in format {name!r}; leave one of the two out"
-        raise InputError(message)
-    return table
+    if name in {None, TABLE.name}:
+        return TableLoader(column_map)
+    named = loader_named(str(name))
+    if isinstance(named, Remappable):
+        return named.with_columns(column_map)
+    others = ", ".join(loader.name for loader in loaders() if isinstance(loader, Remappable))
+    message = f"columns can be mapped in a plain table ({TABLE.name}) and in {others}, not in {name!r}; leave one of the two out"
+    raise InputError(message)
 
 
 def _detected(path: Path) -> tuple[Loader, bool, list[str]]:

@@ -1,0 +1,179 @@
+"""Consumer device repair: questions about broken phones, computers and lost data, answered in English and in Bangla.
+
+The benchmark (arXiv 2606.03331) has 991 questions in three domains, each with a Bangla translation, and judges answers by
+four criteria: correctness, completeness, practicality, safety. It publishes neither results nor their format, nor the
+scale of the criteria: the columns below are ours.
+
+Each criterion is a metric of its own; no mean over criteria is made, since none is defined. The headline is correctness:
+an answer that is complete, practical and harmless helps nobody if it is wrong.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from evalstats.errors import InputError
+from evalstats.loaders.assumed import SHARED, Field, Form, looks_like
+from evalstats.loaders.assumed_keys import Ledger
+from evalstats.loaders.assumed_rows import AssumedTable, Record
+from evalstats.loaders.assumed_scores import Scales, Strange, counted, judged, on_scale
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.schema.data import Problem
+
+BENCHMARK: Final = "device-repair"
+CRITERIA: Final = ("correctness", "completeness", "practicality", "safety")
+PRIMARY: Final = "correctness"
+
+FORM: Final = Form(
+    benchmark=BENCHMARK,
+    loader="devicerepair",
+    fields=(
+        Field(name="question_id", meaning="name of the question, the same for all", also=("item",), needed=True),
+        Field(name="domain", meaning="phone_repair, computer_repair, data_recovery", also=("scenario",), constant=True),
+        Field(name="language", meaning="language of question and answer", also=("variant",), constant=True),
+        Field(name="model", meaning="model that answered", needed=True, constant=True),
+        *(Field(name=name, meaning=f"how good the answer is in {name}; more is better") for name in CRITERIA),
+        *SHARED,
+    ),
+    made=("language",),
+)
+_NEEDED: Final = frozenset({"question_id", "domain", "language", "model"})
+
+
+@dataclass(slots=True)
+class _Tally:
+    """What was seen on the way."""
+
+    scales: Scales
+    strange: Strange = field(default_factory=Strange)
+    n_empty: dict[str, int] = field(default_factory=dict[str, int])
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRepairLoader(SingleFileLoader):
+    """Loader of tables of device-repair results, with columns as `FORM` lists them or as a column map names them.
+
+    Item is the question, variant the language, scenario the domain; the language and every other column are factors.
+    Metrics are the four criteria, more being better; `correctness` is the headline. Their scale is that of `score_min`
+    and `score_max`, or of the column map; without one they have no bounds. A criterion outside the scale is an error, an
+    empty one or one whose judge failed is unscored, and a criterion without a column is missing: none of them is 0.
+
+    Parameters
+    ----------
+    column_map
+        Where the columns are found, and what the scale is.
+    """
+
+    column_map: ColumnMap = field(default_factory=ColumnMap)
+
+    name = "devicerepair"
+    title = "device-repair results (tables; columns assumed, none are published)"
+    version = "1"
+
+    def with_columns(self, column_map: ColumnMap) -> "DeviceRepairLoader":
+        """Return a loader that finds the columns by the map."""
+        return DeviceRepairLoader(column_map)
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise the columns question_id, domain, language and model beside a criterion."""
+        if looks_like(head, _NEEDED, frozenset(CRITERIA)):
+            return Match(confidence=0.7, reason="columns question_id, domain, language, model and a criterion")
+        return None
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield outcomes, metrics, runs and notes.
+
+        Raises
+        ------
+        InputError
+            Naming the row: no question or model, a question in two domains, a repeated row, two scales; or naming the
+            column that is not there.
+        UnreadableFileError
+            If the file is no table, or holds no rows.
+        """
+        table = AssumedTable.open(source.path, FORM, self.column_map)
+        given = _criteria(table)
+        tally = _Tally(Scales(self.column_map))
+        ledger = Ledger(table, source)
+        yield from in_batches(_outcomes(table, given, ledger, tally), "outcomes")
+        metrics = [tally.scales.metric(name, higher_is_better=True, primary=name == PRIMARY) for name in given]
+        yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **row} for row in metrics])
+        yield Rows(table="runs", rows=ledger.run_rows(factor_names=["domain=scenario"], dependence=[]))
+        for message in (*table.notes(), *_doubts(given, tally)):
+            yield Problem(path=str(source.path), message=message, severity="note")
+
+
+def _criteria(table: AssumedTable) -> tuple[str, ...]:
+    unknown = [name for name in table.map_.metrics if name not in CRITERIA]
+    if unknown:
+        raise InputError(f"there is no metric {unknown[0]!r}; {BENCHMARK} results have {', '.join(CRITERIA)}")
+    given = tuple(name for name in CRITERIA if table.bound.has(name))
+    if not given:
+        raise InputError(
+            f"there is none of the columns {', '.join(CRITERIA)}, so nothing is scored; say which column holds one of "
+            f"them: {FORM.how_to_map(f'{PRIMARY}=COLUMN')}"
+        )
+    return given
+
+
+def _outcomes(
+    table: AssumedTable, given: tuple[str, ...], ledger: Ledger, tally: _Tally
+) -> Iterator[dict[str, object]]:
+    for record in table.records():
+        question, model = ledger.required(record, "question_id"), ledger.required(record, "model")
+        domain, language = record.fields.get("domain"), record.fields.get("language")
+        ledger.describe(record, question, {"domain": domain})
+        tally.scales.take(record)
+        run = ledger.run(record, model, model, parts=(model,))
+        key = (run, question, language, record.kept.get("judge"))
+        what = f"question {question!r} in {language or 'no language'} answered by {model!r}"
+        common = {
+            **record.kept,
+            **ledger.trial(record, key, what),
+            "run": run,
+            "model": model,
+            "system": model,
+            "benchmark": BENCHMARK,
+            "item": question,
+            "variant": language or "",
+            "scenario": domain,
+            **({} if language is None else {"language": language}),
+            "locator": record.locator,
+        }
+        for metric in given:
+            yield {**common, "metric": metric, **_scored(record, metric, tally)}
+
+
+def _scored(record: Record, metric: str, tally: _Tally) -> dict[str, object]:
+    percent = tally.scales.is_percent(metric)
+    reading = on_scale(record.fields.get(metric), metric, tally.scales.of(metric), percent=percent)
+    outcome = judged(record, reading)
+    score = outcome.get("score")
+    tally.scales.saw(metric, score if isinstance(score, float) else None)
+    if outcome.get("status_reason") == reading.reason and reading.value is None:
+        if reading.status == "error" and reading.raw is not None:
+            tally.strange.add(metric, reading.raw, record.where)
+        elif reading.status == "unscored":
+            tally.n_empty[metric] = tally.n_empty.get(metric, 0) + 1
+    return outcome
+
+
+def _doubts(given: tuple[str, ...], tally: _Tally) -> Iterator[str]:
+    absent = [name for name in CRITERIA if name not in given]
+    if absent:
+        yield f"there is no column for {', '.join(absent)}: these criteria are missing, not 0"
+    for name in given:
+        if name in tally.strange.labels:
+            n = tally.strange.labels[name].total()
+            shown = tally.strange.shown(name)
+            yield f"errors, and not low scores: {counted(n, 'value')} of {name} that cannot be on its scale ({shown})"
+    if tally.n_empty:
+        shown = ", ".join(f"{name}: {n}" for name, n in tally.n_empty.items())
+        yield f"criteria without a score are kept as unscored, which is not the same as bad ({shown})"
+    if PRIMARY in given:
+        yield f"the headline metric is {PRIMARY}, by our choice: the benchmark defines no mean over its criteria"
+    yield from tally.scales.notes(FORM)
+
+
+LOADER: Final = DeviceRepairLoader()
