@@ -113,7 +113,7 @@ def linear_estimates(
     --------
     >>> found = linear_estimates([[1, 0], [0, 1], [-1, 1]], [2.0, 3.0], [[0.04, 0.0], [0.0, 0.05]], df=20)
     >>> found.estimate.tolist(), found.std_error.round(3).tolist(), round(float(found.p_value[2]), 4)
-    ([2.0, 3.0, 1.0], [0.2, 0.224, 0.3], 0.0034)
+    ([2.0, 3.0, 1.0], [0.2, 0.224, 0.3], 0.0033)
     """
     level = check_level(conf_level)
     rows, b, v = as_linear(L, beta, covariance)
