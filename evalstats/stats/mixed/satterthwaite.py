@@ -1,0 +1,262 @@
+"""Satterthwaite's degrees of freedom for contrasts of the fixed effects of a linear mixed model."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.marginal import Forms, covariance_entries, forms
+
+AT_ZERO = 1e-5  # a diagonal entry of a relative covariance factor below this is held at 0
+# Eigenvalues of the Hessian scaled to a unit diagonal: a direction without curvature says nothing and is left out.
+_FLAT = 1e-8
+_DOWNWARD = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceParameters:
+    """Covariance of the estimated (theta, log sigma), and how it moves the covariance of the fixed effects.
+
+    Attributes
+    ----------
+    covariance
+        float64, shape (n_theta + 1, n_theta + 1): twice the inverse Hessian of the deviance; rows of parameters held at
+        0 are 0.
+    gradient
+        float64, shape (n_theta + 1, n_fixed, n_fixed): derivative of the covariance of beta by each parameter.
+    notes
+        What was left out, in words.
+    """
+
+    covariance: Floats
+    gradient: Floats
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FTest:
+    """A joint test that all rows of L beta are 0.
+
+    `statistic` is F, already multiplied by `scaling` (1 but for Kenward and Roger's); `df_numerator` is the rank of L.
+    """
+
+    statistic: float
+    df_numerator: int
+    df_denominator: float
+    p_value: float
+    method: str
+    scaling: float = 1.0
+    notes: tuple[str, ...] = ()
+
+
+def satterthwaite(fit: MixedFit, contrasts: ArrayLike, *, parameters: VarianceParameters | None = None) -> Floats:
+    """Degrees of freedom of the t statistic of each contrast, by Satterthwaite's approximation.
+
+    df = 2 (L C L')^2 / (g' A g) with C the covariance of beta, g the gradient of L C L' by (theta, log sigma), and A the
+    covariance of their estimates from the Hessian of the deviance (REML or ML, as the model was fitted).
+    `kenward_roger` also corrects C for small samples; it costs more.
+
+    Parameters
+    ----------
+    contrasts
+        float64, shape (n_contrasts, n_fixed) or (n_fixed,).
+    parameters
+        `variance_parameters(fit)`, where it is at hand.
+
+    Returns
+    -------
+    ndarray
+        float64, shape (n_contrasts,); infinite where no estimated variance enters the standard error.
+
+    Raises
+    ------
+    InputError
+        If the fit is not a linear model, or the contrasts do not fit its fixed effects.
+    CannotAnswerError
+        If the deviance does not curve upward at the estimates, so that they are not a minimum.
+
+    References
+    ----------
+    Giesbrecht & Burns 1985, doi:10.2307/2530872; Kuznetsova, Brockhoff & Christensen 2017, doi:10.18637/jss.v082.i13.
+    """
+    rows = as_contrasts(contrasts, fit)
+    parameters = variance_parameters(fit) if parameters is None else parameters
+    variance = np.einsum("ci,ij,cj->c", rows, fit.covariance, rows)
+    return _df(variance, np.einsum("ci,kij,cj->ck", rows, parameters.gradient, rows), parameters)
+
+
+def satterthwaite_f(fit: MixedFit, contrasts: ArrayLike, *, parameters: VarianceParameters | None = None) -> FTest:
+    """F test that all contrasts are 0, with Satterthwaite's denominator degrees of freedom.
+
+    L C L' is turned into independent t statistics by its eigenvectors; the df of F are those that give F the mean of
+    their squares.
+
+    References
+    ----------
+    Fai & Cornelius 1996, doi:10.1080/00949659608811740; Kuznetsova, Brockhoff & Christensen 2017, doi:10.18637/jss.v082.i13.
+    """
+    rows = independent_rows(as_contrasts(contrasts, fit))
+    parameters = variance_parameters(fit) if parameters is None else parameters
+    values, vectors = np.linalg.eigh(rows @ fit.covariance @ rows.T)
+    turned = vectors.T @ rows
+    q = len(values)
+    statistic = float(np.mean((turned @ fit.beta) ** 2 / values))
+    df = _pooled_df(_df(values, np.einsum("ci,kij,cj->ck", turned, parameters.gradient, turned), parameters))
+    return FTest(
+        statistic=statistic,
+        df_numerator=q,
+        df_denominator=df,
+        p_value=f_p(statistic, q, df),
+        method="F test with Satterthwaite's degrees of freedom",
+        notes=parameters.notes,
+    )
+
+
+def variance_parameters(fit: MixedFit) -> VarianceParameters:
+    """Covariance of (theta, log sigma) from the Hessian of the deviance, and the gradient of the covariance of beta."""
+    if fit.family != "gaussian":
+        raise InputError("degrees of freedom were asked for a binomial model; they are defined for linear models only")
+    found = forms(fit)
+    jacobian, curvature = _chain(fit.design, fit.theta, fit.sigma)
+    gradient, hessian = _deviance_derivatives(found, restricted=fit.method == "REML")
+    full = jacobian.T @ hessian @ jacobian + np.einsum("r,rkl->kl", gradient, curvature)
+    # d Phi / d psi_r = Phi X' V^-1 G_r V^-1 X Phi.
+    by_psi = found.covariance @ found.single @ found.covariance
+    moved = np.einsum("rk,rij->kij", jacobian, by_psi)
+    held, names = held_at_zero(fit), _names(fit.design)
+    covariance = _inverse(full, held)
+    notes = tuple(f"{name} is held at its estimate of 0" for name in [names[int(k)] for k in held])
+    return VarianceParameters(covariance=covariance, gradient=moved, notes=notes)
+
+
+def held_at_zero(fit: MixedFit) -> Ints:
+    """Return the positions in theta of standard deviations that are estimated as 0."""
+    entries = covariance_entries(fit.design)
+    return np.array(
+        [k for k, (_, a, b) in enumerate(entries) if a == b and abs(fit.theta[k]) < AT_ZERO], dtype=np.int64
+    )
+
+
+def as_contrasts(contrasts: ArrayLike, fit: MixedFit) -> Floats:
+    """Return contrasts as a matrix with one column for each fixed effect, or raise InputError."""
+    rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
+    if rows.ndim != 2 or rows.shape[1] != len(fit.beta):
+        raise InputError(
+            f"contrasts have shape {rows.shape}; give one column for each of {len(fit.beta)} fixed effects"
+        )
+    if not np.all(np.isfinite(rows)):
+        raise InputError("contrasts hold NaN or infinite weights; give finite numbers")
+    empty = int(np.count_nonzero(~np.any(rows != 0.0, axis=1)))
+    if empty:
+        raise InputError(f"{empty} of {len(rows)} contrasts have only weights of 0; leave them out")
+    return rows
+
+
+def independent_rows(rows: Floats) -> Floats:
+    """Return orthonormal rows that span the same space, so that a repeated contrast is tested once."""
+    _, values, right = np.linalg.svd(rows, full_matrices=False)
+    return np.asarray(right[values > values[0] * 1e-10], dtype=np.float64)
+
+
+def f_p(statistic: float, q: int, df: float) -> float:
+    """P(F >= statistic) with q and `df` degrees of freedom; never 0."""
+    from scipy import special
+
+    from evalstats.stats.tails import positive_p
+
+    if np.isinf(df):
+        return positive_p(float(special.chdtrc(q, q * statistic)))
+    return positive_p(float(special.fdtrc(q, df, statistic)))
+
+
+def _df(variance: Floats, gradient: Floats, parameters: VarianceParameters) -> Floats:
+    spread = np.einsum("ck,kl,cl->c", gradient, parameters.covariance, gradient)
+    with np.errstate(divide="ignore"):
+        return np.where(spread > 0.0, 2.0 * variance**2 / spread, np.inf)
+
+
+def _pooled_df(df: Floats) -> float:
+    """Return the df of F from those of independent t statistics, by the mean of F (lmerTest's rule for small df)."""
+    if np.all(np.isinf(df)):
+        return float("inf")
+    if float(df.max() - df.min()) < 1e-8 * float(df.min()):
+        return float(df.mean())
+    if np.any(df <= 2.0):
+        return 2.0
+    expected = float(np.sum(np.where(np.isinf(df), 1.0, df / (df - 2.0))))
+    return 2.0 * expected / (expected - len(df))
+
+
+def _deviance_derivatives(found: Forms, *, restricted: bool) -> tuple[Floats, Floats]:
+    """Gradient and Hessian of the deviance by the (co)variances psi, with beta at its best for each psi."""
+    if restricted:
+        first, second = found.restricted_trace(), found.restricted_trace_pairs()
+    else:
+        first, second = found.trace, found.trace_pairs
+    return first - found.quadratic, 2.0 * found.quadratic_pairs - second
+
+
+def _chain(design: MixedDesign, theta: Floats, sigma: float) -> tuple[Floats, Floats]:
+    """First and second derivatives of psi by (theta, log sigma), shapes (R, n_theta + 1) and (R, n_theta + 1, n_theta + 1).
+
+    psi of a term is sigma^2 L L', and the last psi is sigma^2.
+    """
+    entries = list(covariance_entries(design))
+    factors = design.factors(theta)
+    size = len(entries) + 1
+    first, second = np.zeros((size, size)), np.zeros((size, size, size))
+    units = [_unit(len(factors[t]), a, b) for t, a, b in entries]
+    for r, (t, a, b) in enumerate(entries):
+        own = [k for k, (other, _, _) in enumerate(entries) if other == t]
+        for k in own:
+            by_k = units[k] @ factors[t].T + factors[t] @ units[k].T
+            first[r, k] = by_k[a, b]
+            second[r, k, -1] = second[r, -1, k] = 2.0 * by_k[a, b]
+            for other in own:
+                both = units[k] @ units[other].T
+                second[r, k, other] = (both + both.T)[a, b]
+        product = factors[t] @ factors[t].T
+        first[r, -1], second[r, -1, -1] = 2.0 * product[a, b], 4.0 * product[a, b]
+    first[-1, -1], second[-1, -1, -1] = 2.0, 4.0
+    return sigma**2 * first, sigma**2 * second
+
+
+def _unit(size: int, row: int, column: int) -> Floats:
+    out = np.zeros((size, size))
+    out[row, column] = 1.0
+    return out
+
+
+def _inverse(hessian: Floats, held: Ints) -> Floats:
+    """Twice the inverse of the Hessian over the parameters that are not held."""
+    free = np.setdiff1d(np.arange(len(hessian)), held)
+    scale = np.sqrt(np.maximum(np.abs(np.diag(hessian)[free]), np.finfo(np.float64).tiny))
+    values, vectors = np.linalg.eigh(hessian[np.ix_(free, free)] / np.outer(scale, scale))
+    if float(values.min()) < -_DOWNWARD:
+        raise CannotAnswerError(
+            f"the deviance has a direction of negative curvature ({values.min():.3g}) at the estimates, so they are not "
+            "its minimum and have no standard errors; refit, or leave out a random term"
+        )
+    curved = values > _FLAT
+    turned = vectors[:, curved] / scale[:, None]
+    out = np.zeros_like(hessian)
+    out[np.ix_(free, free)] = 2.0 * (turned / values[curved]) @ turned.T
+    return out
+
+
+def _names(design: MixedDesign) -> list[str]:
+    """Names of the entries of theta, as they stand in messages."""
+    names: list[str] = []
+    for t, a, b in covariance_entries(design):
+        term = design.terms[t]
+        plain = term.columns == ("(Intercept)",)
+        what = (
+            f"the variance of {term.columns[a]}"
+            if a == b
+            else f"the covariance of {term.columns[b]} and {term.columns[a]}"
+        )
+        names.append(f"the variance of {term.group}" if plain else f"{what} by {term.group}")
+    return names

@@ -1,0 +1,100 @@
+"""Kenward and Roger's tests against pbkrtest, and against the formulas on matrices formed in full."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.stats.mixed.kenward_roger import kenward_roger, kenward_roger_f
+from tests.stats.mixed.dense import derivatives, fit_at, golden_cases, golden_design, relative_covariance
+
+PBKRTEST = 1e-9  # relative: the same closed form at the same estimates, which were written with 12 digits
+CASES = ("sleepstudy", "sleepstudy_holes", "sleepstudy_uncorrelated", "penicillin", "pastes", "crossed", "boundary")
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return golden_cases()
+
+
+def fitted(cases, name):
+    return fit_at(golden_design(name, cases[name], merge=True), cases[name]["theta"], cases[name]["sigma"])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_pbkrtest(cases, name):
+    case, fit = cases[name], fitted(cases, name)
+    found = kenward_roger(fit)
+    np.testing.assert_allclose(found.covariance, case["vcov_kr"], rtol=PBKRTEST)
+    np.testing.assert_allclose(found.unadjusted, case["vcov"], rtol=PBKRTEST)
+    each = np.eye(len(fit.beta))
+    assert found.df(each) == pytest.approx(case["kr_df"], rel=PBKRTEST)
+    assert fit.beta / found.std_errors == pytest.approx(case["kr_t"], rel=PBKRTEST)
+    joint, expected = kenward_roger_f(fit, each[np.atleast_1d(case["joint"])]), case["kr_raw"]
+    assert joint.statistic == pytest.approx(expected["stat"], rel=PBKRTEST)
+    assert joint.scaling == pytest.approx(expected["F.scaling"], rel=PBKRTEST)
+    assert joint.df_denominator == pytest.approx(expected["ddf"], rel=PBKRTEST)
+    assert joint.p_value == pytest.approx(expected["p.value"], rel=PBKRTEST)
+
+
+def test_golden_sleepstudy(cases, golden):
+    expected = json.loads((golden / "r_mixed_models.json").read_text())["sleepstudy"]
+    found = kenward_roger(fitted(cases, "sleepstudy"))
+    assert found.std_errors == pytest.approx([row["Std. Error"] for row in expected["KR"]], rel=1e-4)
+    assert found.df(np.eye(2)) == pytest.approx([row["df"] for row in expected["KR"]], rel=1e-4)
+
+
+def test_correction_on_matrices_formed_in_full(cases):
+    fit = fit_at(golden_design("pastes", cases["pastes"]), [2.0, 1.1], 0.9)
+    v = fit.sigma**2 * relative_covariance(fit.design, fit.theta)
+    x, inverse, g = fit.design.fixed, np.linalg.inv(v), derivatives(fit.design)
+    phi = np.linalg.inv(x.T @ inverse @ x)
+    p = [-x.T @ inverse @ r @ inverse @ x for r in g]
+    q = [[x.T @ inverse @ r @ inverse @ s @ inverse @ x for s in g] for r in g]
+    information = np.empty((3, 3))
+    for r in range(3):
+        for s in range(3):
+            traces = np.trace(inverse @ g[r] @ inverse @ g[s]) - 2 * np.trace(phi @ q[r][s])
+            information[r, s] = 0.5 * (traces + np.trace(phi @ p[r] @ phi @ p[s]))
+    w = np.linalg.inv(information)
+    total = sum(w[r, s] * (q[r][s] - p[r] @ phi @ p[s]) for r in range(3) for s in range(3))
+    np.testing.assert_allclose(kenward_roger(fit).covariance, phi + 2 * phi @ total @ phi, rtol=1e-9)
+
+
+def test_a_balanced_design_has_the_df_of_its_analysis_of_variance(cases):
+    """18 subjects on the same ten days: the slopes of the subjects have 17 df, and the correction is 1."""
+    found = kenward_roger(fitted(cases, "sleepstudy"))
+    assert found.df(np.eye(2)) == pytest.approx([17.0, 17.0], rel=1e-9)
+    assert found.covariance == pytest.approx(found.unadjusted, rel=1e-9)
+
+
+def test_units_signs_and_repetition_say_nothing(cases):
+    fit = fitted(cases, "crossed")
+    contrasts = np.array([[0.0, 1.0, -1.0, 0.0], [0.0, 0.0, 0.5, 0.5]])
+    found = kenward_roger(fit)
+    assert found.df(-2.0 * contrasts) == pytest.approx(found.df(contrasts))
+    one = kenward_roger_f(fit, contrasts[0], corrected=found)
+    t = (contrasts[0] @ fit.beta) ** 2 / (contrasts[0] @ found.covariance @ contrasts[0])
+    assert (one.statistic, one.df_denominator) == pytest.approx((t, found.df(contrasts)[0]))
+    joint = kenward_roger_f(fit, contrasts)
+    again = kenward_roger_f(fit, [contrasts[1], contrasts[0] + contrasts[1], contrasts[0]])
+    assert (again.statistic, again.df_denominator) == pytest.approx((joint.statistic, joint.df_denominator))
+    assert again.df_numerator == 2
+
+
+def test_a_variance_of_zero_is_counted_as_estimated(cases):
+    assert "1 variance is estimated as 0" in kenward_roger(fitted(cases, "boundary")).notes[0]
+    assert kenward_roger(fitted(cases, "crossed")).notes == ()
+
+
+def test_refusals(cases):
+    fit = fitted(cases, "pastes")
+    with pytest.raises(InputError, match="fitted by REML; this is a gaussian model fitted by ML"):
+        kenward_roger(replace(fit, method="ML"))
+    large = replace(fit.design, count=fit.design.count * 100)
+    with pytest.raises(InputError, match="5,400 rows"):
+        kenward_roger(fit_at(large, fit.theta, fit.sigma))
+    with pytest.raises(InputError, match="one column for each of 3"):
+        kenward_roger_f(fit, [1.0])
