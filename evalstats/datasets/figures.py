@@ -77,6 +77,51 @@ def tau_airline_rewards() -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(int(digit) for digit in row["rewards"]) for row in rows_of(_HERE, "tau_airline.csv"))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HarmRate:
+    """How often one model behind one defence did harm on HarmAmp's malicious plans; `published` is in percent."""
+
+    model: str
+    defense: str
+    published: float
+    n_harmful: int
+    n_malicious: int
+
+
+@cache
+def harmamp_known() -> tuple[HarmRate, ...]:
+    """Return the two rates of HarmAmp that are known, from a secondary source, as counts of its malicious plans.
+
+    Examples
+    --------
+    >>> [(rate.defense, rate.n_harmful, rate.n_malicious) for rate in harmamp_known()]
+    [('none', 114, 132), ('trajsafe', 13, 132)]
+    """
+    return tuple(
+        HarmRate(
+            model=row["model"],
+            defense=row["defense"],
+            published=float(row["harmfulness"]),
+            n_harmful=int(row["n_harmful"]),
+            n_malicious=int(row["n_malicious"]),
+        )
+        for row in rows_of(_HERE, "harmamp_known.csv")
+    )
+
+
+@cache
+def device_repair_known() -> dict[str, tuple[str, ...]]:
+    """Return what the abstract of the device-repair benchmark says: its size, domains, languages and criteria.
+
+    Examples
+    --------
+    >>> known = device_repair_known()
+    >>> known["questions"], known["languages"], len(known["criteria"])
+    (('991',), ('en', 'bn'), 4)
+    """
+    return {row["quantity"]: tuple(row["value"].split(";")) for row in rows_of(_HERE, "device_repair_known.csv")}
+
+
 def rows_of(package: str, name: str) -> list[dict[str, str]]:
     """Read a CSV file that ships inside a package, passing over the lines that begin with `#`."""
     text = files(package).joinpath(name).read_text(encoding="utf-8")

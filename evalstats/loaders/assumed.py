@@ -56,13 +56,15 @@ SHARED: Final = (
 class Form:
     """The columns that the results of a benchmark are assumed to have.
 
-    `loader` is the name of the format in the command line; `made` are factors that the rows get besides.
+    `loader` is the name of the format in the command line; `made` are factors that the rows get besides; `choice` is what
+    else was decided that the benchmark leaves open.
     """
 
     benchmark: str
     loader: str
     fields: tuple[Field, ...]
     made: tuple[str, ...] = ()
+    choice: str = ""
 
     def called(self, name: str) -> Field | None:
         """Return the field of that name."""
@@ -85,9 +87,9 @@ class Form:
     @property
     def note(self) -> str:
         """What every run that was read must say of its format."""
+        chosen = f"; {self.choice}" if self.choice else ""
         return (
-            f"the format of {self.benchmark} results is not published: columns were read as evalstats assumes them to be, "
-            "or as it was told"
+            f"{self.benchmark} publishes no format of results: columns are as evalstats assumes, or as mapped{chosen}"
         )
 
 

@@ -37,6 +37,7 @@ FORM: Final = Form(
         *SHARED,
     ),
     made=("language",),
+    choice=f"{PRIMARY} is the headline, since no mean over the criteria is defined",
 )
 _NEEDED: Final = frozenset({"question_id", "domain", "language", "model"})
 
@@ -47,7 +48,6 @@ class _Tally:
 
     scales: Scales
     strange: Strange = field(default_factory=Strange)
-    n_empty: dict[str, int] = field(default_factory=dict[str, int])
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +151,8 @@ def _scored(record: Record, metric: str, tally: _Tally) -> dict[str, object]:
     outcome = judged(record, reading)
     score = outcome.get("score")
     tally.scales.saw(metric, score if isinstance(score, float) else None)
-    if outcome.get("status_reason") == reading.reason and reading.value is None:
-        if reading.status == "error" and reading.raw is not None:
-            tally.strange.add(metric, reading.raw, record.where)
-        elif reading.status == "unscored":
-            tally.n_empty[metric] = tally.n_empty.get(metric, 0) + 1
+    if reading.status == "error" and reading.raw is not None and outcome["status_reason"] == reading.reason:
+        tally.strange.add(metric, reading.raw, record.where)
     return outcome
 
 
@@ -168,11 +165,6 @@ def _doubts(given: tuple[str, ...], tally: _Tally) -> Iterator[str]:
             n = tally.strange.labels[name].total()
             shown = tally.strange.shown(name)
             yield f"errors, and not low scores: {counted(n, 'value')} of {name} that cannot be on its scale ({shown})"
-    if tally.n_empty:
-        shown = ", ".join(f"{name}: {n}" for name, n in tally.n_empty.items())
-        yield f"criteria without a score are kept as unscored, which is not the same as bad ({shown})"
-    if PRIMARY in given:
-        yield f"the headline metric is {PRIMARY}, by our choice: the benchmark defines no mean over its criteria"
     yield from tally.scales.notes(FORM)
 
 

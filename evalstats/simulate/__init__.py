@@ -1,5 +1,15 @@
 """Known truths written in real formats: for demonstrations, for power, for validation."""
 
+from evalstats.simulate.devicerepair import (
+    RepairEffects,
+    RepairModel,
+    devicerepair_truth,
+    simulate_devicerepair,
+    simulated_repair_models,
+    write_devicerepair,
+)
+from evalstats.simulate.harmamp import HarmEffects, harmamp_truth, simulate_harmamp, write_harmamp
+from evalstats.simulate.harmamp_design import HarmModel, simulated_harm_models
 from evalstats.simulate.pairs import SimulatedPairs, simulate_pairs
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rut_models import RutModel, published_models
@@ -7,13 +17,25 @@ from evalstats.simulate.rut_truth import RutEffects
 from evalstats.simulate.rutbench import rutbench_truth, simulate_rutbench, write_rutbench
 
 __all__ = [
+    "HarmEffects",
+    "HarmModel",
+    "RepairEffects",
+    "RepairModel",
     "RutEffects",
     "RutModel",
     "SimulatedPairs",
+    "devicerepair_truth",
+    "harmamp_truth",
     "published_models",
     "rutbench_truth",
+    "simulate_devicerepair",
+    "simulate_harmamp",
     "simulate_pairs",
     "simulate_rutbench",
+    "simulated_harm_models",
+    "simulated_repair_models",
+    "write_devicerepair",
+    "write_harmamp",
     "write_rutbench",
     "write_tau_airline",
     "write_tenacious_traces",
