@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
@@ -78,7 +79,7 @@ def _table(
         **named.named(),
     }
     notes: list[str] = []
-    table = _outcomes(frame, wanted, notes) if isinstance(frame, EvalData) else as_polars(frame)
+    table = _outcomes(frame, wanted, notes) if isinstance(frame, EvalData) else _as_table(frame)
     for name, role in wanted.items():
         check_column(table, name, role)
     for name in levels:
@@ -87,6 +88,13 @@ def _table(
     if table.height == 0:
         raise InputError("the table has no rows")
     return table.select(list(wanted)), notes
+
+
+def _as_table(frame: object) -> pl.DataFrame:
+    if isinstance(frame, Mapping):
+        # Lists of a dict may mix whole and other numbers.
+        return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame), strict=False)
+    return as_polars(frame)
 
 
 def _outcomes(data: EvalData, wanted: Mapping[str, str], notes: list[str]) -> pl.DataFrame:
