@@ -116,8 +116,8 @@ class MaxLaw:
         reach, weight = np.empty((_SHIFTS, n)), np.ones((_SHIFTS, n))
         rows = max(1, _HELD // self.k)
         for i in range(_SHIFTS):
-            shifted = np.mod(base + rng.random(base.shape[1]), 1.0)
-            tent = np.abs(2.0 * shifted - 1.0)  # makes the integrand periodic
+            shift = np.asarray(rng.random(base.shape[1]), dtype=np.float64)
+            tent = np.abs(2.0 * np.mod(base + shift, 1.0) - 1.0)  # makes the integrand periodic
             u = np.clip(tent, 1e-15, 1.0 - 1e-15)
             for start in range(0, n, rows):
                 part = slice(start, start + rows)
