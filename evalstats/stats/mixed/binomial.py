@@ -1,0 +1,341 @@
+"""Binomial mixed models with a logit link: fit, fast refit, and scores of clusters."""
+
+from collections import OrderedDict
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+from scipy import linalg
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.binomial_checks import check_binomial
+from evalstats.stats.mixed.binomial_optimum import Criterion, Optimum, joint_optimum, profiled_optimum
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.fit import Convergence, Method, MixedFit
+from evalstats.stats.mixed.laplace import Point, cell_scores, laplace
+from evalstats.stats.mixed.laplace_inverse import invert
+from evalstats.stats.mixed.laplace_modes import Cells, Modes, find_modes
+from evalstats.stats.mixed.laplace_plan import nested_in
+from evalstats.stats.mixed.penalised import describe, describe_prior, prior_for
+from evalstats.stats.mixed.quadrature import quadrature, quadrature_scores
+from evalstats.stats.mixed.separation import find_separation
+
+Prior = Literal["none"]
+
+LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
+
+
+def fit_binomial(
+    design: MixedDesign, *, n_quadrature: int = 1, prior: Prior | None = None, start: Floats | None = None
+) -> MixedFit:
+    """Fit a binomial mixed model with a logit link by maximum likelihood.
+
+    logit P(success) = X beta + Z b + offset, b ~ N(0, Lambda Lambda'). The integral over b has no closed form; it is taken
+    by Laplace's approximation at the conditional modes, or by adaptive Gauss-Hermite quadrature about them.
+
+    Parameters
+    ----------
+    design
+        Cells with their trials (`count`) and shares of successes (`response`).
+    n_quadrature
+        1: Laplace, optimised over theta and beta together. 0: beta is found with the modes, which is fast and biased towards
+        0 a little; good as a start or a first look. Odd and at least 3: quadrature points, for one scalar random effect.
+    prior
+        None: where a combination of the fixed effects has only successes or only failures so that the likelihood has no
+        maximum, half a success and half a failure are added to it (see `penalised`), and the fit says so. "none": that is an
+        error instead.
+    start
+        theta to begin from; 1 for every standard deviation otherwise.
+
+    Returns
+    -------
+    MixedFit
+        `log_likelihood` includes `design.log_constant`. `covariance` and `joint_covariance` come from the Hessian of the
+        deviance in (theta, beta) together; for n_quadrature=0 `covariance` is given theta, and there is no joint one.
+
+    Raises
+    ------
+    InputError
+        The response is no share of whole successes, X is rank deficient, a grouping has one level, the arguments do not fit.
+    CannotAnswerError
+        All trials end alike; a grouping is seen once a level; separation with prior="none".
+
+    Notes
+    -----
+    Assumes effects that are normal on the logit scale and outcomes independent given them. With few trials for each level
+    Laplace's approximation understates variances; quadrature tells by how much where it applies.
+
+    References
+    ----------
+    Bates et al. 2015, doi:10.18637/jss.v067.i01; Pinheiro & Chao 2006, doi:10.1198/106186006X96962.
+
+    Examples
+    --------
+    >>> from evalstats.stats.mixed.design import RandomTerm
+    >>> item = np.repeat(np.arange(6), 2)
+    >>> term = RandomTerm(
+    ...     group="item", columns=("(Intercept)",), levels=tuple("abcdef"), level=item, values=np.ones((12, 1))
+    ... )
+    >>> design = MixedDesign(
+    ...     fixed=np.column_stack([np.ones(12), np.tile([0.0, 1.0], 6)]),
+    ...     fixed_names=("(Intercept)", "model[b]"),
+    ...     terms=(term,),
+    ...     count=np.full(12, 10.0),
+    ...     response=np.array([2, 4, 5, 8, 7, 7, 3, 6, 9, 10, 1, 2]) / 10,
+    ... )
+    >>> fit = fit_binomial(design)
+    >>> fit.convergence.converged
+    True
+    >>> [round(float(b), 2) for b in fit.beta]
+    [-0.2, 1.13]
+    """
+    _check_arguments(design, n_quadrature, prior)
+    warnings = check_binomial(design)
+    cells, penalty, said = _answer_separation(_cells_of(design), prior)
+    theta = _starting_theta(design) if start is None else np.asarray(start, dtype=np.float64)
+    if theta.shape != (design.n_theta,):
+        raise InputError(f"start has shape {theta.shape}, but the model has {design.n_theta} covariance parameters")
+    rough = profiled_optimum(cells, theta, np.zeros(design.fixed.shape[1]))
+    if n_quadrature == 0:
+        return _made(cells, rough, 0, penalty, (*warnings, *said))
+    optimum = joint_optimum(cells, laplace, _away_from_zero(rough), with_hessian=n_quadrature == 1)
+    if n_quadrature > 1:
+        optimum = joint_optimum(cells, _criterion(n_quadrature), _away_from_zero(optimum))
+    return _made(cells, optimum, n_quadrature, penalty, (*warnings, *said))
+
+
+def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False) -> MixedFit:
+    """Fit the same model to another response, from where `fit` ended: for a parametric bootstrap.
+
+    Parameters
+    ----------
+    fit
+        A fit of `fit_binomial`; the approximation and the cells stay as they are.
+    response
+        float64, shape (n_cells,): shares of successes. `log_constant` stays that of `fit` and cancels in comparisons of
+        fits to the same response.
+    uncertainty
+        Whether to compute the Hessian; otherwise `covariance` is that given theta, and `joint_covariance` None.
+    """
+    design = replace(fit.design, response=np.asarray(response, dtype=np.float64))
+    warnings = check_binomial(design)
+    cells, penalty, said = _answer_separation(_cells_of(design), None)
+    theta = np.where(fit.theta == 0.0, 0.3 * _starting_theta(design), fit.theta)
+    if fit.n_quadrature == 0:
+        optimum = profiled_optimum(cells, theta, fit.beta)
+    else:
+        start = Point(theta=theta, beta=fit.beta, deviance=0.0, gradient=np.empty(0), effects=cells.no_effects())
+        optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=uncertainty)
+    return _made(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
+
+
+def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
+    """Derivative of every cluster's part of the log-likelihood in (theta, beta), at the fit.
+
+    Parameters
+    ----------
+    fit
+        A Laplace or quadrature fit.
+    clusters
+        int64, shape (n_cells,), from 0: the cluster of every cell. Every level of every random effect must lie in one
+        cluster, so that the likelihood is a product over clusters.
+
+    Returns
+    -------
+    float64, shape (n_clusters, n_theta + n_fixed). Columns add up to about 0, except for what a prior adds where one was
+    used and entries of theta that are held at 0.
+
+    Raises
+    ------
+    CannotAnswerError
+        A random effect crosses the clusters.
+    """
+    design = fit.design
+    if fit.n_quadrature == 0:
+        raise InputError("scores are those of the Laplace or quadrature likelihood; fit with n_quadrature of 1 or more")
+    if clusters.shape != (design.n_cells,) or clusters.min() < 0:
+        raise InputError(f"clusters have shape {clusters.shape}; give a code from 0 for each of {design.n_cells} cells")
+    for term in design.terms:
+        if not nested_in(term.level, clusters):
+            raise CannotAnswerError(
+                f"levels of {term.group!r} lie in several clusters, so the likelihood is no product over clusters; cluster "
+                f"by {term.group} or by something that contains it"
+            )
+    cells = _cells_of(design)
+    modes = _modes_at(cells, fit.theta, fit.beta)
+    scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)
+    n = int(clusters.max()) + 1
+    columns = [np.bincount(clusters, weights=row, minlength=n) for row in scores.theta]
+    columns += [np.bincount(clusters, weights=scores.fixed * column, minlength=n) for column in design.fixed.T]
+    return -np.stack(columns, axis=1)
+
+
+def _check_arguments(design: MixedDesign, n_quadrature: int, prior: str | None) -> None:
+    if prior not in (None, "none"):
+        raise InputError(
+            f"prior is {prior!r}; give None (used where the fixed effects are separated) or 'none' (never)"
+        )
+    if n_quadrature < 0 or (n_quadrature > 1 and n_quadrature % 2 == 0):
+        raise InputError(f"n_quadrature is {n_quadrature}; give 0, 1 (Laplace) or an odd number of points from 3")
+    if n_quadrature > 1 and (len(design.terms) != 1 or design.terms[0].n_columns != 1):
+        what = " + ".join(f"({' + '.join(term.columns)}|{term.group})" for term in design.terms)
+        raise InputError(
+            f"quadrature with {n_quadrature} points is for one scalar random effect, and the model has {what}; "
+            "use n_quadrature=1 (Laplace)"
+        )
+
+
+def _answer_separation(cells: Cells, prior: str | None) -> tuple[Cells, str, tuple[str, ...]]:
+    separation = find_separation(cells.design)
+    if separation is None:
+        return cells, "", ()
+    if prior == "none":
+        raise CannotAnswerError(
+            f"{describe(separation)}; leave prior at its default for a weakly informative one, or merge or leave out levels"
+        )
+    penalty = describe_prior(separation)
+    said = f"{describe(separation)}; answered by {penalty}: intervals of these rest on it"
+    return cells.with_prior(prior_for(separation)), penalty, (said,)
+
+
+def _criterion(n_quadrature: int) -> Criterion:
+    return laplace if n_quadrature == 1 else partial(quadrature, n_points=n_quadrature)
+
+
+def _starting_theta(design: MixedDesign) -> Floats:
+    """1 on every diagonal, 0 off it."""
+    return np.concatenate([np.eye(term.n_columns)[np.triu_indices(term.n_columns)] for term in design.terms])
+
+
+def _away_from_zero(optimum: Optimum) -> Point:
+    """Return the optimum as a start: a variance of 0 is a stationary point and would be kept for ever."""
+    point = optimum.point
+    return replace(point, theta=np.where(optimum.held, 0.1, point.theta))
+
+
+_SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
+
+
+def _cells_of(design: MixedDesign) -> Cells:
+    """Return the cells of a design; the plan of elimination is that of an earlier response where there was one."""
+    key = (id(design.fixed), id(design.terms), id(design.offset))
+    if key not in _SEEN:
+        _SEEN[key] = (design, Cells(design))
+        if len(_SEEN) > 4:
+            _SEEN.popitem(last=False)
+    _SEEN.move_to_end(key)
+    return _SEEN[key][1].with_response(design)
+
+
+def _modes_at(cells: Cells, theta: Floats, beta: Floats) -> Modes:
+    return find_modes(cells, theta, beta, cells.no_effects())
+
+
+def _made(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
+    design, point = cells.design, optimum.point
+    method: Method = "nAGQ=0" if n_quadrature == 0 else "Laplace" if n_quadrature == 1 else "AGHQ"
+    modes = find_modes(cells, point.theta, point.beta, point.effects)
+    given_theta = linalg.inv(cells.fixed_precision(modes))
+    joint, curvature = _joint_covariance(optimum)
+    k = design.n_theta
+    problems = list(warnings)
+    settled = optimum.settled
+    if optimum.hessian is not None and joint is None:
+        settled = False
+        problems.append("the Hessian at the end is not positive definite; standard errors are those given theta")
+    gradient = point.gradient[~optimum.held] if n_quadrature == 0 else _free_gradient(optimum)
+    if not settled:
+        problems.append(
+            f"the fit did not converge: after {optimum.n_evaluations} evaluations of the deviance it could still fall by "
+            f"about {optimum.fall:.2g}; simplify the random effects"
+        )
+    problems += _too_large(design, point.theta)
+    effects, covariances = _effects(cells, modes)
+    return MixedFit(
+        family="binomial",
+        method=method,
+        design=design,
+        theta=point.theta,
+        sigma=1.0,
+        beta=point.beta,
+        covariance=given_theta if joint is None else joint[k:, k:],
+        log_likelihood=design.log_constant - 0.5 * point.deviance,
+        effects=effects,
+        effect_covariances=covariances,
+        convergence=Convergence(
+            converged=settled,
+            message="converged" if settled else "did not converge",
+            n_evaluations=optimum.n_evaluations,
+            gradient=float(np.abs(gradient).max(initial=0.0)),
+            curvature=curvature,
+        ),
+        n_quadrature=n_quadrature,
+        joint_covariance=joint,
+        singular=_singular(design, point.theta),
+        penalty=penalty,
+        warnings=tuple(problems),
+    )
+
+
+def _free_gradient(optimum: Optimum) -> Floats:
+    k = optimum.held.size
+    return np.concatenate([optimum.point.gradient[:k][~optimum.held], optimum.point.gradient[k:]])
+
+
+def _joint_covariance(optimum: Optimum) -> tuple[Floats | None, float | None]:
+    """Twice the inverse of the Hessian of the deviance, 0 for what is held; None where it is not positive definite."""
+    if optimum.hessian is None:
+        return None, None
+    curvature = float(np.linalg.eigvalsh(optimum.hessian)[0])
+    if not curvature > 0.0:
+        return None, curvature
+    size = optimum.held.size + optimum.point.beta.size
+    free = np.flatnonzero(np.concatenate([~optimum.held, np.ones(optimum.point.beta.size, dtype=bool)]))
+    out = np.zeros((size, size))
+    out[np.ix_(free, free)] = 2.0 * linalg.inv(optimum.hessian)
+    return out, curvature
+
+
+def _singular(design: MixedDesign, theta: Floats) -> tuple[str, ...]:
+    out: list[str] = []
+    for term, factor in zip(design.terms, design.factors(theta), strict=True):
+        spread = np.sqrt((factor**2).sum(axis=1))
+        zero = [name for name, size in zip(term.columns, spread, strict=True) if size == 0.0]
+        if term.n_columns == 1 and zero:
+            what = "" if term.is_intercept else f" of {term.columns[0]}"
+            out.append(f"the variance{what} of {term.group} is estimated as 0")
+        elif zero:
+            out.append(f"the variance of {', '.join(zero)} of {term.group} is estimated as 0")
+        elif (np.diag(factor) == 0.0).any():
+            out.append(f"the effects of {term.group} are estimated as perfectly correlated")
+    return tuple(out)
+
+
+def _too_large(design: MixedDesign, theta: Floats) -> list[str]:
+    out: list[str] = []
+    for term, factor in zip(design.terms, design.factors(theta), strict=True):
+        largest = float(np.sqrt((factor**2).sum(axis=1)).max())
+        if largest > LARGE and term.is_intercept:
+            out.append(
+                f"the standard deviation of {term.group} is estimated as {largest:.3g} logits, as where it runs to infinity: "
+                "nearly all of its levels have only successes or only failures, and the estimate says no more than that"
+            )
+    return out
+
+
+def _effects(cells: Cells, modes: Modes) -> tuple[tuple[Floats, ...], tuple[Floats, ...]]:
+    """Conditional modes and covariances of every term, on the logit scale."""
+    inverse = invert(modes.elimination)
+    found: dict[int, tuple[Floats, Floats]] = {}
+    for b, block in enumerate(cells.plan.blocks):
+        factor = modes.elimination.factors[b]
+        effects = factor @ modes.effects[b]
+        spread = np.einsum("ik,klm,jl->mij", factor, inverse.blocks[b], factor)
+        first = 0
+        for term in block.terms:
+            last = first + cells.design.terms[term].n_columns
+            found[term] = (effects[first:last].T.copy(), spread[:, first:last, first:last].copy())
+            first = last
+    terms = range(len(cells.design.terms))
+    return tuple(found[t][0] for t in terms), tuple(found[t][1] for t in terms)
