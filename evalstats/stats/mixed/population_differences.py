@@ -176,10 +176,10 @@ def _quantiles(logit: FloatArray, covariance: FloatArray, z: float) -> tuple[flo
 
     def below(d: float) -> float:
         """P(expit(X) - expit(Y) <= d)."""
-        least = np.minimum(
-            np.maximum(x - d, 0.0), 1.0
-        )  # Y's probability must be at least this; a logit of 0 or 1 is infinite
-        return float(weight @ special.ndtr((centre - special.logit(least)) / (own * spread[b])))
+        # The probability of Y must reach x - d; the logits of 0 and 1 are infinite, as they should be.
+        least = special.logit(np.minimum(np.maximum(x - d, 0.0), 1.0))
+        reached = np.asarray(special.ndtr((centre - least) / (own * spread[b])), dtype=np.float64)
+        return float(weight @ reached)
 
     tail = float(special.ndtr(-z))
     low, high = _where(below, tail), _where(below, 1.0 - tail)

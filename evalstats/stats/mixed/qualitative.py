@@ -83,7 +83,7 @@ def gail_simon(
     se = np.sqrt(np.maximum(np.diagonal(v), 0.0))
     if not (se > 0.0).all():
         raise InputError("a difference has a standard error of 0; leave out strata where it is not estimated")
-    z, correlation = d / se, v / np.outer(se, se)
+    z, correlation = d / se, np.asarray(v / np.outer(se, se), dtype=np.float64)
     off = correlation - np.diag(np.diagonal(correlation))
     if float(np.abs(off).max()) < _INDEPENDENT:
         positive, negative = float(np.square(z[z < 0.0]).sum()), float(np.square(z[z > 0.0]).sum())
@@ -100,7 +100,7 @@ def gail_simon(
         )
     if float(np.linalg.eigvalsh(correlation)[0]) < 1e-8:
         raise InputError("the covariance of the differences is singular; leave out strata that follow from the others")
-    precision = np.linalg.inv(correlation)
+    precision = np.asarray(np.linalg.inv(correlation), dtype=np.float64)
     positive, _ = _distances(z[np.newaxis], precision)
     negative, _ = _distances(-z[np.newaxis], precision)
     q = min(float(positive[0]), float(negative[0]))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.mixed.qualitative import QualitativeInteraction, gail_simon
 from evalstats.stats.multiplicity import holm
 from evalstats.stats.tails import SMALLEST_P
@@ -121,12 +121,12 @@ def ranking_change(
     >>> found.swaps[0].between, round(found.swaps[0].p_value, 6)
     ((('ideal', 'rude'),), 2e-06)
     >>> found.conclusion
-    'The order changes for 1 of 1 pairs of models: A is ahead of B in ideal and behind in rude.'
+    'The order changes for 1 of 1 pairs of models: A and B (most clearly A ahead in ideal, B in rude).'
     """
     level = check_level(conf_level)
     theta, sigma = _checked(estimates, covariance, models, scenarios)
     pairs = list(combinations(range(len(models)), 2))
-    found = [_one_pair(theta, sigma, i, j, df, seed) for i, j in pairs]
+    found = [_one_pair(theta, sigma, i, j, df=df, seed=seed) for i, j in pairs]
     adjusted = _holm_of([each.p for each in found])
     tests = [each.test.p_value for each in found if each.test is not None]
     # All one-sided orders are one family: two for each pair and scenario.
@@ -138,7 +138,8 @@ def ranking_change(
     clear = clear.reshape(len(pairs), 2, len(scenarios))
     swaps: list[Swap] = []
     for at, (i, j) in enumerate(pairs):
-        better, worse = np.flatnonzero(clear[at, 0]), np.flatnonzero(clear[at, 1])
+        better = [name for name, yes in zip(scenarios, clear[at, 0].tolist(), strict=True) if yes]
+        worse = [name for name, yes in zip(scenarios, clear[at, 1].tolist(), strict=True) if yes]
         p = adjusted[at]
         swaps.append(
             Swap(
@@ -149,7 +150,7 @@ def ranking_change(
                 p_value=found[at].p,
                 p_adjusted=p,
                 shown=p is not None and p <= 1.0 - level,
-                between=tuple((scenarios[s], scenarios[t]) for s in better for t in worse),
+                between=tuple((s, t) for s in better for t in worse),
                 test=found[at].test,
                 reason=found[at].reason,
             )
@@ -178,12 +179,12 @@ class _Pair:
     reason: str | None
 
 
-def _one_pair(theta: FloatArray, sigma: FloatArray, i: int, j: int, df: float | None, seed: int) -> _Pair:
+def _one_pair(theta: FloatArray, sigma: FloatArray, i: int, j: int, *, df: float | None, seed: int) -> _Pair:
     n = theta.shape[1]
-    at_i, at_j = i * n + np.arange(n), j * n + np.arange(n)
     d = theta[i] - theta[j]
-    v = _block(sigma, at_i, at_i) + _block(sigma, at_j, at_j) - _block(sigma, at_i, at_j) - _block(sigma, at_j, at_i)
-    total = np.diagonal(sigma)[at_i] + np.diagonal(sigma)[at_j]
+    blocks = sigma.reshape(theta.shape + theta.shape)
+    v = blocks[i, :, i] + blocks[j, :, j] - blocks[i, :, j] - blocks[j, :, i]
+    total = np.diagonal(blocks[i, :, i]) + np.diagonal(blocks[j, :, j])
     known = np.isfinite(d) & (np.diagonal(v) > 1e-12 * np.maximum(total, 1e-300))
     z = np.full(n, np.nan)
     z[known] = d[known] / np.sqrt(np.diagonal(v)[known])
@@ -200,14 +201,10 @@ def _one_pair(theta: FloatArray, sigma: FloatArray, i: int, j: int, df: float | 
     return _Pair(ahead=ahead, behind=behind, p=p, test=test, reason=None)
 
 
-def _block(sigma: FloatArray, rows: IntArray, columns: IntArray) -> FloatArray:
-    return sigma[np.ix_(rows, columns)]
-
-
 def _upper(z: FloatArray, df: float | None) -> FloatArray:
     """Return P(Z >= z), in (0, 1]; NaN stays NaN."""
     tail = special.ndtr(-z) if df is None or math.isinf(df) else special.stdtr(df, -z)
-    return np.clip(tail, SMALLEST_P, 1.0)
+    return np.clip(np.asarray(tail, dtype=np.float64), SMALLEST_P, 1.0)
 
 
 def _checked(
@@ -249,7 +246,8 @@ def _in_words(swaps: Sequence[Swap]) -> str:
             "That does not show that the order is the same in all of them."
         )
     parts = [
-        f"{each.first} is ahead of {each.second} in {each.first_better} and behind in {each.second_better}"
+        f"{each.first} and {each.second} (most clearly {each.first} ahead in {each.first_better}, "
+        f"{each.second} in {each.second_better})"
         for each in shown[:3]
     ]
     more = f"; and {len(shown) - 3} more" if len(shown) > 3 else ""
