@@ -1,0 +1,259 @@
+"""Covariance of the fixed effects that holds when the model's covariance is wrong, from independent clusters."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import linalg, sparse
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import as_codes, too_few_clusters
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.marginal import random_columns, response_residual
+from evalstats.stats.mixed.satterthwaite import FTest, f_p, independent_rows
+
+_NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
+_CHUNK = 64  # contrasts at a time
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What the degrees of freedom need of a cluster: its columns of X, X'E and E'VE, with E = A V^-1 X."""
+
+    columns: Ints
+    moved: Floats
+    spread: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobustCovariance:
+    """A cluster-robust covariance of the fixed effects.
+
+    Attributes
+    ----------
+    covariance
+        float64, shape (n_fixed, n_fixed).
+    joint
+        float64, shape (n_theta + n_fixed,) squared: covariance of (theta, beta) of a binomial model; None for a linear one.
+    n_clusters
+        Independent clusters.
+    method
+        In words.
+    notes
+        What a reader must know, in words.
+    """
+
+    covariance: Floats
+    n_clusters: int
+    method: str
+    joint: Floats | None = None
+    notes: tuple[str, ...] = ()
+    bread: Floats = field(repr=False)
+    parts: tuple[_Part, ...] = field(repr=False)
+
+    @property
+    def std_errors(self) -> Floats:
+        """Robust standard errors of the fixed effects."""
+        return np.sqrt(np.diag(self.covariance))
+
+    def df(self, contrasts: ArrayLike) -> Floats:
+        """Satterthwaite's degrees of freedom of the t statistic of each row, shape (n_contrasts,).
+
+        The variance of the robust variance estimate is taken as it is where the model's covariance is right.
+        """
+        rows = self._rows(contrasts)
+        return np.concatenate([self._df(rows[at : at + _CHUNK]) for at in range(0, len(rows), _CHUNK)])
+
+    def f_test(self, beta: Floats, contrasts: ArrayLike) -> FTest:
+        """Test that all contrasts are 0: approximate Hotelling's T^2 with the df of Pustejovsky & Tipton (HTZ)."""
+        rows = independent_rows(self._rows(contrasts))
+        q = len(rows)
+        eta = self._wishart_df(rows)
+        df = eta - q + 1.0
+        if df < _NO_ROOT * q:
+            raise CannotAnswerError(
+                f"{self.n_clusters} clusters are too few for a joint test of {q} contrasts (they carry the information of "
+                f"{eta:.1f}); test fewer, or take the parametric bootstrap"
+            )
+        estimate = rows @ beta
+        wald = float(estimate @ np.linalg.solve(rows @ self.covariance @ rows.T, estimate))
+        statistic = df / (eta * q) * wald
+        return FTest(
+            statistic=statistic,
+            df_numerator=q,
+            df_denominator=df,
+            p_value=f_p(statistic, q, df),
+            method=f"approximate Hotelling test, {self.method}",
+            scaling=df / eta,
+            notes=self.notes,
+        )
+
+    def _rows(self, contrasts: ArrayLike) -> Floats:
+        rows = np.atleast_2d(np.asarray(contrasts, dtype=np.float64))
+        if rows.shape[1] != len(self.bread):
+            raise InputError(
+                f"contrasts have shape {rows.shape}; give one column for each of {len(self.bread)} fixed effects"
+            )
+        return rows
+
+    def _df(self, rows: Floats) -> Floats:
+        direction = self.bread @ rows.T
+        root = linalg.cholesky(self.bread)
+        variance = np.empty((len(rows), len(self.parts)))
+        moved = np.empty((len(rows), len(self.parts), len(root)))
+        for g, part in enumerate(self.parts):
+            own = direction[part.columns]
+            variance[:, g] = np.einsum("ic,ic->c", own, part.spread @ own)
+            moved[:, g] = (root[:, part.columns] @ (part.moved @ own)).T
+        # Covariances of the clusters' adjusted scores: diag(variance) less moved moved', one matrix for each contrast.
+        square = (moved**2).sum(axis=2)
+        turned = moved.transpose(0, 2, 1)
+        gram = turned @ moved if len(self.parts) > len(root) else moved @ turned
+        total = (variance**2).sum(axis=1) - 2.0 * (variance * square).sum(axis=1) + (gram**2).sum(axis=(1, 2))
+        return np.asarray((variance - square).sum(axis=1) ** 2 / total, dtype=np.float64)
+
+    def _wishart_df(self, rows: Floats) -> float:
+        """Return the df of the Wishart law with the total variance of the robust covariance of the contrasts."""
+        root = linalg.cholesky(self.bread)
+        direction = self.bread @ rows.T
+        spreads: list[Floats] = []
+        turned: list[Floats] = []
+        for part in self.parts:
+            own = direction[part.columns]
+            spreads.append(own.T @ part.spread @ own)
+            turned.append((root[:, part.columns] @ (part.moved @ own)).T)
+        spread, moved = np.stack(spreads), np.stack(turned)  # (G, q, q) and (G, q, p)
+        expected = spread.sum(axis=0) - np.einsum("gsi,gti->st", moved, moved)
+        values, vectors = np.linalg.eigh(expected)
+        scale = (vectors / np.sqrt(values)) @ vectors.T
+        spread, moved = scale @ spread @ scale, scale @ moved
+        q = len(rows)
+        flat = moved.reshape(-1, moved.shape[2])
+        total = 0.0
+        for g, own in enumerate(moved):
+            crossed = -(own @ flat.T).reshape(q, len(moved), q).transpose(1, 0, 2)
+            crossed[g] += spread[g]
+            total += float((np.einsum("hss->h", crossed) ** 2).sum() + np.einsum("hst,hts->", crossed, crossed))
+        return q * (q + 1.0) / total
+
+
+def robust_covariance(fit: MixedFit, clusters: ArrayLike) -> RobustCovariance:
+    """Covariance of the fixed effects from the residuals of independent clusters.
+
+    The model says which covariance it expects; the clusters say which there is. Contrasts of models take this covariance,
+    since one variance and one correlation for all pairs of models, which a random intercept assumes, may be far from the
+    truth for the pair that is compared.
+
+    Linear models: CR2 with the model's V as working covariance; the estimate is without bias where V is right, and right
+    for many clusters whatever V is.
+
+    Parameters
+    ----------
+    clusters
+        Integer codes, shape (n_cells,): the independent clusters. Every level of every random term lies in one of them.
+
+    Raises
+    ------
+    CannotAnswerError
+        If a random term has levels in several clusters, so that clusters are not independent; or there are fewer than 5.
+
+    References
+    ----------
+    Bell & McCaffrey 2002, Survey Methodology 28:169; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
+    """
+    codes, n_clusters = as_codes(clusters, fit.design.n_cells)
+    crossing = crossing_term(fit.design, codes)
+    if crossing is not None:
+        raise CannotAnswerError(crossing)
+    few = too_few_clusters(n_clusters)
+    if few is not None:
+        raise CannotAnswerError(few)
+    return _linear(fit, codes, n_clusters)
+
+
+def crossing_term(design: MixedDesign, clusters: Ints) -> str | None:
+    """Return, in words, the first random term that ties clusters together; None where clusters are independent."""
+    for term in design.terms:
+        pairs = np.unique(np.column_stack([term.level, clusters]), axis=0)
+        levels, counts = np.unique(pairs[:, 0], return_counts=True)
+        if np.any(counts > 1):
+            at = int(np.argmax(counts))
+            return (
+                f"level {term.levels[int(levels[at])]!r} of the random term {term.group} has cells in {counts[at]} clusters, so "
+                "clusters are not independent; cluster by a grouping that holds whole levels of all random terms, or take "
+                "the model's own covariance"
+            )
+    return None
+
+
+def _linear(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
+    p = len(fit.beta)
+    clusters = list(_whole_clusters(fit, codes, n_clusters))
+    information = np.zeros((p, p))
+    for columns, x, v, _ in clusters:
+        information[np.ix_(columns, columns)] += x.T @ np.linalg.solve(v, x)
+    bread: Floats = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    scores = np.zeros((n_clusters, p))
+    known: dict[bytes, tuple[Floats, _Part]] = {}
+    parts: list[_Part] = []
+    for g, (columns, x, v, residual) in enumerate(clusters):
+        key = columns.tobytes() + x.tobytes() + v.tobytes()  # clusters of the same cells share all but residuals
+        if key not in known:
+            adjusted = _adjusted(x, v, bread[np.ix_(columns, columns)])
+            known[key] = adjusted, _Part(columns, x.T @ adjusted, adjusted.T @ v @ adjusted)
+        adjusted, part = known[key]
+        scores[g, columns] = adjusted.T @ residual
+        parts.append(part)
+    influence = scores @ bread
+    return RobustCovariance(
+        covariance=influence.T @ influence,
+        n_clusters=n_clusters,
+        method=f"CR2 covariance of {n_clusters} clusters",
+        bread=bread,
+        parts=tuple(parts),
+    )
+
+
+def _whole_clusters(fit: MixedFit, codes: Ints, n_clusters: int) -> Iterator[tuple[Ints, Floats, Floats, Floats]]:
+    """Yield for every cluster its columns of X that are not 0, X, V / sigma^2 and the residuals.
+
+    A cell of n rows is one row with weight sqrt(n): what lies within cells is orthogonal to X and Z. Where a cluster has
+    more cells than X and Z have columns there, it is turned into their column space, outside of which V is diagonal.
+    """
+    design = fit.design
+    root = np.sqrt(design.count)
+    z = sparse.csr_array(random_columns(design).multiply(root[:, None]))
+    residual = root * response_residual(design, fit.beta)
+    relative = [f @ f.T for f in design.factors(fit.theta)]
+    starts = np.cumsum([0] + [term.n_levels * term.n_columns for term in design.terms])
+    order = np.argsort(codes, kind="stable")
+    for cells in np.split(order, np.cumsum(np.bincount(codes, minlength=n_clusters))[:-1]):
+        x = root[cells, None] * design.fixed[cells]
+        columns = np.flatnonzero(np.any(x != 0.0, axis=0)).astype(np.int64)
+        x, e = x[:, columns], residual[cells]
+        pieces: list[Floats] = []
+        halves: list[Floats] = []
+        for t, term in enumerate(design.terms):
+            levels = np.unique(term.level[cells])
+            at = starts[t] + (levels[:, None] * term.n_columns + np.arange(term.n_columns)).ravel()
+            piece = np.asarray(z[cells][:, at].toarray(), dtype=np.float64)
+            pieces.append(piece)
+            halves.append(piece @ np.kron(np.eye(len(levels)), relative[t]))
+        zs, zt = np.column_stack(pieces), np.column_stack(halves)
+        if len(cells) > len(columns) + zs.shape[1]:
+            basis = np.linalg.qr(np.column_stack([x, zs]))[0]
+            x, zs, zt, e = basis.T @ x, basis.T @ zs, basis.T @ zt, basis.T @ e
+        v = np.eye(len(x)) + zs @ zt.T
+        yield columns, x, 0.5 * (v + v.T), e
+
+
+def _adjusted(x: Floats, v: Floats, bread: Floats) -> Floats:
+    """Return E = A V^-1 X with A = D' B^(-1/2) D, V = D'D and B = D (V - X M X') D'."""
+    lower = linalg.cholesky(v, lower=True)
+    b = lower.T @ (v - x @ bread @ x.T) @ lower
+    values, vectors = np.linalg.eigh(0.5 * (b + b.T))
+    kept = values > _NO_ROOT * values[-1]
+    inside = vectors[:, kept].T @ linalg.solve_triangular(lower, x, lower=True)
+    return np.asarray(lower @ (vectors[:, kept] / np.sqrt(values[kept])) @ inside, dtype=np.float64)
