@@ -9,7 +9,7 @@ import numpy as np
 from scipy import linalg
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.binomial_checks import check_binomial
+from evalstats.stats.mixed.binomial_checks import check_binomial, check_rank
 from evalstats.stats.mixed.binomial_optimum import Criterion, Optimum, joint_optimum, profiled_optimum
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.fit import Convergence, Method, MixedFit
@@ -88,7 +88,7 @@ def fit_binomial(
     >>> fit.convergence.converged
     True
     >>> [round(float(b), 2) for b in fit.beta]
-    [-0.2, 1.13]
+    [-0.24, 0.91]
     """
     _check_arguments(design, n_quadrature, prior)
     warnings = check_binomial(design)
@@ -131,7 +131,7 @@ def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False
 
 
 def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
-    """Derivative of every cluster's part of the log-likelihood in (theta, beta), at the fit.
+    """Return the derivative of every cluster's part of the log-likelihood in (theta, beta), at the fit.
 
     Parameters
     ----------
@@ -187,7 +187,7 @@ def _check_arguments(design: MixedDesign, n_quadrature: int, prior: str | None) 
 
 
 def _answer_separation(cells: Cells, prior: str | None) -> tuple[Cells, str, tuple[str, ...]]:
-    separation = find_separation(cells.design)
+    separation = find_separation(cells.design, cells.plan.distinct)
     if separation is None:
         return cells, "", ()
     if prior == "none":
@@ -219,9 +219,11 @@ _SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
 
 def _cells_of(design: MixedDesign) -> Cells:
     """Return the cells of a design; the plan of elimination is that of an earlier response where there was one."""
-    key = (id(design.fixed), id(design.terms), id(design.offset))
+    key = (id(design.fixed), id(design.terms))
     if key not in _SEEN:
-        _SEEN[key] = (design, Cells(design))
+        cells = Cells(design)
+        check_rank(cells.plan.distinct, design.fixed_names)
+        _SEEN[key] = (design, cells)
         if len(_SEEN) > 4:
             _SEEN.popitem(last=False)
     _SEEN.move_to_end(key)
@@ -333,6 +335,9 @@ def _effects(cells: Cells, modes: Modes) -> tuple[tuple[Floats, ...], tuple[Floa
         effects = factor @ modes.effects[b]
         spread = np.einsum("ik,klm,jl->mij", factor, inverse.blocks[b], factor)
         first = 0
+        if block.given is not None:  # the levels of a leaf are numbered as the cells are
+            back = np.argsort(block.given, kind="stable")
+            effects, spread = effects[:, back], spread[back]
         for term in block.terms:
             last = first + cells.design.terms[term].n_columns
             found[term] = (effects[first:last].T.copy(), spread[:, first:last, first:last].copy())

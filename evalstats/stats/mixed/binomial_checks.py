@@ -4,7 +4,7 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.laplace_plan import nested_in
+from evalstats.stats.mixed.laplace_plan import Distinct, nested_in
 from evalstats.stats.mixed.separation import dependent_columns
 
 FEW_LEVELS = 5
@@ -12,18 +12,22 @@ WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
 
 
 def check_binomial(design: MixedDesign) -> tuple[str, ...]:
-    """Refuse what cannot be fitted; return warnings about what can but should not be trusted."""
+    """Refuse a response or groupings that cannot be fitted; return warnings about what can but should not be trusted."""
     _check_response(design)
     if not design.terms:
         raise InputError("the model has no random effect; a mixed model needs one, such as (1|item)")
-    dependent = dependent_columns(design.fixed)
-    if dependent.size:
-        names = ", ".join(repr(design.fixed_names[j]) for j in dependent)
-        raise InputError(
-            f"{design.fixed.shape[1]} fixed effects, but column{'s' if dependent.size > 1 else ''} {names} follow"
-            f"{'' if dependent.size > 1 else 's'} from those before; leave out empty combinations or one of the factors"
-        )
     return tuple(warning for term in design.terms for warning in _check_term(design, term))
+
+
+def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
+    """Refuse fixed effects that are not of full rank, and name what is too much."""
+    dependent = dependent_columns(distinct.rows)
+    if dependent.size:
+        several = dependent.size > 1
+        raise InputError(
+            f"{len(names)} fixed effects, but column{'s' if several else ''} {', '.join(repr(names[j]) for j in dependent)} "
+            f"follow{'' if several else 's'} from those before; leave out empty combinations or one of the factors"
+        )
 
 
 def _check_response(design: MixedDesign) -> None:

@@ -200,7 +200,7 @@ class Elimination:
         parts = [(sides[b] - self._sums(b, self.columns[b] * carried)).T.ravel() for b in plan.rest]
         if self.has_fixed:
             assert fixed is not None
-            parts.append(fixed - plan.fixed.T @ plan.profile.sums(carried))
+            parts.append(fixed - plan.distinct.rows.T @ plan.distinct.of_cell.sums(carried))
         assert self.dense is not None
         solution = linalg.cho_solve(self.dense, np.concatenate(parts), check_finite=False)
         change, start = np.zeros(plan.n_cells), 0
@@ -212,7 +212,7 @@ class Elimination:
             start = end
         beta = solution[start:]
         if self.has_fixed:
-            change += plan.profile.at_cells(plan.fixed @ beta)
+            change += plan.distinct.of_cell.at_cells(plan.distinct.rows @ beta)
         return beta, change
 
     def fixed_precision(self) -> Floats:

@@ -94,12 +94,13 @@ class Cells:
 
     def fixed_predictor(self, beta: Floats) -> Floats:
         """Fixed part of the linear predictor of every cell, with the offset."""
-        out = self.plan.profile.at_cells(self.plan.fixed @ beta)
+        distinct = self.plan.distinct
+        out = distinct.of_cell.at_cells(distinct.rows @ beta)
         return out if self.design.offset is None else out + self.design.offset
 
     def fixed_sums(self, values: Floats) -> Floats:
         """X' times a value of every cell."""
-        return self.plan.fixed.T @ self.plan.profile.sums(values)
+        return self.plan.distinct.rows.T @ self.plan.distinct.of_cell.sums(values)
 
     def fixed_precision(self, modes: "Modes") -> Floats:
         """X'(W - W A H^-1 A'W)X, and the prior's part: the precision of beta at given theta and weights."""

@@ -41,14 +41,25 @@ class Groups:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Distinct:
+    """Distinct rows of X, shape (n_rows, n_fixed); the row of every cell; and a cell that has each."""
+
+    rows: Floats
+    of_cell: Groups
+    first: Ints
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """All terms of one grouping: `(1|g)` and `(0 + x|g)` are eliminated together.
 
-    `values` has shape (n_columns, n_cells): what each effect of a level is multiplied by.
+    `values` has shape (n_columns, n_cells): what each effect of a level is multiplied by. In a leaf the levels are numbered
+    as the cells are, whatever their numbers in the design; `given` maps back.
     """
 
     terms: tuple[int, ...]
     groups: Groups
+    given: Ints | None = None
     values: Floats
 
     @property
@@ -76,8 +87,8 @@ class Plan:
         For every entry of theta its block, and its row and column in the factor of the block.
     profiles, profile
         Distinct rows of [rest, fixed] as a matrix, shape (n_profiles, n_rest + n_fixed); the row of every cell.
-    fixed
-        The fixed-effect part of the distinct rows, dense.
+    distinct
+        The same for the fixed effects alone.
     """
 
     blocks: tuple[Block, ...]
@@ -86,7 +97,7 @@ class Plan:
     entries: tuple[tuple[int, int, int], ...]
     profiles: "sparse.csr_array[np.float64]"
     profile: Groups
-    fixed: Floats
+    distinct: Distinct
 
     @property
     def chain(self) -> range:
@@ -124,27 +135,38 @@ def make_plan(design: MixedDesign) -> Plan:
     """Order the groupings of a design and find its distinct rows."""
     merged = _merge(design)
     leaf, chain, rest = _order([block.groups for block in merged])
-    blocks = tuple(merged[b] for b in [*leaf, *chain, *rest])
-    profile, rows = _distinct(design.fixed, [merged[b] for b in rest])
-    fixed = np.ascontiguousarray(design.fixed[rows])
-    stays = _columns_of_rest([merged[b] for b in rest], rows)
-    entries: dict[int, list[tuple[int, int, int]]] = {}
+    stays = [merged[b] for b in rest]
+    blocks = tuple([_as_leaf(merged[b]) for b in leaf] + [merged[b] for b in chain] + stays)
+    distinct = distinct_rows(design.fixed)
+    profile, first = _profiles(distinct, stays)
+    fixed = sparse.csr_array(distinct.rows[distinct.of_cell.level[first]])
+    return Plan(
+        blocks=blocks,
+        has_leaf=bool(leaf),
+        n_chain=len(chain),
+        entries=_entries(design, blocks),
+        profiles=sparse.csr_array(sparse.hstack([_columns_of_rest(stays, first), fixed], format="csr")),
+        profile=profile,
+        distinct=distinct,
+    )
+
+
+def _entries(design: MixedDesign, blocks: tuple[Block, ...]) -> tuple[tuple[int, int, int], ...]:
+    """Find the block, row and column of every entry of theta."""
+    found: dict[int, list[tuple[int, int, int]]] = {}
     for b, block in enumerate(blocks):
         start = 0
         for term in block.terms:
             size = design.terms[term].n_columns
             columns, lines = np.triu_indices(size)
-            entries[term] = [(b, start + int(i), start + int(j)) for i, j in zip(lines, columns, strict=True)]
+            found[term] = [(b, start + int(i), start + int(j)) for i, j in zip(lines, columns, strict=True)]
             start += size
-    return Plan(
-        blocks=blocks,
-        has_leaf=bool(leaf),
-        n_chain=len(chain),
-        entries=tuple(entry for term in range(len(design.terms)) for entry in entries[term]),
-        profiles=sparse.csr_array(sparse.hstack([stays, sparse.csr_array(fixed)], format="csr")),
-        profile=profile,
-        fixed=fixed,
-    )
+    return tuple(entry for term in range(len(design.terms)) for entry in found[term])
+
+
+def _as_leaf(block: Block) -> Block:
+    cells = np.arange(block.groups.level.size, dtype=np.int64)
+    return Block(terms=block.terms, groups=Groups(cells, cells.size), given=block.groups.level, values=block.values)
 
 
 def _merge(design: MixedDesign) -> list[Block]:
@@ -184,44 +206,76 @@ def nested_in(inner: Ints, outer: Ints) -> bool:
 
 def _order(groups: list[Groups]) -> tuple[list[int], list[int], list[int]]:
     """Pick the leaf, the chain of nested groupings with the most levels, and the rest."""
-    n_cells = groups[0].level.size
     finest = sorted(range(len(groups)), key=lambda g: -groups[g].n_levels)
-    leaf = [g for g in finest if groups[g].n_levels == n_cells][:1]
+    leaf = [g for g in finest if np.bincount(groups[g].level).max() == 1][:1]
     others = [g for g in finest if g not in leaf]
+    nothing: list[int] = []
+
+    def n_levels(chain: list[int]) -> int:
+        return sum(groups[g].n_levels for g in chain)
+
     best: dict[int, list[int]] = {}
     for g in reversed(others):
         above = [best[h] for h in best if nested_in(groups[g].level, groups[h].level)]
-        best[g] = [g, *max(above, key=lambda chain: sum(groups[h].n_levels for h in chain), default=[])]
-    chain = max(best.values(), key=lambda chain: sum(groups[h].n_levels for h in chain), default=[])
+        best[g] = [g, *max(above, key=n_levels, default=nothing)]
+    chain = max(best.values(), key=n_levels, default=nothing)
     return leaf, chain, [g for g in others if g not in chain]
 
 
-def _distinct(fixed: Floats, rest: list[Block]) -> tuple[Groups, Ints]:
-    """Return the distinct row of every cell, and one cell for every distinct row."""
-    keys = [hash_rows(fixed)]
+def distinct_rows(fixed: Floats) -> Distinct:
+    """Find the distinct rows of X.
+
+    Examples
+    --------
+    >>> distinct = distinct_rows(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]]))
+    >>> distinct.rows.tolist(), distinct.of_cell.level.tolist()
+    ([[1.0, 0.0], [1.0, 1.0]], [0, 1, 0])
+    """
+    groups, first = _numbered(hash_rows(fixed))
+    return Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
+
+
+def _profiles(distinct: Distinct, rest: list[Block]) -> tuple[Groups, Ints]:
+    """Return the distinct row of [rest, fixed] of every cell, and a cell for each."""
+    key = distinct.of_cell.level.astype(np.uint64)
     for block in rest:
-        keys += [block.groups.level.astype(np.uint64), hash_rows(np.ascontiguousarray(block.values.T))]
-    mixed = _mix(keys)
-    _, first, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-    rows = np.sort(first)
-    rank = np.empty(rows.size, dtype=np.int64)
-    rank[np.argsort(first)] = np.arange(rows.size)
-    return Groups(rank[inverse.ravel()], rows.size), rows
+        key = _mix(key ^ _mix(block.groups.level.astype(np.uint64) + _MULTIPLIER))
+        key ^= hash_rows(np.ascontiguousarray(block.values.T))
+    return _numbered(key)
+
+
+def _numbered(keys: Bits) -> tuple[Groups, Ints]:
+    """Number the distinct keys in the order in which they come first."""
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    rank = np.empty(first.size, dtype=np.int64)
+    rank[np.argsort(first)] = np.arange(first.size)
+    return Groups(rank[inverse.ravel()], first.size), np.sort(first)
 
 
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
 
 
+def _mix(values: Bits) -> Bits:
+    """Spread every bit of 64 over all others (Stafford's variant 13 of the finaliser of MurmurHash3)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
+
+
 def hash_rows(rows: Floats) -> Bits:
-    """Return 64 bits for every row; equal rows give equal bits, and different ones differ but for chances of 2^-64."""
-    return _mix((rows[:, j] + 0.0).view(np.uint64) for j in range(rows.shape[1]))  # + 0.0: -0.0 is 0.0
+    """Return 64 bits for every row: the same for equal rows, and for different ones but with a chance of 2^-64.
 
-
-def _mix(columns: Iterable[Bits]) -> Bits:
-    out: Bits = np.zeros(1, dtype=np.uint64)
-    for column in columns:
-        out = (out ^ column) * _MULTIPLIER
-        out ^= out >> np.uint64(29)
+    A column is added to the sum only where it is not 0, which makes indicator columns cheap.
+    """
+    keys = _mix(_MULTIPLIER * np.arange(1, rows.shape[1] + 1, dtype=np.uint64))
+    out: Bits = np.zeros(len(rows), dtype=np.uint64)
+    for start in range(0, len(rows), 4096):
+        part = rows[start : start + 4096]
+        row, column = np.nonzero(part)
+        terms = _mix(part[row, column].view(np.uint64) ^ keys[column])
+        total = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+        ends = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(part)))])
+        out[start : start + 4096] = total[ends[1:]] - total[ends[:-1]]
     return out
 
 

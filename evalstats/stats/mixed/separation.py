@@ -11,9 +11,10 @@ import numpy as np
 from scipy import linalg, optimize
 
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
-from evalstats.stats.mixed.laplace_plan import hash_rows
+from evalstats.stats.mixed.laplace_plan import Distinct, distinct_rows
 
 RANK = 1e-9  # of the largest pivot, after columns are scaled to unit length
+DEPENDENT = 1e-7  # of its length: what is left of a column outside the span of those before it
 MANY = 4000  # distinct rows above which a plain fit is tried before the linear programme
 
 
@@ -45,7 +46,7 @@ class Separation:
     complete: bool
 
 
-def find_separation(design: MixedDesign) -> Separation | None:
+def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Separation | None:
     """Return what is separated in the fixed part of a binomial design of full rank, or None if nothing is.
 
     Cells with the same fixed effects are merged. Where some of them hold both outcomes, the direction must be 0 on those,
@@ -53,11 +54,10 @@ def find_separation(design: MixedDesign) -> Separation | None:
     separated data in binary logistic regression models", University of Oxford) finds the largest separated set in the
     rest. With thousands of distinct rows, an ordinary logistic regression with a finite solution proves that nothing is.
     """
-    _, first, inverse = np.unique(hash_rows(design.fixed), return_index=True, return_inverse=True)
-    inverse = inverse.ravel()
-    rows = design.fixed[first]
-    trials = np.bincount(inverse, weights=design.count)
-    successes = np.rint(np.bincount(inverse, weights=design.count * design.response))
+    distinct = distinct or distinct_rows(design.fixed)
+    rows = distinct.rows
+    trials = distinct.of_cell.sums(design.count)
+    successes = np.rint(distinct.of_cell.sums(design.count * design.response))
     if len(rows) > MANY and _has_finite_fit(rows, trials, successes):
         return None
     scale = np.sqrt((rows**2).mean(axis=0))
@@ -76,7 +76,7 @@ def find_separation(design: MixedDesign) -> Separation | None:
     beyond = _null_space(rows[others] / scale)
     loose = np.abs(beyond).max(axis=1) > 1e-7
     loose |= np.abs(free @ direction) > 1e-7
-    cells = np.isin(inverse, which)
+    cells = np.isin(distinct.of_cell.level, which)
     return Separation(
         rows=rows[which],
         cells=cells,
@@ -87,30 +87,29 @@ def find_separation(design: MixedDesign) -> Separation | None:
     )
 
 
-def dependent_columns(fixed: Floats) -> Ints:
-    """Return the columns of X that follow from those before them.
+def dependent_columns(rows: Floats) -> Ints:
+    """Return the columns of X that follow from those before them; `rows` are its distinct rows.
 
     Examples
     --------
-    >>> dependent_columns(np.array([[1.0, 0, 1], [1, 1, 0], [1, 0, 1]]))
+    >>> dependent_columns(np.array([[1.0, 0, 1], [1, 1, 0]]))
     array([2])
     """
-    rows = fixed[np.unique(hash_rows(fixed), return_index=True)[1]]
     length = np.sqrt((rows**2).sum(axis=0))
-    scaled = rows / np.where(length > 0, length, 1.0)
-    out: list[int] = []
-    kept: list[int] = []
-    triangle = np.abs(np.diag(linalg.qr(scaled, mode="r", pivoting=True)[0]))  # type: ignore[index]
-    if triangle.size == fixed.shape[1] and triangle.min() > RANK * triangle.max():
+    scaled = rows / np.where(length > 0.0, length, 1.0)
+    if len(scaled) > 4 * scaled.shape[1]:
+        scaled = linalg.qr(scaled, mode="r", check_finite=False)[0][: scaled.shape[1]]
+    values = np.linalg.svd(scaled, compute_uv=False)
+    if values.size == rows.shape[1] and values.min() > RANK * values.max():
         return np.zeros(0, dtype=np.int64)
+    out: list[int] = []
     basis = np.zeros((len(scaled), 0))
     for j in range(scaled.shape[1]):
         column = scaled[:, j]
-        for _ in range(2):  # twice is enough
+        for _ in range(2):  # orthogonal to rounding after the second time
             column = column - basis @ (basis.T @ column)
         size = float(np.linalg.norm(column))
-        if size > 1e-7:
-            kept.append(j)
+        if size > DEPENDENT:
             basis = np.column_stack([basis, column / size])
         else:
             out.append(j)
