@@ -1,10 +1,11 @@
 """Mixed models by their definitions: V is formed, nothing is eliminated. For comparison in tests."""
 
 import json
-from itertools import pairwise
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from scipy import optimize
 
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.fit import Convergence, MixedFit
@@ -176,5 +177,22 @@ def numeric_gradient(function, at, step=1e-4):
     return (4 * difference(step) - difference(2 * step)) / 3
 
 
-def triangle_starts(sizes):
-    return list(pairwise(np.cumsum([0, *sizes])))
+def fit_dense(design, *, method="REML"):
+    """Maximise the likelihood itself; slow, for a few hundred rows with a cell each."""
+    n, p = design.fixed.shape
+    free = n - p if method == "REML" else n
+
+    def profiled(theta):
+        v = relative_covariance(design, theta)
+        inverse = np.linalg.inv(v)
+        e = design.response - design.fixed @ fit_at(design, theta, 1.0).beta
+        sigma = np.sqrt(e @ inverse @ e / free)
+        return deviance(design, theta, sigma, restricted=method == "REML"), sigma
+
+    lower = [0.0 if a == b else None for t in design.terms for b in range(t.n_columns) for a in range(b, t.n_columns)]
+    start = np.array([0.0 if low is None else 1.0 for low in lower])
+    found = optimize.minimize(
+        lambda theta: profiled(theta)[0], start, bounds=[(low, None) for low in lower], tol=1e-12, method="L-BFGS-B"
+    )
+    value, sigma = profiled(found.x)
+    return replace(fit_at(design, found.x, sigma, method=method), log_likelihood=-value / 2)
