@@ -1,0 +1,264 @@
+"""The answer to "where do models break?" in sentences: what is shown, and what is left open beside it."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
+from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words
+from evalstats.analysis.scenarios.wording_tables import weights_words
+from evalstats.analysis.scenarios.words import (
+    LISTED,
+    against,
+    best_mean_first,
+    capital,
+    change_text,
+    ends_text,
+    judged,
+    level_text,
+    p_text,
+    score_text,
+    some,
+    worse_end,
+    worst_first,
+)
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import interval, number, plural
+
+_NO_ANSWER, _NOT_CONVERGED, _SAMPLED = "no answer", "not converged", "scenarios sampled"
+
+
+def answers(result: ScenarioModel) -> bool:
+    """Whether the data answer the question at all: the fit ended well, and some number has an interval."""
+    return answer_label(result) not in (_NO_ANSWER, _NOT_CONVERGED)
+
+
+def answer_label(result: ScenarioModel) -> str:
+    """Return the answer in two or three words."""
+    if not result.converged:
+        return _NOT_CONVERGED
+    estimated = any(row.conf_low is not None for row in (*result.cells, *result.scenarios, *result.models))
+    if result.scenario_as == "random" and estimated:
+        return _SAMPLED
+    if judged(result):
+        return "breaks shown" if any(row.verdict == "drop" for row in result.drops) else "none shown"
+    return "scores only" if not result.drops and estimated else _NO_ANSWER
+
+
+def answer_tone(result: ScenarioModel) -> Tone:
+    """Return the tone of the answer."""
+    label = answer_label(result)
+    if label in (_NO_ANSWER, _NOT_CONVERGED, "breaks shown"):
+        return "bad"
+    return "caution" if label == "none shown" else "neutral"
+
+
+# --- the answer ---
+
+
+def headline(result: ScenarioModel) -> str:
+    """Return the answer in one sentence without its full stop."""
+    label = answer_label(result)
+    if label == _NOT_CONVERGED:
+        return (
+            f"The fit did not converge, so nothing follows from its numbers ({result.convergence or 'no reason given'})"
+        )
+    if label == _NO_ANSWER:
+        return _why_no_answer(result)
+    if label == _SAMPLED:
+        return _randomheadline(result)
+    shown = [row for row in result.drops if row.verdict == "drop"]
+    return _dropsheadline(result, shown) if shown else _openheadline(result)
+
+
+def _why_no_answer(result: ScenarioModel) -> str:
+    reasons = [row.verdict_reason for row in result.drops if row.verdict_reason]
+    reasons += [row.reason for row in result.cells if row.reason]
+    why = f": {some(list(dict.fromkeys(reasons)), 2)}" if reasons else ""
+    return f"These data cannot say where models break{why}"
+
+
+def _dropsheadline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
+    """Say which scenario most models are shown to break in, and by how much."""
+    if result.n_models == 1:
+        return _one_modelheadline(result, shown)
+    by_scenario = {row.scenario: [each for each in shown if each.scenario == row.scenario] for row in shown}
+    most = max(len(rows) for rows in by_scenario.values())
+    first = [name for name, rows in by_scenario.items() if len(rows) == most]
+    name = max(first, key=lambda each: sum(abs(row.estimate or 0.0) for row in by_scenario[each]))
+    rows = worst_first(by_scenario[name], result)
+    could = sum(row.scenario == name for row in judged(result))
+    who = f" ({some([row.model for row in rows])})" if len(rows) <= LISTED else ""
+    others = [each for each in first if each != name]
+    several = len({row.scenario for row in result.drops}) > 1
+    most_of = (
+        "" if not several else f" (as many as in {some(others)})" if others else ", more than in any other scenario"
+    )
+    return (
+        f"{len(rows)} of {plural(could, 'model')}{who} {'is' if len(rows) == 1 else 'are'} shown to do worse in {name} than "
+        f"{against(result, several=len(rows) > 1)}{most_of}: {_falls(result, rows)}"
+    )
+
+
+def _one_modelheadline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
+    rows = worst_first(shown, result)
+    could = len(judged(result))
+    names = some([row.scenario for row in rows])
+    return (
+        f"{rows[0].model} is shown to do worse in {len(rows)} of {plural(could, 'scenario')} ({names}) than "
+        f"{against(result)}: {_falls(result, rows)}"
+    )
+
+
+def _falls(result: ScenarioModel, rows: Sequence[DropRow]) -> str:
+    """Say how far the metric moves to the worse in rows that are sorted, the largest first."""
+    verb = "falls" if result.higher_is_better else "rises"
+    largest, least = abs(rows[0].estimate or 0.0), abs(rows[-1].estimate or 0.0)
+    unit = f" {result.unit}".rstrip()
+    if len(rows) == 1:
+        ends = ends_text(rows[0].conf_low, rows[0].conf_high, result, sign=True)
+        return f"{result.metric} {verb} by {_amount(largest, result)}{unit}, interval of the change {ends}"
+    span = _amount(least, result)
+    if span != _amount(largest, result):
+        span = f"{span} to {_amount(largest, result)}"
+    return f"{result.metric} {verb} by {span}{unit}"
+
+
+def _amount(value: float, result: ScenarioModel) -> str:
+    return change_text(value, result, unit=False).lstrip("+")
+
+
+def _openheadline(result: ScenarioModel) -> str:
+    """Say that nothing is shown, and how large a drop the data leave open."""
+    rows = judged(result)
+    if not rows:
+        ordered = best_mean_first(result.scenarios, result)
+        ends = [f"{score_text(row.estimate, result)} in {row.name}" for row in (ordered[-1], ordered[0])]
+        return f"Mean {result.metric} runs from {ends[0]} to {ends[1]}; no drop was asked for"
+    gains = sum(row.verdict == "gain" for row in rows)
+    better = f" ({plural(gains, 'gain')} {'is' if gains == 1 else 'are'})" if gains else ""
+    open_rows = [row for row in rows if row.verdict == "not shown" and worse_end(row, result) is not None]
+    text = f"No model is shown to do worse in any scenario than {against(result)}{better}, which is no proof that none does"
+    return f"{text}: {_left_open(result, open_rows)}" if open_rows else text
+
+
+def _left_open(result: ScenarioModel, rows: Sequence[DropRow]) -> str:
+    sign = 1.0 if result.higher_is_better else -1.0
+    row = min(rows, key=lambda each: sign * (worse_end(each, result) or 0.0))
+    end = change_text(worse_end(row, result), result)
+    return f"the intervals of those not shown reach as far as {end} ({row.model} in {row.scenario})"
+
+
+def _randomheadline(result: ScenarioModel) -> str:
+    """Say how unlike scenarios are to each other, and what a model has of its own in them."""
+    own, crossed = _scenario_rows(result)
+    n, scale = plural(result.n_scenarios, "scenario"), scale_words(result)
+    if own is None:
+        return f"{n} are taken as a sample of more; how far new ones would differ is not estimated"
+    text = f"From scenario to scenario {result.metric} varies with an SD of {_spread(own)} ({scale}), judged by a sample of {n}"
+    if crossed is None:
+        return text
+    if crossed.singular:
+        return f"{text}; nothing is seen of models that break in places of their own, which is no proof that none does"
+    return f"{text}; what a model has of its own in a scenario varies with an SD of {_spread(crossed)}"
+
+
+def _spread(row: VarianceRow) -> str:
+    ends = "" if row.conf_low is None or row.conf_high is None else f" {interval(row.conf_low, row.conf_high)}"
+    return f"{number(row.std_dev)}{ends}"
+
+
+def _scenario_rows(result: ScenarioModel) -> tuple[VarianceRow | None, VarianceRow | None]:
+    """Return the rows of the scenario's own variance, and of what a model has of its own in a scenario."""
+    names, models = {result.scenario, "scenario"}, {result.contrast, "model"}
+    found: dict[int, VarianceRow] = {}
+    for row in result.variances:
+        parts = {part.strip("` ") for part in row.term.split(":")}
+        if parts & names and parts <= names | models:
+            found.setdefault(len(parts), row)
+    return found.get(1), found.get(2)
+
+
+# --- what stands beside it ---
+
+
+def standing_sentences(result: ScenarioModel) -> list[str]:
+    """Say what stands beside the answer: verdicts, the interaction, the ranking, the best mean."""
+    better = "higher" if result.higher_is_better else "lower"
+    said = [
+        (
+            f"{plural(result.n_models, 'model')} in {plural(result.n_scenarios, 'scenario')} ({result.scenario}), "
+            f"{plural(result.n_items, 'item')}{_clusters(result)}; {result.metric}, {better} is better."
+        )
+    ]
+    if not answers(result):
+        return said
+    said.extend(_verdict_sentences(result))
+    interaction = interaction_sentence(result)
+    if interaction:
+        said.append(interaction)
+    if result.ranking is not None:
+        said.append(ranking_sentence(result))
+    if result.n_models > 1:
+        said.extend(_overall_sentences(result))
+    return said
+
+
+def _clusters(result: ScenarioModel) -> str:
+    if result.n_clusters is None or not result.clusters:
+        return ""
+    return f" in {plural(result.n_clusters, 'cluster')} ({' and '.join(result.clusters)})"
+
+
+def _verdict_sentences(result: ScenarioModel) -> list[str]:
+    rows = judged(result)
+    if not rows:
+        return []
+    counts = {verdict: sum(row.verdict == verdict for row in result.drops) for verdict in ("drop", "gain", "not shown")}
+    left = len(result.drops) - len(rows)
+    text = (
+        f"Of {plural(len(rows), 'change')} {counts['drop']} {'is' if counts['drop'] == 1 else 'are'} shown to be to the worse "
+        f"and {counts['gain']} to the better, and {counts['not shown']} {'is' if counts['not shown'] == 1 else 'are'} left open"
+    )
+    open_rows = [row for row in rows if row.verdict == "not shown" and worse_end(row, result) is not None]
+    if open_rows and answer_label(result) != "none shown":
+        text += f"; {_left_open(result, open_rows)}"
+    said = [f"{text}."]
+    if left:
+        said.append(f"{plural(left, 'further one')} cannot be judged.")
+    if counts["drop"] > 1 and all(row.pooled is not None for row in rows):
+        said.append("The largest of many changes are too large on average, by luck; the pooled ones allow for that.")
+    doubted = [row for row in result.drops if row.verdict == "drop" and _paired_doubts(row)]
+    if doubted:
+        names = some([f"{row.model} in {row.scenario}" for row in doubted], 3)
+        said.append(f"Without a model the data are less sure: the paired interval includes 0 for {names}.")
+    return said
+
+
+def _paired_doubts(row: DropRow) -> bool:
+    return row.paired_low is not None and row.paired_high is not None and row.paired_low <= 0 <= row.paired_high
+
+
+def ranking_sentence(result: ScenarioModel) -> str:
+    """Say whether the ranking of models is shown to change."""
+    ranking = result.ranking
+    if ranking is None:
+        return ""
+    text = capital(ranking.words.rstrip(" ."))
+    p = f" ({p_text(ranking.p_value)})" if ranking.p_value is not None and "p " not in ranking.words else ""
+    if ranking.shown or not ranking.n_crossed:
+        return f"{text}{p}."
+    order = f"the estimates of {plural(ranking.n_crossed, 'pair')} cross, which noise alone can do"
+    return f"{text}{p}; {order}."
+
+
+def _overall_sentences(result: ScenarioModel) -> list[str]:
+    ordered = [row for row in best_mean_first(result.models, result) if row.conf_low is not None]
+    if not ordered:
+        return []
+    top = ordered[0]
+    ends = ends_text(top.conf_low, top.conf_high, result)
+    return [
+        (
+            f"Over all scenarios ({weights_words(result)}) {top.name} has the best mean, {score_text(top.estimate, result)}, "
+            f"{level_text(result)} interval {ends}; it was picked for that."
+        )
+    ]

@@ -1,0 +1,193 @@
+"""What varies, in words: tests of terms, sources of variation, and how well the benchmark tells its models apart."""
+
+from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel, TermTest, VarianceRow
+from evalstats.analysis.scenarios.words import capital, level_text, p_text, stopped
+from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.display.numbers import interval, number, p_value
+
+_POINTS = 12
+
+
+def is_interaction(test: TermTest) -> bool:
+    """Whether a test asks if models differ in where they break, and not only whether scenarios differ."""
+    return ":" in test.term
+
+
+def interaction_sentence(result: ScenarioModel) -> str | None:
+    """Say whether models are shown to break in different places; None where the question was not asked."""
+    test = result.interaction
+    if test is None or not is_interaction(test) or test.p_value is None:
+        return None
+    how = f"({test.method}, {p_text(test.p_value)})"
+    if test.p_value <= 1 - result.conf_level:
+        return f"Models break in different places: the change from scenario to scenario is not the same for all of them {how}."
+    return (
+        f"That models break in different places is not shown {how}: the data fit one change that all models share, which does "
+        "not show that they share it."
+    )
+
+
+def tests_table(result: ScenarioModel) -> Table | None:
+    """Every test of a term, the one that decides first."""
+    if not result.tests:
+        return None
+    return Table(
+        columns=("Term", "Test", "Statistic", "df", "p", "Role"),
+        rows=tuple(
+            (test.term, test.method, number(test.statistic, 1), _df(test), p_value(test.p_value), test.role)
+            for test in result.tests
+        ),
+        align="llrrrl",
+        caption="Tests of whole terms; the first row decides whether models break in different places"
+        if result.interaction is not None and is_interaction(result.interaction)
+        else "Tests of whole terms",
+        wide=("df", "Role"),
+    )
+
+
+def tests_blocks(result: ScenarioModel) -> list[Block]:
+    """Return the tests of terms with their notes."""
+    table = tests_table(result)
+    if table is None:
+        return []
+    notes = tuple(stopped(f"{test.term}, {test.method}: {test.note}") for test in result.tests if test.note)
+    return [table, *([Bullets(items=notes)] if notes else [])]
+
+
+def _df(test: TermTest) -> str:
+    if test.df is None:
+        return "–"
+    first = f"{test.df:g}" if test.df == round(test.df) else number(test.df, 1)
+    return first if test.df_denominator is None else f"{first}, {number(test.df_denominator, 1)}"
+
+
+# --- sources of variation ---
+
+
+def scale_words(result: ScenarioModel) -> str:
+    """Name the scale that variances are on."""
+    if result.family == "binomial":
+        return "log-odds"
+    return result.score_unit if result.score_unit not in ("", "%") else "the metric's own unit"
+
+
+def variance_blocks(result: ScenarioModel) -> list[Block]:
+    """Return where the variation comes from, what share of it, and what was estimated as nothing."""
+    if not result.variances:
+        return []
+    shares = any(row.share is not None for row in result.variances)
+    table = Table(
+        columns=("Source", "Share", "SD", f"{level_text(result)} interval", "Levels", "p", "Variance"),
+        rows=tuple(
+            (
+                row.label or row.term,
+                "–" if row.share is None else f"{number(100 * row.share, 1)}%",
+                "0 (bound)" if row.singular and row.std_dev == 0 else number(row.std_dev),
+                interval(row.conf_low, row.conf_high) if row.conf_low is not None else "–",
+                "–" if row.n_levels is None else f"{row.n_levels:,}",
+                p_value(row.p_value),
+                number(row.variance, 3),
+            )
+            for row in result.variances
+        ),
+        align="lrrrrrr",
+        caption=(
+            f"Where the variation comes from, on the scale of {scale_words(result)}"
+            + ("; shares are of all of it" if shares else "")
+            + "; SD is the standard deviation, with its interval"
+        ),
+        wide=("Variance", "p", "Levels"),
+    )
+    notes = tuple(dict.fromkeys(_variance_note(row) for row in result.variances if row.note or row.singular))
+    return [table, *([Bullets(items=notes)] if notes else [])]
+
+
+def _variance_note(row: VarianceRow) -> str:
+    if not row.singular:
+        return stopped(f"{row.term}: {row.note}")
+    bound = "" if row.conf_high is None else f"; an SD of up to {number(row.conf_high)} would fit the data as well"
+    return (
+        f"{row.term}: the variance is estimated as 0, the lowest value there is (a singular fit). The data show none of it, "
+        f"which is no proof that there is none{bound}."
+    )
+
+
+# --- reliability ---
+
+
+def reliability_sentence(found: Reliability) -> str:
+    """Say how reliable the scores are, and what that rests on; or why it is not known."""
+    if found.relative is None and found.absolute is None:
+        return stopped(f"How reliable the scores are cannot be said: {found.reason or 'the data do not show it'}")
+    order = f"{number(found.relative)}{_ends(found.relative_low, found.relative_high)}"
+    level = f"{number(found.absolute)}{_ends(found.absolute_low, found.absolute_high)}"
+    design = f" with {found.design}" if found.design else ""
+    parts = [
+        *([f"{order} for the order of the models (Eρ²)"] if found.relative is not None else []),
+        *([f"{level} for the scores themselves (Φ)"] if found.absolute is not None else []),
+    ]
+    return (
+        f"Reliability{design}: {' and '.join(parts)}, where 1 is a benchmark without noise. It holds for models as unlike each "
+        "other as these: the nearer the models, the lower it is."
+    )
+
+
+def reliability_blocks(result: ScenarioModel) -> list[Block]:
+    """Return how reliable the scores are, how many items it takes, and the D-study as a table."""
+    found = result.reliability
+    if found is None:
+        return []
+    blocks: list[Block] = [
+        Heading(text="How well this benchmark tells these models apart", level=2),
+        Paragraph(text=reliability_sentence(found)),
+    ]
+    needed = tuple(_needed_words(each) for each in found.needed)
+    if needed:
+        blocks.append(Bullets(items=needed))
+    if found.curve:
+        points = _thinned(found)
+        columns = ("Facet", "Number", "Order (Eρ²)", f"{level_text(result)} interval", "Scores (Φ)")
+        rows = tuple(
+            (
+                point.facet,
+                f"{point.n:,}",
+                number(point.relative),
+                interval(point.relative_low, point.relative_high) if point.relative_low is not None else "–",
+                number(point.absolute),
+            )
+            for point in points
+        )
+        blocks.append(
+            Table(
+                columns=columns,
+                rows=rows,
+                align="lrrrr",
+                caption="D-study: reliability by the number of one facet, all else as it is",
+            )
+        )
+    notes = tuple(stopped(capital(note)) for note in found.notes)
+    return [*blocks, *([Bullets(items=notes)] if notes else [])]
+
+
+def _needed_words(each: Needed) -> str:
+    what = "the order of the models" if each.kind == "relative" else "the scores themselves"
+    goal = f"For a reliability of {number(each.target, 1 if each.target * 10 % 1 == 0 else 2)} of {what}"
+    if each.n is None:
+        return stopped(
+            f"{goal} no number of {each.facet}s is enough or known: {each.reason or 'the data do not show it'}"
+        )
+    return f"{goal}: {each.n:,} {each.facet}{'' if each.n == 1 else 's'}{f' ({each.reason})' if each.reason else ''}."
+
+
+def _thinned(found: Reliability) -> list[DesignPoint]:
+    """Return some points of every facet, the ends among them."""
+    kept: list[DesignPoint] = []
+    for facet in dict.fromkeys(point.facet for point in found.curve):
+        points = [point for point in found.curve if point.facet == facet]
+        step = max(1, -(-(len(points) - 1) // (_POINTS - 1))) if len(points) > _POINTS else 1
+        kept += [point for i, point in enumerate(points) if i % step == 0 or i == len(points) - 1]
+    return kept
+
+
+def _ends(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" {interval(low, high)}"
