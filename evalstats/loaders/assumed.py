@@ -97,7 +97,8 @@ class Form:
 class Bound:
     """A form applied to a table: its fields, columns of the glossary and factors, each with its column in the table.
 
-    `constants` hold the one value of a field, a column of the glossary or a factor.
+    `constants` hold the one value of a field, a column of the glossary or a factor; `dependence` are columns of the
+    outcomes whose levels make rows dependent, as the map says.
     """
 
     fields: Mapping[str, str]
@@ -106,6 +107,7 @@ class Bound:
     constants: Mapping[str, str]
     trial_from_order: bool
     n_left_out: int
+    dependence: tuple[str, ...]
 
     def has(self, name: str) -> bool:
         """Whether a field has a column, or one value for all rows."""
@@ -174,6 +176,7 @@ def bind_form(form: Form, map_: ColumnMap, columns: Sequence[str]) -> Bound:
         constants=constants,
         trial_from_order=by_order,
         n_left_out=n_left_out,
+        dependence=tuple(_dependent(form, name, {**kept, **factors}, fields) for name in map_.dependence),
     )
     _require(form, bound, columns)
     return bound
@@ -207,6 +210,15 @@ def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
         message = f"there is no column {source!r} for {name}; the table has {listed(columns)}"
         raise InputError(message)
     return source
+
+
+def _dependent(form: Form, name: str, columns: Mapping[str, str], fields: Mapping[str, str]) -> str:
+    """Return what a column that the map calls dependence is called in the outcomes."""
+    usable = {**{own: source for own, source in fields.items() if own in form.made}, **columns}
+    found = name if name in usable else next((own for own, source in usable.items() if source == name), None)
+    if found is None:
+        raise InputError(f"there is no column {name!r} for dependence; there are {listed(list(usable))}")
+    return found
 
 
 def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:

@@ -101,6 +101,7 @@ class Ledger:
 
     def run_rows(self, *, factor_names: list[str], dependence: list[str], note: str = "") -> list[dict[str, object]]:
         """Make the rows of `runs`; each says that the format is assumed, and whether it is simulated."""
+        dependent = list(dict.fromkeys([*dependence, *self.table.bound.dependence]))
         config = self.table.map_.as_config()
         rows: list[dict[str, object]] = []
         for name, known in self._runs.items():
@@ -114,7 +115,7 @@ class Ledger:
                     "benchmark": self.table.form.benchmark,
                     "judge": judge,
                     "factor_names": factor_names,
-                    "dependence": dependence,
+                    "dependence": dependent,
                     "config": _as_json(config) if config else None,
                     "note": "; ".join(part for part in (simulated, self.table.form.note, note) if part),
                 }

@@ -29,16 +29,21 @@ FORM: Final = Form(
     benchmark=BENCHMARK,
     loader="devicerepair",
     fields=(
-        Field(name="question_id", meaning="name of the question, the same for all", also=("item",), needed=True),
+        Field(
+            name="question_id",
+            meaning="name of the question, the same for all models and languages",
+            also=("item",),
+            needed=True,
+        ),
         Field(name="domain", meaning="phone_repair, computer_repair, data_recovery", also=("scenario",), constant=True),
         Field(name="language", meaning="language of question and answer", also=("variant",), constant=True),
         Field(name="model", meaning="model that answered", needed=True, constant=True),
         *(Field(name=name, meaning=f"how good the answer is in {name}; more is better") for name in CRITERIA),
         *SHARED,
     ),
-    made=("language",),
     choice=f"{PRIMARY} is the headline, since no mean over the criteria is defined",
 )
+_OWN_NAMES: Final = {"domain": "scenario", "language": "variant"}
 _NEEDED: Final = frozenset({"question_id", "domain", "language", "model"})
 
 
@@ -54,10 +59,11 @@ class _Tally:
 class DeviceRepairLoader(SingleFileLoader):
     """Loader of tables of device-repair results, with columns as `FORM` lists them or as a column map names them.
 
-    Item is the question, variant the language, scenario the domain; the language and every other column are factors.
-    Metrics are the four criteria, more being better; `correctness` is the headline. Their scale is that of `score_min`
-    and `score_max`, or of the column map; without one they have no bounds. A criterion outside the scale is an error, an
-    empty one or one whose judge failed is unscored, and a criterion without a column is missing: none of them is 0.
+    Item is the question, variant the language, scenario the domain, so that the languages of a question are one cluster
+    and `--contrast language` pairs them; every other column is a factor. Metrics are the four criteria, more being better;
+    `correctness` is the headline. Their scale is that of `score_min` and `score_max`, or of the column map; without one
+    they have no bounds. A criterion outside the scale is an error, an empty one or one whose judge failed is unscored, and
+    a criterion without a column is missing: none of them is 0.
 
     Parameters
     ----------
@@ -99,7 +105,8 @@ class DeviceRepairLoader(SingleFileLoader):
         yield from in_batches(_outcomes(table, given, ledger, tally), "outcomes")
         metrics = [tally.scales.metric(name, higher_is_better=True, primary=name == PRIMARY) for name in given]
         yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **row} for row in metrics])
-        yield Rows(table="runs", rows=ledger.run_rows(factor_names=["domain=scenario"], dependence=[]))
+        names = [f"{own}={name}" for own, name in _OWN_NAMES.items() if table.bound.has(own)]
+        yield Rows(table="runs", rows=ledger.run_rows(factor_names=names, dependence=[]))
         for message in (*table.notes(), *_doubts(given, tally)):
             yield Problem(path=str(source.path), message=message, severity="note")
 
@@ -138,7 +145,6 @@ def _outcomes(
             "item": question,
             "variant": language or "",
             "scenario": domain,
-            **({} if language is None else {"language": language}),
             "locator": record.locator,
         }
         for metric in given:

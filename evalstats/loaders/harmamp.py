@@ -35,9 +35,9 @@ FORM: Final = Form(
     fields=(
         Field(name="plan_id", meaning="name of the plan, the same for every model", also=("item",), needed=True),
         Field(name="seed_id", meaning="seed that the plan was made from; plans of one seed are one cluster"),
-        Field(name="label", meaning="malicious or benign", needed=True),
+        Field(name="label", meaning="malicious or benign", needed=True, constant=True),
         Field(name="target_model", meaning="model under test", also=("model",), needed=True, constant=True),
-        Field(name="defense", meaning="what guards the model: none, prompt, trajsafe, ...", constant=True),
+        Field(name="defense", meaning="what guards the model: none, prompt_guardrail, trajsafe, ...", constant=True),
         Field(name="category", meaning="category of risk", also=("scenario",)),
         Field(name="axis", meaning="what is amplified: expertise or scaling"),
         Field(name="mode", meaning="multi_turn or single_turn", also=("interaction",), constant=True),
@@ -121,9 +121,9 @@ class HarmAmpLoader(SingleFileLoader):
             f"{counted(tally.n_unlabelled, 'row')} left out for want of a known label" if tally.n_unlabelled else ""
         )
         has_seeds = table.bound.has("seed_id")
-        runs = ledger.run_rows(
-            factor_names=["category=scenario"], dependence=["seed_id"] if has_seeds else [], note=left_out
-        )
+        names = ["category=scenario"] if table.bound.has("category") else []
+        names += ["mode=variant"] if table.bound.has("mode") and not table.bound.has("turn") else []
+        runs = ledger.run_rows(factor_names=names, dependence=["seed_id"] if has_seeds else [], note=left_out)
         yield Rows(table="runs", rows=runs)
         if tally.n_unlabelled:
             yield Problem(path=str(source.path), message=_unlabelled(tally))
@@ -145,6 +145,8 @@ def _check(table: AssumedTable) -> None:
 
 
 def _outcomes(table: AssumedTable, ledger: Ledger, tally: _Tally) -> Iterator[dict[str, object]]:
+    # The mode is the variant, whose own name it is, unless turns are variants too.
+    factors = ("axis", "defense", *(["mode"] if table.bound.has("turn") else []))
     for record in table.records():
         plan = ledger.required(record, "plan_id")
         label = (record.fields.get("label") or "").lower()
@@ -162,7 +164,7 @@ def _outcomes(table: AssumedTable, ledger: Ledger, tally: _Tally) -> Iterator[di
             "scenario": said["category"],
             "label": label,
             **({"seed_id": seed or plan} if table.bound.has("seed_id") else {}),
-            **{name: record.fields[name] for name in ("axis", "mode", "defense") if name in record.fields},
+            **{name: record.fields[name] for name in factors if name in record.fields},
         }
         if label == "benign" and flag(record.fields.get("harmful"), "harmful").value == 1.0:
             tally.n_harmful_benign += 1

@@ -1,0 +1,320 @@
+"""Device-repair results: four criteria on a scale that must be said, in two languages of one question."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.assumed import Form
+from evalstats.loaders.base import read_head
+from evalstats.loaders.devicerepair import CRITERIA, FORM
+from evalstats.loaders.harmamp import FORM as HARM_FORM
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import detect, read
+from evalstats.schema.data import EvalData
+from tests.loaders.test_harmamp import Row, said, write
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "assumed-formats.md"
+
+
+def row(question: object = "ph_0123", language: str = "bn", **changes: object) -> Row:
+    """One answer of the suggested form; `changes` replace or add columns."""
+    content: Row = {
+        "question_id": question,
+        "domain": "phone_repair",
+        "language": language,
+        "model": "toy-1",
+        "correctness": 3,
+        "completeness": 2,
+        "practicality": 4,
+        "safety": 5,
+        "judge": "gpt-x",
+        "score_min": 1,
+        "score_max": 5,
+    }
+    return content | changes
+
+
+def load(tmp_path: Path, *rows: Row, name: str = "x.jsonl", **options: Any) -> EvalData:
+    return read(write(tmp_path / name, list(rows)), **options)
+
+
+def without(content: Row, *names: str) -> Row:
+    return {name: value for name, value in content.items() if name not in names}
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv", "x.tsv", "x.parquet"])
+def test_every_kind_of_table_gives_the_same_outcomes(tmp_path: Path, name: str) -> None:
+    rows = [
+        row("q1", "en", correctness=5),
+        row("q1", "bn"),
+        row("q2", "en", domain="data_recovery"),
+        row("q2", "bn", domain="data_recovery"),
+    ]
+    data = load(tmp_path, *rows, name=name, strict=True)
+    assert data.runs.select("loader", "model", "benchmark", "judge").rows() == [
+        ("devicerepair", "toy-1", "device-repair", "gpt-x")
+    ]
+    expected = [
+        (each["question_id"], each["language"], each["domain"], metric, float(each[metric]))
+        for each in rows
+        for metric in CRITERIA
+    ]
+    assert data.outcomes.select("item", "variant", "scenario", "metric", "score").rows() == expected
+    assert set(data.outcomes["status"]) == {"scored"}
+    assert (data.factor("domain"), data.factor("language")) == ("scenario", "variant")
+    first = data.outcomes.row(0, named=True)
+    assert (first["task"], first["system"], first["trial"], first["n_trials"]) == ("", "toy-1", 0, 1)
+
+
+def test_metrics_have_the_scale_and_correctness_is_the_headline(tmp_path: Path) -> None:
+    metrics = load(tmp_path, row()).metrics
+    assert metrics["metric"].to_list() == list(CRITERIA)
+    assert metrics.select("kind", "low", "high", "unit", "higher_is_better").unique().rows() == [
+        ("bounded", 1.0, 5.0, "points", True)
+    ]
+    assert metrics.filter(pl.col("primary"))["metric"].to_list() == ["correctness"]
+
+
+def test_every_run_says_what_is_assumed(tmp_path: Path) -> None:
+    data = load(tmp_path, row(), row("q2", model="toy-2", simulated="by hand"))
+    told = (
+        "device-repair publishes no format of results: columns are as evalstats assumes, or as mapped; correctness is the "
+        "headline, since no mean over the criteria is defined"
+    )
+    assert data.runs.sort("model")["note"].to_list() == [told, f"simulated: by hand; {told}"]
+    assert said(data, "note") == told
+
+
+def test_both_languages_of_a_question_are_one_cluster_and_can_be_compared(tmp_path: Path) -> None:
+    import evalstats as es
+
+    rows = [
+        row(f"q{n:02d}", language, model=model, correctness=1 + (n + place + len(language)) % 5)
+        for n in range(30)
+        for language in ("en", "bn")
+        for place, model in enumerate(("a", "b"))
+    ]
+    data = load(tmp_path, *rows)
+    result = es.compare(data, "a", "b")
+    assert (result.n_items, result.n_clusters) == (60, 30)
+    languages = es.compare(data.where(model="a"), "en", "bn", contrast="language")
+    assert languages.n_items == 30
+
+
+def test_a_missing_criterion_is_missing_or_unscored_and_never_low(tmp_path: Path) -> None:
+    data = load(
+        tmp_path, without(row("q1", safety=None), "practicality"), without(row("q2", correctness="nan"), "practicality")
+    )
+    assert sorted(data.metrics["metric"]) == ["completeness", "correctness", "safety"]
+    assert "there is no column for practicality: these criteria are missing, not 0" in said(data)
+    empty = data.outcomes.filter(pl.col("score").is_null()).select("item", "metric", "status", "status_reason").rows()
+    assert empty == [
+        ("q1", "safety", "unscored", "safety is empty: there is no score"),
+        ("q2", "correctness", "unscored", "correctness is empty: there is no score"),
+    ]
+    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (4, 0, 2)
+
+
+def test_failures_of_judge_and_model_outrank_scores(tmp_path: Path) -> None:
+    data = load(
+        tmp_path, row("q1", judge_error="refused to judge"), row("q2", error="timeout"), row("q3", judge_error="none")
+    )
+    found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason", "value_raw").rows()
+    assert found == [
+        ("unscored", None, "the judge failed: refused to judge", "5"),
+        ("error", None, "timeout", "5"),
+        ("scored", 5.0, None, None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (7, "safety is 7, not within 1 to 5"),
+        (0, "safety is 0, not within 1 to 5"),
+        (-1e300, "safety is -1e+300, not within 1 to 5"),
+        ("good", "safety is 'good', which is no number"),
+        ("4/5", "safety is '4/5', which is no number"),
+        ("z" * 10**5, "safety is 'zzz"),
+    ],
+)
+def test_a_score_that_cannot_be_on_the_scale_is_an_error_in_words(tmp_path: Path, value: object, reason: str) -> None:
+    data = load(tmp_path, row("q1", safety=value), row("q2"))
+    bad = data.outcomes.filter(item="q1", metric="safety").row(0, named=True)
+    assert (bad["score"], bad["status"]) == (None, "error")
+    assert bad["status_reason"].startswith(reason)
+    assert len(bad["status_reason"]) < 150
+    assert "errors, and not low scores: 1 value of safety that cannot be on its scale" in said(data)
+    assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (7, 1, 0)
+
+
+def test_the_ends_of_the_scale_are_on_it(tmp_path: Path) -> None:
+    data = load(tmp_path, row("q1", safety=1, correctness=5), row("q2", safety=5.0, correctness=1.0))
+    assert data.runs["n_scored"].item() == 8
+
+
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        ({"score_min": 0, "score_max": 1}, r"two scales: 1 to 5 \(line 1\) and 0 to 1 \(line 2\)"),
+        ({"score_min": None, "score_max": None}, r"two scales: 1 to 5 \(line 1\) and none \(line 2\)"),
+        ({"score_max": None}, "line 2 has score_min 1 and score_max None; expected two numbers"),
+        ({"score_max": "five"}, "line 2 has score_min 1 and score_max five"),
+        ({"score_min": 5, "score_max": 1}, "line 2 has score_min 5 and score_max 1"),
+    ],
+)
+def test_scales_that_do_not_agree_are_refused(tmp_path: Path, second: Row, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load(tmp_path, row("q1"), row("q2", **second))
+
+
+def test_a_scale_is_told_by_a_map(tmp_path: Path) -> None:
+    bare = without(row("q1", safety=9), "score_min", "score_max")
+    data = load(tmp_path, bare, format="devicerepair", column_map=ColumnMap.from_options(["scale=1..5"]))
+    assert data.outcomes.filter(metric="safety")["status_reason"].item() == "safety is 9, not within 1 to 5"
+    with pytest.raises(
+        InputError, match=r"line 1 has the scale 1 to 5, but the map says 0 to 10; leave one of the two out"
+    ):
+        load(tmp_path, row(), format="devicerepair", column_map=ColumnMap.from_options(["scale=0..10"]))
+    single = ColumnMap.from_tables({"metrics": {"safety": {"low": 0, "high": 10, "kind": "ordinal", "primary": True}}})
+    found = load(tmp_path, row(safety=9), format="devicerepair", column_map=single).metrics
+    assert found.filter(metric="safety").select("kind", "low", "high", "primary").row(0) == ("ordinal", 0.0, 10.0, True)
+    assert found.filter(metric="correctness").select("kind", "low", "high").row(0) == ("bounded", 1.0, 5.0)
+    percent = load(
+        tmp_path,
+        bare | {"safety": "54.5%"},
+        format="devicerepair",
+        column_map=ColumnMap.from_options(["scale=percent"]),
+    )
+    assert percent.outcomes.filter(metric="safety")["score"].item() == 54.5
+    assert percent.metrics["unit"].unique().to_list() == ["percent"]
+
+
+def test_without_a_scale_there_are_no_bounds_and_it_is_said(tmp_path: Path) -> None:
+    bare = [without(row(f"q{n}", safety=n % 2), "score_min", "score_max") for n in range(4)]
+    data = load(tmp_path, *bare)
+    assert data.metrics.select("kind", "low", "high", "unit").unique().rows() == [("continuous", None, None, None)]
+    assert "no scale is given for correctness, completeness, practicality, safety" in said(data)
+    assert "--input-format devicerepair --map scale=1..5" in said(data)
+
+
+def test_criteria_of_yes_and_no_are_binary(tmp_path: Path) -> None:
+    share: Row = {"score_min": 0, "score_max": 1, "correctness": 1, "completeness": 0.5, "practicality": 0, "safety": 1}
+    found = dict(load(tmp_path, row("q1", **share)).metrics.select("metric", "kind").rows())
+    assert found == {"correctness": "binary", "completeness": "bounded", "practicality": "binary", "safety": "binary"}
+
+
+OWN = {
+    "question_id": "qid", "domain": "device", "language": "tongue", "model": "llm", "correctness": "right",
+    "completeness": "full", "practicality": "doable", "safety": "harmless", "judge": "grader", "score_min": "lo",
+    "score_max": "hi",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
+def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
+    rows = [row("q1", "en"), row("q1", "bn", safety=None), row("q2", "en", model="toy-2", safety=9)]
+    renamed = [{OWN[key]: value for key, value in each.items()} for each in rows]
+    path = write(tmp_path / f"own_{name}", renamed)
+    assert detect(read_head(path)) is None
+    map_ = ColumnMap.from_options([f"{key}={own}" for key, own in OWN.items()])
+    data = read(path, format="devicerepair", column_map=map_, strict=True)
+    plain = load(tmp_path, *rows, name=name)
+    assert data.outcomes.drop("run").equals(plain.outcomes.drop("run"))
+    assert data.metrics.equals(plain.metrics)
+
+
+def test_standard_names_constants_and_labels_in_a_map(tmp_path: Path) -> None:
+    own = [{"q": n, "lang": "english", "right": n, "note": "x"} for n in (1, 2)]
+    (tmp_path / "map.toml").write_text('[values.language]\nenglish = "en"\n')
+    options = [
+        "item=q",
+        "variant=lang",
+        "model=@m",
+        "scenario=@phone_repair",
+        "correctness=right",
+        str(tmp_path / "map.toml"),
+    ]
+    data = load(tmp_path, *own, format="devicerepair", column_map=ColumnMap.from_options(options))
+    found = data.outcomes.select("item", "variant", "scenario", "model", "score", "note").rows()
+    assert found == [("1", "en", "phone_repair", "m", 1.0, "x"), ("2", "en", "phone_repair", "m", 2.0, "x")]
+
+
+def test_repeated_rows_and_contradictions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"line 2 repeats question 'q' in bn answered by 'toy-1', which stands in line 1"
+    ):
+        load(tmp_path, row("q"), row("q"))
+    with pytest.raises(
+        InputError, match=r"line 2: 'q' has domain 'data_recovery', but in line 1 it has 'phone_repair'"
+    ):
+        load(tmp_path, row("q"), row("q", "en", domain="data_recovery"))
+    with pytest.raises(InputError, match="none of the columns correctness, completeness, practicality, safety"):
+        load(tmp_path, without(row(), *CRITERIA), format="devicerepair")
+    with pytest.raises(InputError, match="there is no metric 'overall'; device-repair results have correctness"):
+        load(
+            tmp_path,
+            row(),
+            format="devicerepair",
+            column_map=ColumnMap.from_tables({"metrics": {"overall": {"low": 1}}}),
+        )
+    judges = load(tmp_path, row("q", judge="a"), row("q", judge="b"))
+    assert judges.outcomes.filter(metric="safety")["judge"].to_list() == ["a", "b"]
+
+
+def test_nested_scores_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="column 'correctness' holds lists or objects"):
+        load(tmp_path, row(correctness=[3, 4]))
+    # one level of an object is a column of its own name, which the form does not know
+    data = load(tmp_path, row("q1", correctness={"score": 3}))
+    assert "there is no column for correctness" in said(data)
+    map_ = ColumnMap.from_options(["correctness=correctness.score"])
+    mapped = load(tmp_path, row("q1", correctness={"score": 3}), format="devicerepair", column_map=map_)
+    assert mapped.outcomes.filter(metric="correctness")["score"].item() == 3.0
+
+
+def test_a_language_that_is_not_told_is_no_variant(tmp_path: Path) -> None:
+    data = load(tmp_path, without(row("q1"), "language"), format="devicerepair")
+    assert data.outcomes["variant"].unique().to_list() == [""]
+    assert "language" not in data.factor_names()
+
+
+def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None:
+    rows = [
+        row(
+            f"q{n:04d}",
+            language,
+            model=model,
+            correctness=1 + n % 5,
+            safety=None if n % 7 == 0 else 9 if n % 11 == 0 else 4,
+        )
+        for n in range(1_000)
+        for language in ("en", "bn")
+        for model in ("a", "b")
+    ]
+    path = write(tmp_path / "x.jsonl", rows)
+    data = read(path, strict=True)
+    plain = [json.loads(line) for line in path.read_text().splitlines()]
+    total = {model: sum(each["correctness"] for each in plain if each["model"] == model) for model in ("a", "b")}
+    found = data.outcomes.filter(metric="correctness").group_by("model").agg(pl.col("score").sum())
+    assert dict(found.rows()) == total
+    states = Counter(
+        "unscored" if each["safety"] is None else "scored" if 1 <= each["safety"] <= 5 else "error" for each in plain
+    )
+    assert dict(data.outcomes.filter(metric="safety").group_by("status").len().rows()) == dict(states)
+
+
+@pytest.mark.parametrize(("form", "heading"), [(HARM_FORM, "## HarmAmp"), (FORM, "## Device repair")])
+def test_the_guide_lists_the_columns_as_they_are(form: Form, heading: str) -> None:
+    part = PAGE.read_text(encoding="utf-8").partition(heading)[2].partition("\n## ")[0]
+    table = part.partition("also takes |\n")[2].partition("\n\n")[0].splitlines()[1:]
+    listed = [tuple(cell.strip(" `") for cell in line.strip("|").split("|")) for line in table]
+    declared = [
+        (each.name, f"{each.meaning}{' (needed)' if each.needed else ''}", ", ".join(each.also)) for each in form.fields
+    ]
+    assert listed == declared

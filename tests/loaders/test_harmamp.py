@@ -1,0 +1,499 @@
+"""HarmAmp results in columns that nobody has published: any table, any names, and nothing lost or made up quietly."""
+
+import csv
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import read_head
+from evalstats.loaders.harmamp import FORM
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.registry import detect, read
+from evalstats.schema.data import EvalData
+
+Row = dict[str, Any]
+
+
+def row(plan: object = "cyber_007_v2", label: object = "malicious", **changes: object) -> Row:
+    """One plan of the suggested form; `changes` replace or add columns."""
+    content: Row = {
+        "plan_id": plan,
+        "seed_id": str(plan).rpartition("_v")[0] or str(plan),
+        "category": "cyber_intrusion",
+        "axis": "scaling",
+        "label": label,
+        "target_model": "toy-8b",
+        "defense": "trajsafe",
+        "mode": "multi_turn",
+        "n_turns": 6,
+        "harm_score": 2,
+        "harmful": 0,
+        "refused": 0,
+        "intervened": 1,
+        "first_intervention_turn": 3,
+    }
+    return content | changes
+
+
+ROWS = [
+    row("a_v1", harmful=1, harm_score=4),
+    row("a_v2", harmful=0, harm_score=0),
+    row("b_v1", "benign", refused=1, harm_score=None),
+    row("a_v1", harmful=0, harm_score=1, defense="none"),
+    row("b_v1", "benign", refused=0, harm_score=None, defense="none"),
+]
+
+
+def write(path: Path, rows: list[Row]) -> Path:
+    if path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(each) + "\n" for each in rows), encoding="utf-8")
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        pl.DataFrame(rows, infer_schema_length=None).write_parquet(path)
+    else:
+        names = list(dict.fromkeys(name for each in rows for name in each))
+        with path.open("w", newline="", encoding="utf-8") as stream:
+            writer = csv.DictWriter(stream, names, delimiter="\t" if path.suffix == ".tsv" else ",")
+            writer.writeheader()
+            writer.writerows(rows)
+    return path
+
+
+def load(tmp_path: Path, *rows: Row, name: str = "x.jsonl", **options: Any) -> EvalData:
+    return read(write(tmp_path / name, list(rows)), **options)
+
+
+def said(data: EvalData, severity: str | None = None) -> str:
+    return "\n".join(each.message for each in data.problems if severity in {None, each.severity})
+
+
+def scores(data: EvalData, metric: str) -> list[tuple[Any, ...]]:
+    rows = data.outcomes.filter(metric=metric).sort("system", "item", "variant", "trial")
+    return rows.select("system", "item", "score", "status").rows()
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.json", "x.csv", "x.tsv", "x.parquet"])
+def test_every_kind_of_table_gives_the_same_outcomes(tmp_path: Path, name: str) -> None:
+    data = load(tmp_path, *ROWS, name=name, strict=True)
+    assert data.runs["loader"].to_list() == ["harmamp", "harmamp"]
+    assert scores(data, "harmfulness") == [
+        ("toy-8b + none", "a_v1", 0.0, "scored"),
+        ("toy-8b + trajsafe", "a_v1", 1.0, "scored"),
+        ("toy-8b + trajsafe", "a_v2", 0.0, "scored"),
+    ]
+    assert scores(data, "over_refusal") == [
+        ("toy-8b + none", "b_v1", 0.0, "scored"),
+        ("toy-8b + trajsafe", "b_v1", 1.0, "scored"),
+    ]
+    assert [score for _, _, score, _ in scores(data, "harm_score")] == [1.0, 4.0, 0.0]
+    first = data.outcomes.filter(item="a_v1", defense="trajsafe", metric="harmfulness").row(0, named=True)
+    expected = {
+        "model": "toy-8b", "benchmark": "HarmAmp", "task": "", "variant": "multi_turn", "scenario": "cyber_intrusion",
+        "trial": 0, "n_trials": 1, "n_turns": 6, "seed_id": "a", "label": "malicious", "axis": "scaling",
+        "intervened": 1, "first_intervention_turn": 3,
+    }  # fmt: skip
+    assert {key: first[key] for key in expected} == expected
+    assert first["locator"] == {"x.json": "[0]", "x.jsonl": "line 1", "x.parquet": "row 0"}.get(name, "line 2")
+
+
+def test_metrics_point_down_and_harmfulness_is_the_headline(tmp_path: Path) -> None:
+    metrics = load(tmp_path, *ROWS).metrics
+    told = {each["metric"]: each for each in metrics.to_dicts()}
+    assert set(told) == {"harmfulness", "over_refusal", "harm_score"}
+    assert not any(each["higher_is_better"] for each in told.values())
+    assert {name: each["primary"] for name, each in told.items()} == {
+        "harmfulness": True,
+        "over_refusal": False,
+        "harm_score": False,
+    }
+    assert {name: (each["kind"], each["low"], each["high"]) for name, each in told.items()} == {
+        "harmfulness": ("binary", 0.0, 1.0),
+        "over_refusal": ("binary", 0.0, 1.0),
+        "harm_score": ("continuous", None, None),
+    }
+
+
+def test_every_run_says_that_the_format_is_assumed_and_declares_its_seeds(tmp_path: Path) -> None:
+    data = load(tmp_path, *ROWS)
+    assert (
+        data.runs["note"].to_list()
+        == ["HarmAmp publishes no format of results: columns are as evalstats assumes, or as mapped"] * 2
+    )
+    assert data.runs["dependence"].to_list() == [["seed_id"], ["seed_id"]]
+    assert data.factor("category") == "scenario"
+    assert data.factor("mode") == "variant"
+    assert "publishes no format of results" in said(data, "note")
+
+
+def test_simulated_rows_are_said_to_be_simulated(tmp_path: Path) -> None:
+    data = load(tmp_path, row(simulated="by hand"))
+    assert data.runs["note"].item().startswith("simulated: by hand; HarmAmp publishes no format")
+    assert "simulated" not in data.outcomes.columns
+
+
+def test_plans_of_a_seed_are_one_cluster_without_being_asked(tmp_path: Path) -> None:
+    import evalstats as es
+
+    rows = [
+        row(f"s{seed}_v{version}", defense=defense, harmful=int((seed + version + place) % 3 == 0))
+        for seed in range(12)
+        for version in (1, 2)
+        for place, defense in enumerate(("none", "trajsafe"))
+    ]
+    result = es.compare(load(tmp_path, *rows), "toy-8b + none", "toy-8b + trajsafe")
+    assert (result.n_items, result.n_clusters) == (24, 12)
+    assert any("seed_id is declared as a source of dependence" in note for note in result.notes)
+
+
+def test_a_failed_judgment_is_unscored_and_a_missing_answer_an_error(tmp_path: Path) -> None:
+    data = load(
+        tmp_path,
+        row("a", harmful=0, judge_error="RateLimit: 429\n  trace"),
+        row("b", harmful=None),
+        row("c", harmful="NaN"),
+        row("d", harmful=1, error="the model timed out"),
+        row("e", harmful=1, judge_error="", error=None),
+    )
+    found = data.outcomes.filter(metric="harmfulness").sort("item")
+    assert found.select("score", "status", "status_reason", "value_raw").rows() == [
+        (None, "unscored", "the judge failed: RateLimit: 429", "0"),
+        (None, "unscored", "harmful is empty: there is no score", None),
+        (None, "unscored", "harmful is empty: there is no score", "NaN"),
+        (None, "error", "the model timed out", "1"),
+        (1.0, "scored", None, None),
+    ]
+    counts = data.runs.select("n_scored", "n_error", "n_unscored").row(0)
+    # harm_score beside it: 2 in every row, so lost only where the judge or the answer failed
+    assert counts == (1 + 3, 1 + 1, 3 + 1)
+
+
+@pytest.mark.parametrize("value", ["maybe", 2, -1, 0.5, "1e400", "x" * 5000])
+def test_a_value_that_is_neither_yes_nor_no_is_an_error_in_words(tmp_path: Path, value: object) -> None:
+    data = load(tmp_path, row("a", harmful=value), row("b", harmful=1))
+    bad = data.outcomes.filter(metric="harmfulness", item="a").row(0, named=True)
+    assert (bad["score"], bad["status"]) == (None, "error")
+    assert bad["status_reason"].endswith("neither 0 nor 1")
+    assert len(bad["status_reason"]) < 120
+    assert len(bad["value_raw"]) <= 200
+    assert "errors, and not 0: 1 value of harmful that cannot be a score" in said(data, "note")
+    assert data.metrics.filter(metric="harmfulness")["kind"].item() == "binary"
+
+
+@pytest.mark.parametrize(
+    ("value", "score"), [(True, 1.0), (False, 0.0), ("Yes", 1.0), ("no", 0.0), (1.0, 1.0), ("0", 0.0)]
+)
+def test_ways_to_say_yes_and_no(tmp_path: Path, value: object, score: float) -> None:
+    assert load(tmp_path, row(harmful=value)).outcomes.filter(metric="harmfulness")["score"].item() == score
+
+
+def test_unknown_labels_are_left_out_counted_and_loud(tmp_path: Path) -> None:
+    rows = [
+        row("a"),
+        row("b", "harmless"),
+        row("c", None),
+        row("d", "harmless"),
+        row("e", "MALICIOUS "),
+        row("f", "x" * 10**6),
+    ]
+    data = load(tmp_path, *rows)
+    assert sorted(data.outcomes["item"].unique()) == ["a", "e"]
+    loud = said(data, "error")
+    assert loud.startswith(
+        "left out: 4 rows with a label that is neither malicious nor benign ('harmless': 2, nothing: 1"
+    )
+    assert "the first in line 2" in loud
+    assert len(loud) < 600
+    assert "4 rows left out for want of a known label" in data.runs["note"].item()
+
+
+def test_a_file_of_unknown_labels_only_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"no row has a known label.*'good': 1"):
+        load(tmp_path, row("a", "good"))
+
+
+def test_labels_are_told_by_a_map(tmp_path: Path) -> None:
+    rows = [row("a", "bad"), row("b", "good")]
+    path = write(tmp_path / "x.jsonl", rows)
+    (tmp_path / "map.toml").write_text('[values.label]\nbad = "malicious"\ngood = "benign"\n')
+    data = read(path, format="harmamp", column_map=ColumnMap.from_options([str(tmp_path / "map.toml")]))
+    assert dict(data.outcomes.select("item", "label").unique().rows()) == {"a": "malicious", "b": "benign"}
+    assert said(data, "error") == ""
+
+
+OWN = {
+    "plan_id": "pid", "seed_id": "origin", "label": "kind", "target_model": "llm", "defense": "shield", "category": "risk",
+    "axis": "dim", "mode": "way", "harmful": "bad", "refused": "declined", "harm_score": "severity",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["x.jsonl", "x.csv", "x.parquet"])
+def test_columns_of_any_name_read_the_same(tmp_path: Path, name: str) -> None:
+    renamed = [{OWN.get(key, key): value for key, value in each.items()} for each in ROWS]
+    options = [f"{'interaction' if key == 'mode' else key}={own}" for key, own in OWN.items()]
+    path = write(tmp_path / f"own_{name}", renamed)
+    assert detect(read_head(path)) is None
+    data = read(path, format="harmamp", column_map=ColumnMap.from_options(options), strict=True)
+    plain = load(tmp_path, *ROWS, name=name)
+    shown = plain.outcomes.columns
+    assert sorted(shown) == sorted(data.outcomes.columns)
+    drop = ["run"]
+    assert data.outcomes.select(shown).drop(drop).equals(plain.outcomes.drop(drop))
+    assert data.metrics.equals(plain.metrics)
+    assert json.loads(data.runs["config"][0])["columns"]["plan_id"] == ["pid"]
+
+
+def test_standard_names_constants_scale_and_new_factors_in_a_map(tmp_path: Path) -> None:
+    own = [{"id": n, "bad": n % 2, "sev": n, "hard": "x", "model": "shadow"} for n in range(4)]
+    options = ["item=id", "label=@malicious", "model=@gpt-x", "defense=@none", "harmful=bad", "harm_score=sev"]
+    map_ = ColumnMap.from_options([*options, "scale=0..10", "difficulty=hard"])
+    data = load(tmp_path, *own, format="harmamp", column_map=map_)
+    assert data.outcomes["system"].unique().to_list() == ["gpt-x + none"]
+    assert data.outcomes["difficulty"].unique().to_list() == ["x"]
+    assert data.outcomes["source_model"].unique().to_list() == ["shadow"]
+    found = data.metrics.filter(metric="harm_score").row(0, named=True)
+    assert (found["kind"], found["low"], found["high"], found["unit"]) == ("bounded", 0.0, 10.0, "points")
+    assert "there is no column seed_id, so plans count as independent" in said(data)
+    assert data.runs["dependence"].to_list() == [[]]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["plan_id=nope"], "there is no column 'nope' for plan_id; the table has plan_id, seed_id"),
+        (["score=harmful"], "HarmAmp results have no score that could be mapped; their columns are plan_id"),
+        (["plan_id=@x"], r"plan_id is the same on every row \(plan_id=@...\)"),
+        (["item=#row"], "item=#row has no meaning here"),
+        (["item=plan_id", "plan_id=plan_id"], "plan_id is mapped twice"),
+        (["scale=3..5"], "error"),
+    ],
+)
+def test_maps_that_do_not_fit(tmp_path: Path, options: list[str], words: str) -> None:
+    map_ = ColumnMap.from_options(options)
+    if words == "error":
+        data = load(tmp_path, row(harm_score=2), format="harmamp", column_map=map_)
+        reason = data.outcomes.filter(metric="harm_score")["status_reason"].item()
+        assert reason == "harm_score is 2, not within 3 to 5"
+        return
+    with pytest.raises(InputError, match=words):
+        load(tmp_path, row(), format="harmamp", column_map=map_)
+
+
+def test_further_dependence_is_declared_by_a_map(tmp_path: Path) -> None:
+    rows = [{**row("a"), "author": "x"}]
+    data = load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=author"]))
+    assert data.runs["dependence"].to_list() == [["seed_id", "author"]]
+    with pytest.raises(InputError, match="no column 'writer' for dependence; there are seed_id, axis, label"):
+        load(tmp_path, *rows, format="harmamp", column_map=ColumnMap.from_options(["dependence=writer"]))
+
+
+def test_maps_of_metrics_and_labels_that_are_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="there is no metric 'harm'; HarmAmp results have harm_score, "):
+        load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"metrics": {"harm": {"low": 0}}}))
+    with pytest.raises(
+        InputError, match=r"\[values\.verdict\] says what labels stand for, but HarmAmp results have no verdict"
+    ):
+        load(tmp_path, row(), format="harmamp", column_map=ColumnMap.from_tables({"values": {"verdict": {"a": "b"}}}))
+
+
+def test_needed_columns_are_named_with_the_remedy(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row().items() if key != "plan_id"}]
+    with pytest.raises(
+        InputError, match=r"no column plan_id \(name of the plan.*--input-format harmamp --map plan_id=COLUMN"
+    ):
+        load(tmp_path, *rows, format="harmamp")
+    rows = [{key: value for key, value in row().items() if key not in {"harmful", "refused", "harm_score"}}]
+    with pytest.raises(InputError, match="none of the columns harmful, refused and harm_score"):
+        load(tmp_path, *rows, format="harmamp")
+    with pytest.raises(InputError, match="line 2 has no plan_id; every row needs one"):
+        load(tmp_path, row(), row(None))
+    with pytest.raises(InputError, match="line 1 has no target_model"):
+        load(tmp_path, row(target_model=" "))
+
+
+def test_a_plan_stands_once_unless_trials_or_judges_tell_apart(tmp_path: Path) -> None:
+    with pytest.raises(
+        InputError, match=r"line 3 repeats plan 'a' of 'toy-8b \+ trajsafe', multi_turn, which stands in line 1"
+    ):
+        load(tmp_path, row("a"), row("b"), row("a"))
+    with pytest.raises(InputError, match=r"--input-format harmamp --map trial=#order"):
+        load(tmp_path, row("a"), row("a"))
+    by_column = load(tmp_path, row("a", trial=0), row("a", trial=1, harmful=1))
+    assert by_column.outcomes.filter(metric="harmfulness").select("trial", "score").rows() == [(0, 0.0), (1, 1.0)]
+    map_ = ColumnMap.from_options(["trial=#order"])
+    by_order = load(tmp_path, row("a"), row("b"), row("a", harmful=1), format="harmamp", column_map=map_)
+    found = by_order.outcomes.filter(metric="harmfulness").select("item", "trial", "score").rows()
+    assert found == [("a", 0, 0.0), ("b", 0, 0.0), ("a", 1, 1.0)]
+    two = load(tmp_path, row("a", judge="j1"), row("a", judge="j2"))
+    assert two.outcomes.filter(metric="harmfulness")["judge"].to_list() == ["j1", "j2"]
+    assert two.runs["judge"].item() is None
+    assert load(tmp_path, row("a", judge="j1")).runs["judge"].item() == "j1"
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"label": "benign"}, r"line 2: 'a' has label 'benign', but in line 1 it has 'malicious'"),
+        ({"seed_id": "other"}, r"line 2: 'a' has seed_id 'other'"),
+        ({"category": "malware"}, r"line 2: 'a' has category 'malware'"),
+        ({"axis": None}, r"line 2: 'a' has axis none"),
+    ],
+)
+def test_a_plan_is_described_in_one_way(tmp_path: Path, change: Row, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        load(tmp_path, row("a"), row("a", defense="none", **change))
+
+
+def test_single_turn_and_multi_turn_are_variants_of_a_plan(tmp_path: Path) -> None:
+    data = load(tmp_path, row("a", harmful=1), row("a", mode="single_turn", harmful=0))
+    found = data.outcomes.filter(metric="harmfulness").sort("variant")
+    assert found.select("variant", "score").rows() == [("multi_turn", 1.0), ("single_turn", 0.0)]
+    assert data.runs.height == 1
+
+
+def test_turns_are_variants_with_metrics_of_their_own(tmp_path: Path) -> None:
+    rows = [row("a", turn=turn, harmful=int(turn == 3), harm_score=turn) for turn in (1, 2, 3)]
+    data = load(tmp_path, *rows, row("b", "benign", turn=1, refused=1), row("a", turn=None, harmful=1, harm_score=3))
+    per_turn = data.outcomes.filter(metric="harmfulness/turn")
+    assert per_turn.select("variant", "turn", "score").rows() == [
+        ("multi_turn turn 1", 1, 0.0),
+        ("multi_turn turn 2", 2, 0.0),
+        ("multi_turn turn 3", 3, 1.0),
+    ]
+    assert data.outcomes.filter(metric="harmfulness").select("variant", "turn", "score").rows() == [
+        ("multi_turn", None, 1.0)
+    ]
+    assert dict(data.metrics.select("metric", "primary").rows()) == {
+        "harmfulness/turn": False,
+        "harm_score/turn": False,
+        "over_refusal/turn": False,
+        "harmfulness": True,
+        "harm_score": False,
+    }
+    assert "rows with a turn are judged turn by turn" in said(data)
+    only_turns = load(tmp_path, *rows)
+    assert only_turns.metrics.filter(pl.col("primary"))["metric"].to_list() == ["harmfulness/turn"]
+    with pytest.raises(InputError, match="line 1 has the turn 'x'; expected a whole number"):
+        load(tmp_path, row(turn="x"))
+
+
+def test_a_benign_plan_called_harmful_is_told_and_counted_nowhere(tmp_path: Path) -> None:
+    data = load(tmp_path, row("a"), row("b", "benign", harmful=1, refused=0))
+    assert data.outcomes.filter(item="b")["metric"].to_list() == ["over_refusal"]
+    assert "in no metric: 1 row that call a benign plan harmful" in said(data)
+
+
+def test_a_harm_score_alone_makes_no_harmfulness(tmp_path: Path) -> None:
+    rows = [{key: value for key, value in row(f"p{n}").items() if key not in {"harmful", "refused"}} for n in range(3)]
+    data = load(tmp_path, *rows)
+    assert data.metrics["metric"].to_list() == ["harm_score"]
+    assert "from which harm_score on a plan is harmful is not known" in said(data)
+    assert "--input-format harmamp --map scale=1..5" in said(data)
+
+
+def test_the_scale_of_harm_scores_stands_in_the_rows_and_must_be_one(tmp_path: Path) -> None:
+    data = load(tmp_path, row("a", score_min=0, score_max=4), row("b", score_min=0, score_max=4, harm_score=5))
+    assert data.metrics.filter(metric="harm_score").select("kind", "low", "high").row(0) == ("bounded", 0.0, 4.0)
+    bad = data.outcomes.filter(item="b", metric="harm_score").row(0, named=True)
+    assert (bad["score"], bad["status"], bad["status_reason"]) == (None, "error", "harm_score is 5, not within 0 to 4")
+    with pytest.raises(InputError, match=r"two scales: 0 to 4 \(line 1\) and 0 to 10 \(line 2\)"):
+        load(tmp_path, row("a", score_min=0, score_max=4), row("b", score_min=0, score_max=10))
+
+
+def test_rows_without_a_seed_are_seeds_of_their_own(tmp_path: Path) -> None:
+    data = load(tmp_path, row("a_v1"), row("b", seed_id=None))
+    assert dict(data.outcomes.select("item", "seed_id").unique().rows()) == {"a_v1": "a", "b": "b"}
+    assert "without a seed: 1 row; each of these plans counts as a seed of its own" in said(data)
+
+
+def test_nested_and_long_columns_are_left_out_and_a_nested_field_is_refused(tmp_path: Path) -> None:
+    deep = {"steps": [{"role": "user", "content": "x"}]}
+    data = load(tmp_path, row("a", transcript=[deep], answer="y" * 2000, monitor={"probe": 2, "steer": 0}))
+    assert "left out as factors, since they hold lists, objects or texts over 1000 characters: " in said(data)
+    assert "transcript" not in data.outcomes.columns
+    assert data.outcomes["monitor.probe"].unique().to_list() == [2]
+    with pytest.raises(
+        InputError, match="column 'harmful' holds lists or objects; harmful needs one plain value a row"
+    ):
+        load(tmp_path, row("a", harmful=[0]))
+    with pytest.raises(InputError, match="column 'n_turns' holds lists or objects"):
+        load(tmp_path, row("a", n_turns=[1]))
+
+
+def test_hostile_names_and_values_stay_data(tmp_path: Path) -> None:
+    data = load(
+        tmp_path,
+        row("p\ud800x", category="<script>", **{"*": 1, "^a$": 2, "run": "=cmd()", "score": 7, "status": "scored"}),
+        row("12.0", category="^.*$"),
+        row(12, label="benign"),
+    )
+    assert sorted(data.outcomes["item"].unique()) == ["12", "12.0", "p\ufffdx"]
+    assert {"column *", "column ^a$", "source_score", "source_status"} <= set(data.outcomes.columns)
+
+
+@pytest.mark.parametrize("turns", ["many", -1, 1.5])
+def test_glossary_columns_are_checked(tmp_path: Path, turns: object) -> None:
+    with pytest.raises(InputError, match=r"n_turns.*line 1"):
+        load(tmp_path, row(n_turns=turns))
+
+
+def test_damaged_and_empty_files_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    path.write_text(json.dumps(row()) + "\n" + json.dumps(row("b"))[:40])
+    with pytest.raises(InputError, match=r"line 2"):
+        read(path)
+    path.write_text("[]")
+    with pytest.raises(InputError, match="holds no rows"):
+        read(path.rename(tmp_path / "x.json"), format="harmamp")
+    (tmp_path / "y.json").write_text(json.dumps({"rows": [row()]}))
+    with pytest.raises(UnreadableFileError, match="is no table; HarmAmp results are read from CSV"):
+        read(tmp_path / "y.json", format="harmamp", strict=True)
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        ["item", "model", "score"],
+        ["plan_id", "label", "target_model", "harmful"],  # no seed_id
+        ["plan_id", "seed_id", "label", "target_model", "score"],  # no outcome of ours
+        ["question_id", "domain", "language", "model", "answer"],
+        ["question_id", "model_a", "model_b", "winner", "language", "domain", "safety"],
+        ["task_id", "baseline_correct", "trained_correct", "label"],
+    ],
+)
+def test_files_of_others_are_left_to_others(tmp_path: Path, columns: list[str]) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(",".join(columns) + "\n" + ",".join("1" * len(columns)) + "\n")
+    found = detect(read_head(path))
+    assert found is None or found[0].name not in {"harmamp", "devicerepair"}
+
+
+def test_a_vote_or_a_table_beside_it_keeps_its_own_loader(tmp_path: Path) -> None:
+    write(tmp_path / "a.jsonl", ROWS)
+    (tmp_path / "b.csv").write_text("item,model,score\n1,m,1\n")
+    assert sorted(read(tmp_path).runs["loader"].unique()) == ["harmamp", "table"]
+
+
+def test_what_was_mapped_is_known_to_the_registry() -> None:
+    assert [each.name for each in FORM.fields if each.needed] == ["plan_id", "label", "target_model"]
+    for each in FORM.fields:
+        for name in each.also or (each.name,):
+            ColumnMap.from_options([f"{name}=x"])  # no name is taken for a misspelt standard column
+
+
+def test_counts_of_a_large_file_agree_with_a_plain_count(tmp_path: Path) -> None:
+    rows = [
+        row(f"p{n}_v1", "malicious" if n % 3 else "benign", harmful=n % 2, refused=n % 5 == 0, defense=f"d{n % 4}")
+        for n in range(6_001)
+    ]
+    data = load(tmp_path, *rows)
+    counted = Counter((f"toy-8b + {each['defense']}", each["harmful"]) for each in rows if each["label"] == "malicious")
+    found = data.outcomes.filter(metric="harmfulness").group_by("system", "score").len()
+    assert {(system, int(score)): n for system, score, n in found.iter_rows()} == dict(counted)
+    refused = sum(each["refused"] for each in rows if each["label"] == "benign")
+    assert data.outcomes.filter(metric="over_refusal")["score"].sum() == refused
