@@ -1,0 +1,116 @@
+"""One evaluation of a linear mixed model by sparse factorisation, for designs whose dense remainder would be too large.
+
+The whole matrix M = Lambda'Z'wZLambda + I is factored by SuperLU with a fill-reducing symmetric ordering and without
+pivoting, which for a positive definite matrix is its LDL' factorisation.
+"""
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.sparse import block_diag, csc_array, csr_array, eye_array, hstack, kron
+from scipy.sparse.linalg import SuperLU, splu
+
+from evalstats.stats.mixed.blocks import cholesky
+from evalstats.stats.mixed.design import Floats, MixedDesign, RandomTerm
+from evalstats.stats.mixed.linear_structured import Pieces
+
+_STEP = 1e-4  # of the differences by theta
+_CHUNK = 256  # columns solved for together
+
+
+def term_columns(term: RandomTerm) -> csr_array:
+    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
+    n, k = len(term.level), term.n_columns
+    rows = np.repeat(np.arange(n), k)
+    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
+    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
+
+
+class Sparse:
+    """Evaluations of one design with given fixed part and response; the same methods as `Structured`."""
+
+    def __init__(self, design: MixedDesign, fixed: Floats, response: Floats, within: float) -> None:
+        self.design, self.n_fixed, self.within = design, fixed.shape[1], within
+        self.Z = csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))
+        weighted = csr_array(self.Z.multiply(design.count[:, None]))
+        self.ZtZ = csc_array(self.Z.T @ weighted)
+        self.dense = np.column_stack([fixed, response])
+        self.ZtW: Floats = np.asarray(weighted.T @ self.dense)
+        self.WtW: Floats = self.dense.T @ (design.count[:, None] * self.dense)
+        self.WtW[-1, -1] += within
+
+    def set_response(self, response: Floats, within: float) -> None:
+        """Replace the response; what does not involve it stays."""
+        self.dense[:, -1] = response
+        weighted = self.design.count * response
+        self.ZtW[:, -1] = self.Z.T @ weighted
+        self.WtW[-1] = self.WtW[:, -1] = self.dense.T @ weighted
+        self.WtW[-1, -1] += within
+
+    def evaluate(self, theta: Floats) -> Pieces:
+        """Log-determinants, penalised residual sum of squares and fixed effects at theta."""
+        return self._solve(theta)[0]
+
+    def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
+        """Derivatives by theta of logdet_M + (logdet_X, if reml) + precision * rss, by central differences."""
+
+        def value(at: Floats) -> float:
+            p = self.evaluate(at)
+            return p.logdet_M + (p.logdet_X if reml else 0.0) + precision * p.rss
+
+        out = np.empty_like(theta)
+        for j in range(len(theta)):
+            step = np.zeros_like(theta)
+            step[j] = _STEP * max(1e-2, abs(float(theta[j])))
+            out[j] = (value(theta + step) - value(theta - step)) / (2.0 * step[j])
+        return out
+
+    def effects(self, theta: Floats) -> tuple[Floats, ...]:
+        """Conditional modes of every term."""
+        pieces, factor, scaled, Lambda = self._solve(theta)
+        right = scaled[:, -1] - scaled[:, :-1] @ pieces.beta
+        return self._split(Lambda @ factor.solve(right))
+
+    def effect_covariances(self, theta: Floats) -> tuple[Floats, ...]:
+        """Conditional covariances of the effects of every level over sigma^2: diagonal blocks of Lambda M^-1 Lambda'."""
+        _, factor, _, Lambda = self._solve(theta)
+        out: list[Floats] = []
+        start = 0
+        transposed = csc_array(Lambda.T)
+        for term in self.design.terms:
+            k, size = term.n_columns, term.n_levels * term.n_columns
+            blocks = np.empty((term.n_levels, k, k))
+            chunk = max(_CHUNK // k, 1) * k
+            for first in range(start, start + size, chunk):
+                at = np.arange(first, min(first + chunk, start + size))
+                inverse: Floats = Lambda @ factor.solve(transposed[:, at].toarray())
+                level = (at - start) // k
+                for i in range(k):
+                    blocks[level, i, (at - start) % k] = inverse[start + level * k + i, np.arange(len(at))]
+            out.append(blocks)
+            start += size
+        return tuple(out)
+
+    def _split(self, b: Floats) -> tuple[Floats, ...]:
+        ends = np.cumsum([term.n_levels * term.n_columns for term in self.design.terms])[:-1]
+        parts = np.split(b, ends)
+        return tuple(part.reshape(term.n_levels, -1) for part, term in zip(parts, self.design.terms, strict=True))
+
+    def _solve(self, theta: Floats) -> tuple[Pieces, SuperLU, Floats, csc_array]:
+        factors = self.design.factors(theta)
+        Lambda = csc_array(
+            block_diag([kron(eye_array(t.n_levels), f) for t, f in zip(self.design.terms, factors, strict=True)])
+        )
+        M = csc_array(Lambda.T @ self.ZtZ @ Lambda + eye_array(Lambda.shape[0]))
+        factor = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        scaled: Floats = np.asarray(Lambda.T @ self.ZtW)
+        p = self.n_fixed
+        L = cholesky(self.WtW - scaled.T @ factor.solve(scaled))
+        root = solve_triangular(L[:p, :p], np.eye(p), lower=True)
+        pieces = Pieces(
+            logdet_M=float(np.log(np.abs(factor.U.diagonal())).sum()),
+            logdet_X=2.0 * float(np.log(np.diag(L)[:p]).sum()),
+            rss=float(L[-1, -1]) ** 2,
+            beta=root.T @ L[-1, :p],
+            unscaled=root.T @ root,
+        )
+        return pieces, factor, scaled, Lambda

@@ -1,0 +1,144 @@
+"""Minimise a smooth function of a few parameters by Newton steps in a trust region."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalstats.stats.mixed.design import Floats
+
+ValueGradient = Callable[[Floats], tuple[float, Floats]]
+
+_STEP = 1e-5  # of the differences of the gradient
+_GAIN = 1e-9  # predicted decrease at which the search ends
+_FLOOR = 1e-14  # relative size of the rounding errors of the function
+_FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    x, value, gradient, hessian
+        The point, and the function and its derivatives there.
+    converged, message
+        Whether it is a minimum to the accuracy wanted, and in words how the search ended.
+    n_evaluations
+        Evaluations of function and gradient.
+    """
+
+    x: Floats
+    value: float
+    gradient: Floats
+    hessian: Floats
+    converged: bool
+    message: str
+    n_evaluations: int
+
+
+def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max_iterations: int = 100) -> Minimum:
+    """Minimise by Newton steps, each the best within a radius that grows and shrinks with how well the model predicts.
+
+    Parameters
+    ----------
+    function
+        Value and gradient at a point. A value of infinity is a step refused.
+    start
+        First point.
+    radius
+        First radius of trust.
+    max_iterations
+        Steps allowed, whether taken or refused.
+
+    Notes
+    -----
+    The Hessian comes from forward differences of the gradient, so it has full accuracy where it matters, and negative
+    curvature is followed: a point that is stationary by symmetry alone (a standard deviation of 0 whose variance has a
+    negative derivative) is left. Nocedal & Wright (2006), Numerical Optimization, chapter 4.
+
+    Examples
+    --------
+    >>> end = minimise(lambda x: (float(np.sum((x**2 - 4) ** 2)), 4 * x * (x**2 - 4)), np.array([0.0, 1.0]))
+    >>> end.converged, np.abs(end.x).round(6).tolist()
+    (True, [2.0, 2.0])
+    """
+    x = np.array(start, dtype=np.float64)
+    value, gradient = function(x)
+    hessian, count = difference_hessian(function, x, gradient)
+    count += 1
+    message = f"no minimum found in {max_iterations} steps"
+    converged = False
+    for _ in range(max_iterations):
+        step, predicted = trust_step(gradient, hessian, radius)
+        if predicted <= _GAIN + _FLOOR * abs(value):
+            converged, message = True, "a minimum was found"
+            last_value, last_gradient = function(x + step)
+            count += 1
+            if np.linalg.norm(last_gradient) < np.linalg.norm(gradient):
+                x, value, gradient = x + step, last_value, last_gradient
+            break
+        new_value, new_gradient = function(x + step)
+        count += 1
+        ratio = (value - new_value) / predicted if np.isfinite(new_value) else -1.0
+        length = float(np.linalg.norm(step))
+        if ratio < 0.25:
+            radius = 0.25 * length
+        elif ratio > 0.75 and length > 0.8 * radius:
+            radius = min(2.0 * radius, 8.0)
+        if ratio > 1e-4:
+            x, value, gradient = x + step, new_value, new_gradient
+            hessian, more = difference_hessian(function, x, gradient)
+            count += more
+        elif radius < 1e-10 * (1.0 + float(np.abs(x).max())):
+            message = "the search stopped where no step lowers the deviance, though its slope says one should"
+            break
+        if np.abs(x).max() > _FAR:
+            message = "a parameter grew without bound"
+            break
+    return Minimum(
+        x=x, value=value, gradient=gradient, hessian=hessian, converged=converged, message=message, n_evaluations=count
+    )
+
+
+def difference_hessian(function: ValueGradient, x: Floats, gradient: Floats) -> tuple[Floats, int]:
+    """Hessian from forward differences of the gradient, made symmetric, and the evaluations it took."""
+    out = np.empty((len(x), len(x)))
+    for j in range(len(x)):
+        shifted = x.copy()
+        shifted[j] += _STEP * (1.0 + abs(x[j]))
+        out[j] = (function(shifted)[1] - gradient) / (shifted[j] - x[j])
+    return 0.5 * (out + out.T), len(x)
+
+
+def trust_step(gradient: Floats, hessian: Floats, radius: float) -> tuple[Floats, float]:
+    """Minimise gradient'p + p'hessian p / 2 over |p| <= radius: the step and the decrease it promises."""
+    values, vectors = np.linalg.eigh(hessian)
+    slope = vectors.T @ gradient
+    tiny = 1e-10 * max(1.0, float(np.abs(values).max()))
+    if values[0] > tiny and np.linalg.norm(slope / values) <= radius:
+        along = -slope / values
+    else:
+        along = _on_boundary(values, slope, radius, tiny)
+    step: Floats = vectors @ along
+    return step, float(-(slope @ along + 0.5 * values @ along**2))
+
+
+def _on_boundary(values: Floats, slope: Floats, radius: float, tiny: float) -> Floats:
+    """Step of length `radius` in coordinates of eigenvectors, by bisection on the multiplier that shortens it."""
+    low = max(0.0, -float(values[0])) + tiny
+    if np.linalg.norm(slope / (values + low)) < radius:  # no slope along the lowest curvature, or a flat direction
+        along = -slope / (values + low)
+        if values[0] < -tiny:
+            along[0] = 0.0
+            along[0] = np.copysign(np.sqrt(max(radius**2 - float(along @ along), 0.0)), -slope[0])
+        return along
+    high = low + float(np.linalg.norm(slope)) / radius
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if np.linalg.norm(slope / (values + middle)) > radius:
+            low = middle
+        else:
+            high = middle
+    return -slope / (values + high)
