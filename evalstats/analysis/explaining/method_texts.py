@@ -5,31 +5,12 @@ counts, then the longest in what is left. Other modules add their own methods wi
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from evalstats.analysis.explaining.method_text import MethodText
+from evalstats.analysis.explaining.mixed_texts import MIXED_TEXTS, MIXED_WHOLE
 from evalstats.errors import InputError
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodText:
-    """A method in words.
-
-    Attributes
-    ----------
-    what
-        What it is, after its name: a clause without a full stop.
-    how
-        How it works, in about three sentences.
-    takes
-        What it takes for granted beyond what every method here does, and how that could fail; "" where nothing.
-    sources
-        Author, year, and where.
-    """
-
-    what: str
-    how: str
-    takes: str = ""
-    sources: tuple[str, ...] = ()
+__all__ = ["MethodText", "add_method", "known_methods", "texts_for"]
 
 
 _BELL = "Bell & McCaffrey 2002, Survey Methodology 28:169"
@@ -661,6 +642,8 @@ _TEXTS: dict[str, MethodText] = {
             "Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011",
         ),
     ),
+    # --- mixed models ---
+    **MIXED_TEXTS,
 }
 # Names that are parts of others' names: they are not looked for inside any.
 _WHOLE: dict[str, MethodText] = {
@@ -674,6 +657,7 @@ _WHOLE: dict[str, MethodText] = {
         takes="The mean should swing as a normal curve does: a few huge scores make the interval too short",
         sources=(_STUDENT,),
     ),
+    **MIXED_WHOLE,
 }
 
 
