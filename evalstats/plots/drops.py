@@ -5,11 +5,12 @@ import math
 from matplotlib.figure import Figure
 
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.words import digits_of
 from evalstats.display.blocks import Tone
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import interval, plural, scaled
 from evalstats.plots.intervals import Row, Scale, intervals
-from evalstats.plots.scenario_cells import base_name, drop_tone, scenario_digits
+from evalstats.plots.scenario_cells import base_name, drop_tone
 from evalstats.plots.style import Medium
 
 MOST_DROPS = 30
@@ -42,7 +43,7 @@ def drop_forest(result: ScenarioModel, *, medium: Medium = "screen") -> Figure:
 
 def drop_words(row: DropRow, result: ScenarioModel) -> str:
     """Write a drop and its interval, or why one of them is missing."""
-    digits = scenario_digits(result)
+    digits = digits_of(result)
     if row.estimate is None:
         return f"none: {row.verdict_reason}" if row.verdict_reason else "none"
     shown = scaled(row.estimate, result.scale, digits, sign=True)

@@ -1,16 +1,15 @@
 """What the map of models and scenarios says, cell by cell: drops or scores, their uncertainty, and what is shown."""
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from evalstats.analysis.scenarios.results import CellRow, DropRow, ScenarioModel
+from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import number
 
 Show = Literal["drop", "score"]
-AVERAGE = "average"
 MOST_ACROSS, MOST_DOWN = 14, 40
 
 
@@ -49,24 +48,6 @@ class MapGrid:
     first_is_base: bool
     reach: tuple[float, float]
     rest: tuple[int, int] = (0, 0)
-
-
-def scenario_digits(result: ScenarioModel) -> int:
-    """Return how many decimals scores and drops are shown with: those that show the first digit of a usual standard error.
-
-    At least one, the rule of every table.
-    """
-    errors = sorted(
-        row.std_error * result.scale
-        for row in (*result.cells, *result.drops)
-        if row.std_error is not None and row.std_error > 0
-    )
-    return 1 if not errors else min(max(1, -math.floor(math.log10(errors[len(errors) // 2]))), 6)
-
-
-def is_worse(result: ScenarioModel, difference: float) -> bool:
-    """Whether a difference of scores is one to the worse."""
-    return difference < 0 if result.higher_is_better else difference > 0
 
 
 def drop_tone(row: DropRow) -> Tone:
@@ -122,7 +103,7 @@ def _drop_cells(
 def _drop_cell(result: ScenarioModel, row: DropRow, largest: float) -> MapCell:
     if row.estimate is None:
         return MapCell(words="–")
-    digits, scale = scenario_digits(result), result.scale
+    digits, scale = digits_of(result), result.scale
     half = _half(row.conf_low, row.conf_high)
     return MapCell(
         words=number(row.estimate * scale, digits, sign=True),
@@ -147,7 +128,7 @@ def _base_cell(result: ScenarioModel, model: str) -> MapCell:
         )
     if row.estimate is None:
         return MapCell(words="–", base=True)
-    digits, half = scenario_digits(result), _half(row.conf_low, row.conf_high)
+    digits, half = digits_of(result), _half(row.conf_low, row.conf_high)
     return MapCell(
         words=number(row.estimate * result.scale, digits),
         half="" if half is None else number(half * result.scale, digits),
@@ -163,7 +144,7 @@ def _score_cells(
     rows = [row for row in result.cells if (row.model, row.scenario) in wanted and row.estimate is not None]
     values = [row.estimate for row in rows if row.estimate is not None]
     low, high = min(values, default=0.0), max(values, default=0.0)
-    digits, scale = scenario_digits(result), result.scale
+    digits, scale = digits_of(result), result.scale
     found: dict[tuple[str, str], MapCell] = {}
     for row in rows:
         value, half = row.estimate or 0.0, _half(row.conf_low, row.conf_high)

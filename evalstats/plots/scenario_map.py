@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.words import digits_of
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import number, plural
 from evalstats.plots.lettering import fitted_names, text_width
-from evalstats.plots.scenario_cells import MapCell, MapGrid, Show, base_name, map_grid, scenario_digits
+from evalstats.plots.scenario_cells import MapCell, MapGrid, Show, base_name, map_grid
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 # The deepest colour: letters keep a contrast of 4.5 to 1 on it, on light pages and on dark ones.
@@ -22,6 +23,7 @@ _ACROSS: dict[Medium, int] = {"screen": 10, "phone": 7, "print": 9}  # columns b
 _WIDEST = 8.5  # a cell, in letters' heights
 _NAMES = 0.24
 _BOLD = 1.08
+_SMALL = 0.8  # letters of half the width of an interval
 _GAP = 0.16  # between cells, in letters' heights
 _PAPER_HEIGHT = 570.0
 _READ = 20
@@ -40,6 +42,7 @@ class _Panel:
     left: float
     cell: float
     row: float
+    beside: bool
     size: Size
 
     def x(self, place: int) -> float:
@@ -134,7 +137,7 @@ def _worst_words(result: ScenarioModel, model: str) -> str:
         return f"{model} none"
     worst = max(rows, key=lambda row: sign * (row.estimate or 0.0))
     said = {"drop": "shown", "gain": "shown to be better"}.get(worst.verdict, "not shown")
-    words = number((worst.estimate or 0.0) * result.scale, scenario_digits(result), sign=True)
+    words = number((worst.estimate or 0.0) * result.scale, digits_of(result), sign=True)
     return f"{model} {words} in {worst.scenario}, {said}"
 
 
@@ -152,7 +155,8 @@ def _panels(grid: MapGrid, size: Size, medium: Medium) -> list[_Panel]:
         widest = max(text_width(name, font) for name in grid.rows)
         left = min(widest, _NAMES * size.width) + 0.8 * font
     cell = min((size.width - left - 4 - 0.5 * font) / per_panel, _WIDEST * font)
-    row = _row_height(grid, size, cell, len(places))
+    beside = _fits_beside(grid, cell, size)
+    row = _row_height(grid, size, len(places), beside=beside)
     panels: list[_Panel] = []
     top = 0.0
     for columns in places:
@@ -168,6 +172,7 @@ def _panels(grid: MapGrid, size: Size, medium: Medium) -> list[_Panel]:
             left=left,
             cell=cell,
             row=row,
+            beside=beside,
             size=size,
         )
         panels.append(panel)
@@ -175,13 +180,20 @@ def _panels(grid: MapGrid, size: Size, medium: Medium) -> list[_Panel]:
     return panels
 
 
-def _beside(cell: float, size: Size) -> bool:
-    """Whether half the width of the interval stands beside the number, and not below it."""
-    return cell >= 6.6 * size.font
+def _fits_beside(grid: MapGrid, cell: float, size: Size) -> bool:
+    """Whether half the width of the interval has room beside the number, in every cell, and need not stand below it."""
+    return all(_both_wide(each, size.font) + (_GAP + 0.4) * size.font <= cell for line in grid.cells for each in line)
 
 
-def _row_height(grid: MapGrid, size: Size, cell: float, n_panels: int) -> float:
-    lines = 2.15 if _beside(cell, size) else 3.3
+def _both_wide(cell: MapCell, font: float) -> float:
+    """Return how wide a number and half the width of its interval are beside each other."""
+    return text_width(cell.words, font) * _BOLD + (
+        text_width(f"±{cell.half}", _SMALL * font) + 0.3 * font if cell.half else 0
+    )
+
+
+def _row_height(grid: MapGrid, size: Size, n_panels: int, *, beside: bool) -> float:
+    lines = 2.15 if beside else 3.3
     row = size.font * (lines + 1.35 * size.stacked)
     if size is SIZES["print"]:
         row = max(min(row, _PAPER_HEIGHT / n_panels / len(grid.rows)), 1.6 * size.font)
@@ -221,7 +233,7 @@ def _head_height(headings: Sequence[Sequence[str]], size: Size, *, slanted: bool
     font = 0.88 * size.font
     if not slanted:
         return max(len(lines) for lines in headings) * 1.25 * font + 0.7 * font
-    longest = max(text_width(lines[0], font) for lines in headings)
+    longest = 0.92 * max(text_width(lines[0], font) for lines in headings)
     return longest * math.sin(math.radians(_slant(size))) + 1.5 * font
 
 
@@ -301,10 +313,10 @@ def _write_numbers(axes: Any, panel: _Panel, box: tuple[float, float, float, flo
     color = LIGHT.ink if cell.shown or cell.base else LIGHT.muted
     weight = "bold" if cell.shown and not cell.base else "normal"
     half = f"±{cell.half}" if cell.half else ""
-    small = 0.8 * font
+    small = _SMALL * font
     middle = x + wide / 2
-    line = 0.0 if cell.base else 0.28 * font if _beside(panel.cell, panel.size) else 0.6 * font
-    if not _beside(panel.cell, panel.size):
+    line = 0.0 if cell.base else 0.28 * font if panel.beside else 0.6 * font
+    if not panel.beside:
         rows = (tall - line) / 2
         if not half:
             _write(axes, middle, y + (tall - line) / 2, cell.words, font, color=color, weight=weight)
@@ -314,12 +326,12 @@ def _write_numbers(axes: Any, panel: _Panel, box: tuple[float, float, float, flo
             _write(axes, middle, y + 0.6 * rows, cell.words, 0.95 * font, color=color, weight=weight)
             _write(axes, middle, y + 1.4 * rows, half, small, color=color)
         return
-    bold = _BOLD if weight == "bold" else 1.0
-    both = text_width(cell.words, font) * bold + text_width(half, small) + 0.3 * font
-    start = middle - both / 2 if half else middle - text_width(cell.words, font) / 2
     level = y + tall / 2 - line
+    if not half:
+        _write(axes, middle, level, cell.words, font, color=color, weight=weight)
+        return
     # The real letters are narrower than measured: both stand against the gap between them.
-    seam = start + text_width(cell.words, font) * bold + 0.15 * font
+    seam = middle - _both_wide(cell, font) / 2 + text_width(cell.words, font) * _BOLD + 0.15 * font
     _write(axes, seam - 0.1 * font, level, cell.words, font, color=color, weight=weight, ha="right")
     _write(axes, seam + 0.15 * font, level, half, small, color=color, ha="left")
 

@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from evalstats.analysis.scenarios.results import CellRow, DropRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import MINUS, number, plural
 from evalstats.plots.lettering import fitted, fitted_names, text_width
-from evalstats.plots.scenario_cells import AVERAGE, base_name, drop_tone, scenario_digits
+from evalstats.plots.scenario_cells import base_name, drop_tone
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 MOST_PANELS = 12
@@ -128,7 +129,7 @@ def _slope(result: ScenarioModel, row: DropRow, start: CellRow | MeanRow, end: C
     def ends(of: CellRow | MeanRow) -> tuple[float, float] | None:
         return None if of.conf_low is None or of.conf_high is None else (of.conf_low * scale, of.conf_high * scale)
 
-    drop = number(None if row.estimate is None else row.estimate * scale, scenario_digits(result), sign=True)
+    drop = number(None if row.estimate is None else row.estimate * scale, digits_of(result), sign=True)
     return Slope(
         model=row.model,
         words=drop,
@@ -148,7 +149,7 @@ def slopegraph_alt(result: ScenarioModel) -> str:
         worse = sum(slope.drop.verdict == "drop" for slope in slopes)
         better = sum(slope.drop.verdict == "gain" for slope in slopes)
         largest = max(slopes, key=lambda slope: abs(slope.end - slope.start))
-        digits = scenario_digits(result)
+        digits = digits_of(result)
         lines.append(
             f"{name}: {worse} of {plural(len(slopes), 'model')} shown to be worse, {better} better; the largest change is "
             f"{largest.model}'s, from {number(largest.start, digits)} to {number(largest.end, digits)}"

@@ -1,0 +1,1 @@
+"""Parts of the page "Where do models break?"."""

@@ -1,0 +1,168 @@
+"""How the answer was reached: the method in words, its sources, and where it all came from."""
+
+import platform
+from importlib.metadata import PackageNotFoundError, version
+
+from evalstats.analysis.explaining.method_texts import texts_for
+from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.wording import method_items
+from evalstats.analysis.scenarios.words import AVERAGE
+from evalstats.display.blocks import Table
+from evalstats.display.numbers import plural
+from evalstats.plots.scenario_cells import base_name
+from evalstats.report.markup import bullets, code_block, folded, linked, prose, sentence
+from evalstats.report.opening import says_simulated
+from evalstats.report.scenario.page import ScenarioPage
+from evalstats.report.tables import table_float
+
+_PACKAGES = ("polars", "numpy", "scipy", "formulaic", "matplotlib")
+_MOST_NOTES = 12
+_MANY_RUNS = 8
+_MOST_RUNS = 200
+
+_MIXED = "Bates, Mächler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01"
+_CROSSED = "Baayen, Davidson & Bates 2008, doi:10.1016/j.jml.2007.12.005"
+_MEANS = "Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031"
+_POPULATION = "Zeger, Liang & Albert 1988, doi:10.2307/2531734"
+_CR2 = (
+    "Bell & McCaffrey 2002, Survey Methodology 28:169",
+    "Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004",
+)
+_BLUP = "Robinson 1991, doi:10.1214/ss/1177011926"
+_BOUNDARY = "Self & Liang 1987, doi:10.1080/01621459.1987.10478472"
+_THEORY = "Brennan 2001, Generalizability Theory, doi:10.1007/978-1-4757-3456-0"
+_PENALTY = "Gelman, Jakulin, Pittau & Su 2008, doi:10.1214/08-AOAS191"
+_HOLM = "Holm 1979, Scandinavian Journal of Statistics 6:65"
+_BOOTSTRAP = "Halekoh & Højsgaard 2014, doi:10.18637/jss.v059.i09"
+_KENWARD = "Kenward & Roger 1997, doi:10.2307/2533558"
+_SATTERTHWAITE = "Satterthwaite 1946, doi:10.2307/3002019"
+_CROSSING = "Gail & Simon 1985, doi:10.2307/2530862"
+
+
+def paragraph(page: ScenarioPage) -> str:
+    """Return the method: what was fitted, item by item, then what the numbers of the page are."""
+    found = page.model
+    items = [prose(text) for text in method_items(found) if not text.startswith(("Runs: ", "evalstats "))]
+    return f"{bullets(items)}\n\n" + "\n\n".join(prose(text) for text in method_words(found))
+
+
+def method_words(found: ScenarioModel) -> list[str]:
+    """Say what a score, a change and its interval are, as a paper could print it."""
+    base = "the mean over its other scenarios" if found.reference == AVERAGE else base_name(found)
+    what, level = found.contrast, f"{100 * found.conf_level:g}%"
+    said: list[str] = []
+    if found.family == "binomial":
+        said.append(
+            "The model is linear in log-odds. A probability shown here is averaged over the population of items, not that of an "
+            "item of average difficulty, which would be farther from one half."
+        )
+    if found.drops:
+        said.append(
+            f"A change is the score in a scenario minus {base}. Its {level} interval holds for all scenarios of a {what} "
+            f"together, and p is adjusted by Holm within them. Pooled changes are drawn towards those of the other {what}s. "
+            "Beside the model stands the mean of the differences within items, which needs none."
+        )
+    return said
+
+
+def reference_list(page: ScenarioPage) -> str:
+    """Return the works behind every method in the result."""
+    return bullets([linked(text) for text in references(page.model)])
+
+
+def references(found: ScenarioModel) -> list[str]:
+    """List the works by author: those of the parts that the result has."""
+    named = " ".join([found.method, found.covariance_method, *(test.method for test in found.tests)])
+    works = {_MIXED, _CROSSED, _MEANS}
+    works |= {work for text in texts_for(named) for work in text.sources}
+    conditions = (
+        (found.family == "binomial", (_POPULATION,)),
+        ("CR2" in named, _CR2),
+        ("Satterthwaite" in named, (_SATTERTHWAITE,)),
+        ("Kenward" in named, (_KENWARD,)),
+        ("bootstrap" in named.lower(), (_BOOTSTRAP,)),
+        (any(row.p_adjusted is not None for row in found.drops), (_HOLM,)),
+        (any(row.pooled is not None for row in found.drops) or bool(found.effects), (_BLUP,)),
+        (any(row.p_value is not None for row in found.variances), (_BOUNDARY,)),
+        (found.reliability is not None and found.reliability.relative is not None, (_THEORY,)),
+        (found.ranking is not None and bool(found.ranking.crossings), (_CROSSING,)),
+        (bool(found.penalty), (_PENALTY,)),
+    )
+    for holds, sources in conditions:
+        if holds:
+            works |= set(sources)
+    return sorted(works)
+
+
+def notes(page: ScenarioPage) -> str:
+    """Return what else is to be said of the data, and what runs say of themselves; many of them are folded away."""
+    texts = [prose(sentence(note)) for note in page.model.notes if not says_simulated(note)]
+    if len(texts) <= _MOST_NOTES:
+        return bullets(texts)
+    return folded(plural(len(texts), "note"), bullets(texts))
+
+
+def reproduce(page: ScenarioPage) -> str:
+    """Return code that gives the same result; in the PDF it stays with the table that follows it."""
+    return code_block(page.reproduce)
+
+
+def provenance(page: ScenarioPage) -> str:
+    """Return the runs with their digests, versions, seed, engine and date; many runs are folded away."""
+    found = page.model
+    rows = [("Name in full", f"{short} is {name}") for short, name in page.full_names]
+    runs = _run_rows(page)
+    many = len(runs) > _MANY_RUNS
+    rows += [("Runs", f"{len(found.sources):,}, with the digests of their files below")] if many else runs
+    rows += _plan_rows(found)
+    resamples = f" (for {found.n_resamples:,} resamples)" if found.n_resamples else ""
+    rows += [
+        ("evalstats", found.version),
+        ("Packages", ", ".join([f"Python {platform.python_version()}", *_versions()])),
+        ("Seed", f"{found.seed}{resamples}"),
+        ("Rendered by", page.engine or "Quarto"),
+        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
+    ]
+    table = Table(columns=("What", "Value"), rows=tuple(rows), align="ll", caption="Where this report comes from")
+    shown = table_float(table, "tbl-provenance")
+    if not many:
+        return shown
+    told = Table(
+        columns=("What", "Value"), rows=tuple(runs), align="ll", caption="The runs and the digests of their files"
+    )
+    return f"{shown}\n\n{folded(plural(len(found.sources), 'run'), table_float(told, 'tbl-runs'))}"
+
+
+def _run_rows(page: ScenarioPage) -> list[tuple[str, str]]:
+    sources, files = page.model.sources, dict(page.files)
+    rows = [("Run", _run_words(run, files.get(run, ""), digest)) for run, digest in sources[:_MOST_RUNS]]
+    rest = len(sources) - len(rows)
+    return [*rows, ("Run", f"and {rest:,} more")] if rest > 0 else rows
+
+
+def _run_words(run: str, file: str, digest: str) -> str:
+    parts = [run, *([file] if file and not run.startswith(file.partition(".")[0]) else [])]
+    return ", ".join([*parts, f"SHA-256 {digest}" if digest else "no digest"])
+
+
+def _plan_rows(found: ScenarioModel) -> list[tuple[str, str]]:
+    """Return what was declared before looking, with the digest that holds it, and where the result departs from it."""
+    plan = found.plan
+    if plan is None:
+        return []
+    declared = "; ".join(f"{name} {value}" for name, value in plan.declared)
+    return [
+        ("Declared plan", f"{plan.source or 'given in code'}, SHA-256 {plan.digest}"),
+        ("It declares", declared or "nothing that concerns this question"),
+        ("Departures", "; ".join(plan.departures) or "none"),
+    ]
+
+
+def _versions() -> list[str]:
+    found: list[str] = []
+    for name in _PACKAGES:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,149 @@
+"""What a reader of the page of scenarios sees first: the question, where models break, what it rests on, what to beware of."""
+
+from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.wording_answer import answer_label, answer_tone, answers, headline
+from evalstats.analysis.scenarios.wording_spread import interaction_sentence
+from evalstats.analysis.scenarios.wording_tables import weights_words
+from evalstats.analysis.scenarios.words import capital, change_text, ends_text, judged, stopped
+from evalstats.display.blocks import Tone
+from evalstats.display.escape import for_html
+from evalstats.display.numbers import plural
+from evalstats.plots.scenario_cells import base_name
+from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
+from evalstats.report.opening import says_simulated
+from evalstats.report.scenario.page import ScenarioPage
+from evalstats.report.scenario.tables import worst_drop
+
+_SIGNS: dict[Tone, str] = {"good": "✓", "caution": "?", "bad": "×", "neutral": "?"}
+
+
+def title(page: ScenarioPage) -> str:
+    """Return the question as the document's title."""
+    found = page.model
+    subtitle = (
+        f"{plural(found.n_models, found.contrast)} in {plural(found.n_scenarios, 'scenario')} ({found.scenario}), "
+        f"{found.metric}"
+    )
+    return metadata(title=prose(f"Where do {found.contrast}s break on {found.benchmark}?"), subtitle=prose(subtitle))
+
+
+def simulated(page: ScenarioPage) -> str:
+    """Return a callout where the data are simulated; nothing where they are not."""
+    notes = [note for note in page.model.notes if says_simulated(note)]
+    if not notes:
+        return ""
+    return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
+
+
+def departures(page: ScenarioPage) -> str:
+    """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
+    plan = page.model.plan
+    if plan is None or not plan.departures:
+        return ""
+    said = [prose(sentence(text)) for text in plan.departures]
+    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+
+
+def verdict(page: ScenarioPage) -> str:
+    """Return the banner: where models break, whether they differ in it, and how many drops are shown in large type."""
+    found = page.model
+    tone = answer_tone(found)
+    sign = _SIGNS.get(tone, "?")
+    amount, range_words = headline_number(found)
+    fields = {
+        "label": capital(answer_label(found)),
+        "sign": sign,
+        "tone": tone,
+        "answer": stopped(headline(found)),
+        "why": why_words(found),
+        "meaning": _meaning(found),
+        "amount": amount,
+        "range": range_words,
+    }
+    number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
+    html = (
+        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
+        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(fields["label"])}</p>'
+        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
+        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>{number}</section>'
+    )
+    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
+
+
+def headline_number(found: ScenarioModel) -> tuple[str, str]:
+    """Return how many drops are shown, as it is shown large, and its words; nothing where no drop can be judged."""
+    n = len(judged(found))
+    if not n or not answers(found):
+        return "", ""
+    shown = sum(row.verdict == "drop" for row in found.drops)
+    return f"{shown} of {n}", f"changes from {base_name(found)} shown to be worse"
+
+
+def why_words(found: ScenarioModel) -> str:
+    """Name the largest drop that is shown, with its interval, and say whether the models differ in where they break."""
+    if not answers(found):
+        return ""
+    said: list[str] = []
+    worst = worst_drop(found.drops)
+    if worst is not None and len(found.drops) > 1:
+        ends = ends_text(worst.conf_low, worst.conf_high, found, sign=True)
+        said.append(
+            f"The largest change is that of {worst.model} in {worst.scenario}: {change_text(worst.estimate, found)} {ends}."
+        )
+    said.append(interaction_sentence(found) or "")
+    return " ".join(text for text in said if text)
+
+
+def _meaning(found: ScenarioModel) -> str:
+    """Say what a drop is, what its interval promises, and for what."""
+    level = f"{100 * found.conf_level:g}%"
+    return (
+        f"A change is the score in a scenario minus that in {base_name(found)}; it is shown where its {level} interval, which "
+        f"holds for all scenarios of the {found.contrast} together, leaves out 0. Not shown is not the same as none. "
+        f"Conclusions are for {found.estimand}."
+    )
+
+
+def facts(page: ScenarioPage) -> str:
+    """Return the strip of key facts: what the answer rests on."""
+    found = key_facts(page.model)
+    html = "".join(
+        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
+        for label, value, note in found
+    )
+    rows = "".join(
+        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
+    )
+    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+
+
+def key_facts(found: ScenarioModel) -> list[tuple[str, str, str]]:
+    """Return (label, value, remark) of everything that belongs in the strip."""
+    direction = "higher is better" if found.higher_is_better else "lower is better"
+    cells = len(found.cells)
+    empty = sum(row.estimate is None for row in found.cells)
+    facts: list[tuple[str, str, str]] = [
+        (f"{capital(found.contrast)}s", f"{found.n_models:,}", weights_words(found)),
+        ("Scenarios", f"{found.n_scenarios:,}", f"taken as {found.scenario_as}"),
+        ("Items", f"{found.n_items:,}", f"{found.n_trials:,} scored rows"),
+        ("Cells", f"{cells - empty:,}", f"of {cells:,} with an estimate" if empty else "all with an estimate"),
+    ]
+    if found.clusters:
+        facts.append(("Clusters", f"{found.n_clusters or 0:,}", " and ".join(found.clusters)))
+    else:
+        facts.append(("Clusters", "none", "items taken as independent"))
+    facts.append(("Metric", found.metric, f"{found.metric_kind}, {direction}"))
+    lost = found.n_error + found.n_unscored
+    if lost:
+        facts.append(("Missing", f"{lost:,}", f"{found.n_error:,} failed, {found.n_unscored:,} without a score"))
+    return facts
+
+
+def warnings(page: ScenarioPage) -> str:
+    """Return what must be known before a number is used; nothing where there is nothing."""
+    found = page.model
+    departed = () if found.plan is None else found.plan.departures
+    texts = [linked(sentence(text)) for text in found.warnings if text not in departed]
+    if not texts:
+        return ""
+    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
