@@ -1,0 +1,203 @@
+"""Tests and intervals of fixed effects: which degrees of freedom a fit allows, and what follows from them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from evalstats.analysis.mixing.frame import ModelFrame
+from evalstats.analysis.mixing.hypotheses import estimable_part, term_rows
+from evalstats.analysis.mixing.terms import term_name
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.contrasts import LinearEstimates, linear_estimates
+from evalstats.stats.mixed.design import Floats
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.joint_test import joint_test
+from evalstats.stats.mixed.kenward_roger import MOST_ROWS, KenwardRoger, kenward_roger, kenward_roger_f
+from evalstats.stats.mixed.satterthwaite import VarianceParameters, satterthwaite, satterthwaite_f, variance_parameters
+
+DfMethod = Literal["kenward-roger", "satterthwaite", "z"]
+DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TermTest:
+    """A test that a fixed term has no effect: a factor's equally weighted means are all equal, an interaction is 0.
+
+    `statistic` is F, or chi-squared where `df_denominator` is None. `n_lost` counts hypotheses of the term that empty cells
+    leave untestable. `reason` says why there is no test.
+    """
+
+    term: str
+    statistic: float | None
+    df: int
+    df_denominator: float | None
+    p_value: float | None
+    method: str
+    n_lost: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inference:
+    """How one fit's fixed effects are judged.
+
+    Attributes
+    ----------
+    covariance
+        Of the fixed effects, shape (n_fixed, n_fixed): the model's, or Kenward and Roger's.
+    reason
+        Why this method.
+    """
+
+    method: DfMethod
+    reason: str
+    covariance: Floats
+    corrected: KenwardRoger | None = None
+    parameters: VarianceParameters | None = None
+    warnings: tuple[str, ...] = ()
+
+    def df(self, fit: MixedFit, rows: Floats) -> Floats:
+        """Degrees of freedom of each row of contrasts, shape (n_rows,); infinite for the normal law."""
+        out = np.full(len(rows), np.inf)
+        there = np.any(rows != 0.0, axis=1)
+        if self.corrected is not None:
+            out[there] = self.corrected.df(rows[there])
+        elif self.parameters is not None:
+            out[there] = satterthwaite(fit, rows[there], parameters=self.parameters)
+        return out
+
+    def estimates(self, fit: MixedFit, rows: Floats, *, names: Sequence[str], conf_level: float) -> LinearEstimates:
+        """Estimates, tests and intervals of combinations of the fixed effects, each on its own."""
+        free = self.df(fit, rows)
+        return linear_estimates(rows, fit.beta, self.covariance, df=free, conf_level=conf_level, names=names)
+
+    def together(
+        self, fit: MixedFit, rows: Floats
+    ) -> tuple[float | None, int, float | None, float | None, str, str | None]:
+        """Test that all rows are 0: statistic, df, denominator df, p, method, and why there is no test."""
+        if self.corrected is not None or self.parameters is not None:
+            found = (
+                kenward_roger_f(fit, rows, corrected=self.corrected)
+                if self.corrected is not None
+                else satterthwaite_f(fit, rows, parameters=self.parameters)
+            )
+            free = None if np.isinf(found.df_denominator) else found.df_denominator
+            return found.statistic, found.df_numerator, free, found.p_value, found.method, None
+        wald = joint_test(rows, fit.beta, self.covariance)
+        return wald.statistic, wald.df, wald.df_denominator, wald.p_value, wald.method, wald.reason
+
+
+def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
+    """Pick the degrees of freedom: Kenward-Roger up to 5,000 rows, then Satterthwaite; the normal law for binomial models.
+
+    What "auto" picks and cannot be had is replaced by the next one, and a warning says so.
+
+    Raises
+    ------
+    InputError
+        If the method asked for does not go with the fit.
+    CannotAnswerError
+        If the method asked for finds no answer.
+    """
+    if df not in ("auto", "kenward-roger", "satterthwaite", "z"):
+        raise InputError(f"df is {df!r}; it is 'auto', 'kenward-roger', 'satterthwaite' or 'z'")
+    if fit.family == "binomial":
+        if df not in ("auto", "z"):
+            raise InputError(f"df={df!r} is for linear models; a binomial one is tested by the normal law (df='z')")
+        return _normal(fit, "binomial models have no degrees of freedom: the normal law, for many units")
+    if df == "z":
+        return _normal(fit, "asked for; right for many units only")
+    if df != "auto":
+        return _one(fit, df, "asked for")
+    tried: list[str] = []
+    for method, reason in _candidates(fit):
+        try:
+            found = _one(fit, method, reason)
+        except CannotAnswerError as error:
+            tried.append(f"{_NAMES[method]} degrees of freedom could not be had: {error}")
+            continue
+        return Inference(
+            method=found.method,
+            reason=found.reason,
+            covariance=found.covariance,
+            corrected=found.corrected,
+            parameters=found.parameters,
+            warnings=(*tried, *found.warnings),
+        )
+    said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
+    return _normal(fit, "no degrees of freedom could be had", (*tried, said))
+
+
+_NAMES = {"kenward-roger": "Kenward-Roger", "satterthwaite": "Satterthwaite", "z": "normal"}
+
+
+def _candidates(fit: MixedFit) -> list[tuple[DfMethod, str]]:
+    n_rows = fit.design.n_rows
+    if fit.method == "REML" and n_rows <= MOST_ROWS:
+        few = f"{n_rows:,} rows are few enough for the correction of standard errors"
+        return [("kenward-roger", few), ("satterthwaite", "the next best")]
+    why = f"the model has more than {MOST_ROWS:,} rows" if fit.method == "REML" else "the model is fitted by ML"
+    return [("satterthwaite", why)]
+
+
+def _one(fit: MixedFit, method: DfMethod, reason: str) -> Inference:
+    if method == "kenward-roger":
+        corrected = kenward_roger(fit)
+        corrected.df(np.eye(len(fit.beta)))  # raises where the approximation has no answer
+        covariance = corrected.covariance
+        return Inference(
+            method=method, reason=reason, covariance=covariance, corrected=corrected, warnings=corrected.notes
+        )
+    parameters = variance_parameters(fit)
+    return Inference(
+        method=method, reason=reason, covariance=fit.covariance, parameters=parameters, warnings=parameters.notes
+    )
+
+
+def _normal(fit: MixedFit, reason: str, warnings: tuple[str, ...] = ()) -> Inference:
+    return Inference(method="z", reason=reason, covariance=fit.covariance, warnings=warnings)
+
+
+def term_tests(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[TermTest, ...]:
+    """Test every fixed term but the intercept."""
+    return tuple(_term_test(fit, frame, inference, term) for term in frame.formula.fixed)
+
+
+def _term_test(fit: MixedFit, frame: ModelFrame, inference: Inference, term: tuple[str, ...]) -> TermTest:
+    name = term_name(term)
+    try:
+        rows, n_lost = estimable_part(frame, term_rows(frame, term))
+    except InputError as error:
+        return TermTest(
+            term=name, statistic=None, df=0, df_denominator=None, p_value=None, method="", reason=str(error)
+        )
+    if not len(rows):
+        lost = "empty cells leave nothing of it to test"
+        return TermTest(
+            term=name, statistic=None, df=0, df_denominator=None, p_value=None, method="", n_lost=n_lost, reason=lost
+        )
+    try:
+        statistic, df, free, p, method, reason = inference.together(fit, frame.kept_rows(rows))
+    except CannotAnswerError as error:
+        return TermTest(
+            term=name,
+            statistic=None,
+            df=0,
+            df_denominator=None,
+            p_value=None,
+            method="",
+            n_lost=n_lost,
+            reason=str(error),
+        )
+    return TermTest(
+        term=name,
+        statistic=statistic,
+        df=df,
+        df_denominator=free,
+        p_value=p,
+        method=method,
+        n_lost=n_lost,
+        reason=reason,
+    )

@@ -1,0 +1,272 @@
+"""`mixed()`: a mixed model in lme4's notation on any table."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import numpy as np
+
+from evalstats.analysis.mixing.frame import ModelFrame, model_frame
+from evalstats.analysis.mixing.inference import DfChoice, Inference, choose_inference, term_tests
+from evalstats.analysis.mixing.results import FixedEffect, MixedModel, VarianceComponent
+from evalstats.analysis.provenance import toolkit_version
+from evalstats.errors import InputError
+from evalstats.stats.checks import check_level
+from evalstats.stats.mixed.contrasts import LinearEstimates
+from evalstats.stats.mixed.design import Floats, RandomTerm
+from evalstats.stats.mixed.fit import Family, MixedFit
+
+Backend = Literal["evalstats", "statsmodels"]
+
+LOGISTIC_VARIANCE = math.pi**2 / 3.0
+_METHODS = {"kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
+
+
+def mixed(
+    formula: str,
+    frame: object,
+    *,
+    family: Family = "gaussian",
+    reml: bool = True,
+    n_quadrature: int = 1,
+    count: str | None = None,
+    within: str | None = None,
+    successes: str | None = None,
+    levels: Mapping[str, Sequence[str]] | None = None,
+    conf_level: float = 0.95,
+    df: DfChoice = "auto",
+    backend: Backend = "evalstats",
+    seed: int = 0,
+) -> MixedModel:
+    """Fit a linear or binomial mixed model with crossed and nested random effects.
+
+    The random effects are taken as normal and independent between levels; a linear model takes its residuals as normal with
+    one variance, a binomial one its trials as independent given the random effects. For the question where models break, use
+    `scenarios`, which chooses the model; for two systems on the same items, `compare`.
+
+    Parameters
+    ----------
+    formula
+        lme4's notation: `score ~ model * scenario + (1 | item) + (1 | item:model)`. Names, `+ - : * / ^`, parentheses, 0, 1,
+        C(name), and random parts `(1 | g)`, `(1 + x | g)`, `(x || g)`, `(1 | a/b)`; nothing is evaluated.
+    frame
+        A pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes of one metric are
+        taken.
+    family
+        "gaussian", or "binomial" for 0/1, shares with `count`, or `cbind(successes, failures)` on the left; logit link.
+    reml
+        Restricted maximum likelihood (linear models); False for maximum likelihood.
+    n_quadrature
+        Binomial: 1 is Laplace's approximation, more is adaptive Gauss-Hermite quadrature (one random intercept), 0 the
+        fast first look.
+    count, within, successes, levels
+        See `evalstats.analysis.mixing.frame.model_frame`.
+    df
+        "auto": Kenward-Roger up to 5,000 rows, then Satterthwaite; the normal law for binomial models.
+    backend
+        "statsmodels" fits small linear models by its MixedLM, as a cross-check.
+    seed
+        Seed of resampling that is later asked of the result.
+
+    Returns
+    -------
+    MixedModel
+
+    Raises
+    ------
+    InputError
+        If the formula cannot be read or the table cannot be fitted by it; the message says why.
+    CannotAnswerError
+        If there is no answer in the data, such as complete separation that no prior mends.
+
+    Notes
+    -----
+    Rows that share every column of the formula are merged first, so the cost does not grow with the number of trials.
+
+    References
+    ----------
+    Bates et al. 2015, doi:10.18637/jss.v067.i01; Kenward & Roger 1997, doi:10.2307/2533558.
+
+    Examples
+    --------
+    >>> table = {
+    ...     "score": [3.1, 2.9, 4.0, 3.8, 2.2, 2.5, 3.3, 3.0, 4.1, 3.7, 2.6, 2.4],
+    ...     "model": list("ababab" * 2),
+    ...     "item": list("ppqqrrppqqrr"),
+    ... }
+    >>> result = mixed("score ~ model + (1 | item)", table)
+    >>> [(row.term, round(row.estimate, 3)) for row in result.fixed]
+    [('(Intercept)', 3.217), ('model[b]', -0.167)]
+    """
+    level = check_level(conf_level)
+    made = model_frame(frame, formula, family=family, count=count, within=within, successes=successes, levels=levels)
+    fit = _fitted(made, backend=backend, reml=reml, n_quadrature=n_quadrature)
+    return describe(fit, made, df=df, conf_level=level, backend=backend, seed=seed)
+
+
+def describe(
+    fit: MixedFit,
+    frame: ModelFrame,
+    *,
+    df: DfChoice = "auto",
+    conf_level: float = 0.95,
+    backend: str = "evalstats",
+    seed: int = 0,
+) -> MixedModel:
+    """Put a fit and the table it was made from into a result."""
+    inference = choose_inference(fit, df)
+    design = fit.design
+    names = design.fixed_names
+    found = inference.estimates(fit, np.eye(len(names)), names=names, conf_level=conf_level)
+    n_rows = design.n_rows if fit.family == "gaussian" else frame.n_given - sum(frame.n_dropped.values())
+    return MixedModel(
+        formula=str(frame.formula),
+        response=str(frame.formula.response),
+        family=fit.family,
+        method=fit.method,
+        backend=backend,
+        conf_level=conf_level,
+        df_method=inference.method,
+        df_reason=inference.reason,
+        estimand=_estimand(frame),
+        fixed=_fixed(found, _METHODS[inference.method]),
+        tests=term_tests(fit, frame, inference),
+        variances=variance_components(fit),
+        groups=tuple({term.group: term.n_levels for term in design.terms}.items()),
+        n_rows=n_rows,
+        n_trials=design.n_rows,
+        n_cells=design.n_cells,
+        n_given=frame.n_given,
+        log_likelihood=fit.log_likelihood,
+        n_parameters=fit.n_parameters,
+        aic=fit.deviance + 2.0 * fit.n_parameters,
+        bic=fit.deviance + math.log(n_rows) * fit.n_parameters,
+        convergence=fit.convergence,
+        singular=fit.singular,
+        penalty=fit.penalty,
+        seed=seed,
+        version=toolkit_version(),
+        warnings=_warnings(fit, frame, inference),
+        notes=frame.notes,
+        fit=fit,
+        frame=frame,
+        inference=inference,
+    )
+
+
+def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -> MixedFit:
+    if backend not in ("evalstats", "statsmodels"):
+        raise InputError(f"backend is {backend!r}; it is 'evalstats' or 'statsmodels'")
+    if backend == "statsmodels":
+        from evalstats.analysis.mixing.oracle import fit_statsmodels
+
+        return fit_statsmodels(frame, reml=reml)
+    if frame.family == "gaussian":
+        if n_quadrature != 1:
+            raise InputError("n_quadrature is for binomial models; the likelihood of a linear one is exact")
+        from evalstats.stats.mixed.linear import fit_linear
+
+        return fit_linear(frame.design, reml=reml)
+    from evalstats.stats.mixed.binomial import fit_binomial
+
+    return fit_binomial(frame.design, n_quadrature=n_quadrature)
+
+
+def _fixed(found: LinearEstimates, method: str) -> tuple[FixedEffect, ...]:
+    rows: list[FixedEffect] = []
+    for at, name in enumerate(found.names):
+        free = float(found.df[at])
+        rows.append(
+            FixedEffect(
+                term=name,
+                estimate=float(found.estimate[at]),
+                std_error=_finite(found.std_error[at]),
+                df=free if math.isfinite(free) else None,
+                statistic=_finite(found.statistic[at]),
+                p_value=_finite(found.p_value[at]),
+                conf_low=_finite(found.conf_low[at]),
+                conf_high=_finite(found.conf_high[at]),
+                method=method,
+                reason=found.reasons[at],
+            )
+        )
+    return tuple(rows)
+
+
+def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:
+    """Return variances and covariances of the random effects of a fit, the residual last."""
+    terms, matrices = fit.design.terms, fit.covariances()
+    intercepts = all(term.is_intercept for term in terms)
+    rest = fit.sigma**2 if fit.family == "gaussian" else LOGISTIC_VARIANCE
+    total = sum(float(np.trace(matrix)) for matrix in matrices) + rest
+    rows: list[VarianceComponent] = []
+    for term, matrix in zip(terms, matrices, strict=True):
+        rows += _of_term(term, matrix, total if intercepts else None)
+    if fit.family == "gaussian":
+        rows.append(
+            VarianceComponent(
+                group="Residual",
+                term="",
+                other=None,
+                variance=rest,
+                std_dev=fit.sigma,
+                correlation=None,
+                share=rest / total if intercepts else None,
+            )
+        )
+    return tuple(rows)
+
+
+def _of_term(term: RandomTerm, matrix: Floats, total: float | None) -> list[VarianceComponent]:
+    rows: list[VarianceComponent] = []
+    for i, name in enumerate(term.columns):
+        variance = float(matrix[i, i])
+        share = variance / total if total is not None else None
+        rows.append(
+            VarianceComponent(
+                group=term.group,
+                term=name,
+                other=None,
+                variance=variance,
+                std_dev=math.sqrt(variance),
+                correlation=None,
+                share=share,
+            )
+        )
+    for i, j in zip(*np.tril_indices(term.n_columns, -1), strict=True):
+        scale = math.sqrt(float(matrix[i, i]) * float(matrix[j, j]))
+        covariance = float(matrix[i, j])
+        rows.append(
+            VarianceComponent(
+                group=term.group,
+                term=term.columns[j],
+                other=term.columns[i],
+                variance=covariance,
+                std_dev=None,
+                correlation=max(-1.0, min(1.0, covariance / scale)) if scale > 0.0 else None,
+                share=None,
+            )
+        )
+    return rows
+
+
+def _warnings(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[str, ...]:
+    said = [*frame.warnings, *fit.warnings]
+    if not fit.convergence.converged and not any("converge" in text for text in fit.warnings):
+        said.append(f"the fit did not converge ({fit.convergence.message}); its numbers are not an answer")
+    said += [f"singular fit: {text}" for text in fit.singular]
+    if fit.method == "nAGQ=0":
+        said.append("n_quadrature=0 is a first look: fixed effects are drawn towards 0 a little; use 1 for an answer")
+    return tuple(dict.fromkeys([*said, *inference.warnings]))
+
+
+def _estimand(frame: ModelFrame) -> str:
+    groups = list(dict.fromkeys(part.group_name for part in frame.formula.random))
+    sampled = f"new levels of {' and '.join(groups)} drawn as those seen"
+    if not frame.factors:
+        return f"effects for {sampled}"
+    return f"effects for these levels of {' and '.join(frame.factors)}, and for {sampled}"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,239 @@
+"""A fitted mixed model: the frozen result of `mixed()`."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from evalstats.analysis.mixing.frame import ModelFrame
+from evalstats.analysis.mixing.inference import Inference, TermTest
+from evalstats.analysis.results import json_safe
+from evalstats.display.blocks import Block
+from evalstats.display.markup import to_html
+from evalstats.display.numbers import plural
+from evalstats.stats.mixed.fit import Convergence, Family, MixedFit
+from evalstats.stats.tails import normal_quantile
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedEffect:
+    """One fixed effect, in the unit of the response (log-odds for the binomial family).
+
+    `df` is None where the normal law is used. `reason` says why there is no interval.
+    """
+
+    term: str
+    estimate: float
+    std_error: float | None
+    df: float | None
+    statistic: float | None
+    p_value: float | None
+    conf_low: float | None
+    conf_high: float | None
+    method: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceComponent:
+    """A variance of random effects, a covariance of two of them, or the residual variance.
+
+    Attributes
+    ----------
+    group
+        Name of the grouping; "Residual" for what is left.
+    term, other
+        Name of the effect; of the second one for a covariance, else None.
+    variance
+        In squared units of the response (log-odds squared for the binomial family); for a covariance the covariance.
+    std_dev, correlation
+        Its root, for a variance; the correlation, for a covariance. None where there is none.
+    share
+        Of the total variance, for models of random intercepts only; binomial: with pi^2/3 as the variance of a trial on the
+        logit scale.
+    """
+
+    group: str
+    term: str
+    other: str | None
+    variance: float
+    std_dev: float | None
+    correlation: float | None
+    share: float | None
+
+
+_HIDDEN = ("fit", "frame", "inference")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class MixedModel:
+    """A fitted linear or binomial mixed model, and how it was reached.
+
+    Attributes
+    ----------
+    formula
+        As it was understood, written out.
+    method
+        "REML", "ML", "Laplace", "AGHQ", "nAGQ=0".
+    df_method, df_reason
+        How tests and intervals of fixed effects are made, and why so.
+    fixed, tests
+        Fixed effects one by one, and each term of the formula as a whole.
+    variances
+        Variances, covariances and the residual.
+    groups
+        Each grouping and how many levels it has.
+    n_rows, n_trials, n_cells, n_given
+        Rows that were used; binomial trials behind them (rows of a linear model); distinct rows they were merged to; rows of
+        the table.
+    log_likelihood
+        The maximised criterion: restricted for REML, and then comparable only between models with the same fixed effects.
+    aic, bic
+        From it; for BIC n is `n_rows`.
+    singular
+        What lies on the boundary of the parameter space, in words.
+    penalty
+        The weakly informative prior in words where one was used (separation), else "".
+    fit, frame, inference
+        The numbers behind the tables, for further questions; not in `to_dict()`.
+    """
+
+    formula: str
+    response: str
+    family: Family
+    method: str
+    backend: str
+    conf_level: float
+    df_method: str
+    df_reason: str
+    estimand: str
+    fixed: tuple[FixedEffect, ...]
+    tests: tuple[TermTest, ...]
+    variances: tuple[VarianceComponent, ...]
+    groups: tuple[tuple[str, int], ...]
+    n_rows: int
+    n_trials: int
+    n_cells: int
+    n_given: int
+    log_likelihood: float
+    n_parameters: int
+    aic: float
+    bic: float
+    convergence: Convergence
+    singular: tuple[str, ...] = ()
+    penalty: str = ""
+    seed: int = 0
+    version: str = ""
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    fit: MixedFit = field(compare=False)
+    frame: ModelFrame = field(compare=False)
+    inference: Inference = field(compare=False)
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        state = "" if self.converged else ", not converged"
+        return f"<MixedModel: {self.formula} by {self.method} on {plural(self.n_rows, 'row')}{state}>"
+
+    @property
+    def converged(self) -> bool:
+        """Whether the optimisation ended at an optimum."""
+        return self.convergence.converged
+
+    def effect(self, term: str) -> FixedEffect:
+        """Return one fixed effect by its name.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name.
+        """
+        for row in self.fixed:
+            if row.term == term:
+                return row
+        raise KeyError(term)
+
+    def variance(self, group: str, term: str = "(Intercept)", other: str | None = None) -> VarianceComponent:
+        """Return one variance component.
+
+        Raises
+        ------
+        KeyError
+            If there is no such component.
+        """
+        for row in self.variances:
+            if (row.group, row.term, row.other) == (group, term, other):
+                return row
+        raise KeyError((group, term, other))
+
+    def to_frame(self) -> pl.DataFrame:
+        """Return the fixed effects in glossary names, one row each."""
+        rows = [{**_fields(row), "conf_level": self.conf_level} for row in self.fixed]
+        return pl.DataFrame(rows, schema_overrides=_FLOATS | {"reason": pl.String()}, infer_schema_length=None)
+
+    def tests_frame(self) -> pl.DataFrame:
+        """Return the tests of the terms, one row each."""
+        types = _FLOATS | {"term": pl.String(), "method": pl.String(), "reason": pl.String(), "n_lost": pl.Int64()}
+        schema = {name: types.get(name, pl.Float64()) for name in TermTest.__dataclass_fields__}
+        return pl.DataFrame([_fields(row) for row in self.tests], schema=schema | {"df": pl.Int64()})
+
+    def variances_frame(self) -> pl.DataFrame:
+        """Return variances and covariances, one row each."""
+        texts = ("group", "term", "other")
+        types = {
+            name: pl.String() if name in texts else pl.Float64() for name in VarianceComponent.__dataclass_fields__
+        }
+        return pl.DataFrame([_fields(row) for row in self.variances], schema=types)
+
+    def effects_frame(self) -> pl.DataFrame:
+        """Conditional modes of the random effects (BLUPs), one row for each effect of each level.
+
+        `conditional_sd` is their standard deviation given the parameters; `conf_low` and `conf_high` take it as all there is.
+        """
+        z = normal_quantile(self.conf_level)
+        parts: list[pl.DataFrame] = []
+        for term, modes, spread in zip(
+            self.fit.design.terms, self.fit.effects, self.fit.effect_covariances, strict=True
+        ):
+            for at, name in enumerate(term.columns):
+                estimate, sd = modes[:, at], spread[:, at, at].clip(min=0.0) ** 0.5
+                known = pl.Series("conditional_sd", sd)
+                parts.append(
+                    pl.DataFrame({"group": [term.group] * term.n_levels, "level": list(term.levels)}).with_columns(
+                        pl.lit(name).alias("term"),
+                        pl.Series("estimate", estimate),
+                        known,
+                        # No interval of width 0: where a variance is 0, that is an estimate, and not known of any level.
+                        pl.Series("conf_low", estimate - z * sd).set(known <= 0.0, None),
+                        pl.Series("conf_high", estimate + z * sd).set(known <= 0.0, None),
+                    )
+                )
+        return pl.concat(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values."""
+        return {name: json_safe(getattr(self, name)) for name in self.__dataclass_fields__ if name not in _HIDDEN}
+
+    def summary(self) -> str:
+        """Sentences for a person: what was fitted, what it rests on, what to beware of."""
+        from evalstats.analysis.mixing.wording import model_sentences
+
+        return " ".join(model_sentences(self))
+
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        from evalstats.analysis.mixing.wording import model_blocks
+
+        return model_blocks(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
+
+
+def _fields(row: FixedEffect | TermTest | VarianceComponent) -> dict[str, Any]:
+    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+
+
+_FLOATS: dict[str, pl.DataType] = dict.fromkeys(
+    ("estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high", "conf_level"), pl.Float64()
+)
