@@ -16,6 +16,10 @@ from evalstats.stats.mixed.design import Floats, Ints
 from evalstats.stats.mixed.laplace_plan import Groups
 
 
+CALL = 1e4  # multiplications that take as long as calling for one
+PRODUCT = 10.0  # the same for one product of sparse matrices
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Component:
     """Levels and distinct rows that occur together, and only with each other.
@@ -27,8 +31,6 @@ class Component:
     shape: tuple[int, int]
     pairs: Ints
     cell: Ints
-    levels: Ints
-    profiles: Ints
     columns: Ints
     rows: Floats
 
@@ -93,16 +95,16 @@ def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.fl
 
 
 def _components(
-    level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]"
+    level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]", patience: float = 1.0
 ) -> tuple[Component, ...] | None:
-    """Split pairs into components, or return None where T' T directly is the cheaper."""
+    """Split pairs into components, or return None where T' T directly is the cheaper by `patience` times the cost."""
     n_profiles, width = profiles.shape
     graph = sparse.coo_array((np.ones(level.size), (level, n_levels + row)), shape=(n_levels + n_profiles,) * 2)
     n_parts, part_of = csgraph.connected_components(graph, directed=False)
     n_level = np.bincount(part_of[:n_levels], minlength=n_parts).astype(float)
     n_row = np.bincount(part_of[n_levels:], minlength=n_parts).astype(float)
-    by_component = float((n_level * n_row**2 + n_row**3).sum()) + 1e4 * n_parts
-    if by_component > 1.5 * n_levels * width**2 + 10.0 * level.size * width:
+    by_component = float((n_level * n_row**2 + n_row**3).sum()) + CALL * n_parts
+    if by_component * patience > n_levels * width**2 + CALL + PRODUCT * level.size * width:
         return None
     order = np.argsort(part_of[level], kind="stable")
     ends = np.cumsum(np.bincount(part_of[level], minlength=n_parts))
@@ -117,8 +119,6 @@ def _components(
                 shape=(levels.size, rows.size),
                 pairs=pairs,
                 cell=i * rows.size + j,
-                levels=levels,
-                profiles=rows,
                 columns=columns,
                 rows=part[:, columns].toarray(),
             )

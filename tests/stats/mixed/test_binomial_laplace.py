@@ -1,0 +1,168 @@
+"""The Laplace deviance and its gradient: against dense matrices and differences, for every kind of elimination."""
+
+import numpy as np
+import pytest
+
+import evalstats.stats.mixed.laplace_gram as gram_module
+from evalstats.stats.mixed.laplace import cell_scores, deviance_at, laplace, profiled
+from evalstats.stats.mixed.laplace_factor import Elimination, System
+from evalstats.stats.mixed.laplace_inverse import invert
+from evalstats.stats.mixed.laplace_modes import Cells, Pseudo, find_modes
+from evalstats.stats.mixed.laplace_plan import hash_rows, make_plan
+from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
+
+ROUNDING = 1e-9  # relative, of sums and solutions of some hundred terms
+DIFFERENCES = 2e-6  # of central differences with step 1e-5: third derivatives times 1e-10, rounding of 1e3 over 1e-5
+
+DESIGNS = [
+    pytest.param(design, id=f"{name}{', covariate' if covariate else ''}")
+    for covariate in (False, True)
+    for name, design in some_designs(covariate=covariate).items()
+]
+
+
+def parameters(design, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=design.n_theta), 0.5 * rng.normal(size=design.fixed.shape[1])
+
+
+def spherical(cells, effects):
+    """Random effects of all blocks in the order of the columns of the dense matrix."""
+    parts = {}
+    for b, block in enumerate(cells.plan.blocks):
+        values = effects[b] if block.given is None else effects[b][:, np.argsort(block.given)]
+        start = 0
+        for t in block.terms:
+            size = cells.design.terms[t].n_columns
+            parts[t] = values[start : start + size].T.ravel()
+            start += size
+    return np.concatenate([parts[t] for t in range(len(cells.design.terms))])
+
+
+@pytest.mark.parametrize("by_component", [True, False])
+@pytest.mark.parametrize("design", DESIGNS)
+def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
+    """Log-determinant, solution, precision of beta and entries of the inverse, at weights of no model."""
+    find = gram_module._components
+    cost = (0.0 if by_component else np.inf,)
+    monkeypatch.setattr(gram_module, "_components", lambda *args: find(*args, cost[0]))
+    rng = np.random.default_rng(2)
+    theta, _ = parameters(design)
+    theta[rng.integers(theta.size)] = 0.0
+    weights, prior = rng.uniform(0.0, 0.5, design.n_cells), 0.1 * np.eye(design.fixed.shape[1])
+    plan = make_plan(design)
+    factors = plan.factors(theta)
+    elimination = Elimination(System(plan), factors, plan.columns(factors), weights, prior)
+
+    a, x = dense_columns(design, theta), design.fixed
+    h = a.T @ (weights[:, None] * a) + np.eye(a.shape[1])
+    across = a.T @ (weights[:, None] * x)
+    inner = x.T @ (weights[:, None] * x) + prior
+    assert elimination.log_determinant == pytest.approx(np.linalg.slogdet(h)[1], rel=ROUNDING)
+    schur = inner - across.T @ np.linalg.solve(h, across)
+    np.testing.assert_allclose(elimination.fixed_precision(), schur, rtol=1e-8, atol=1e-8)
+
+    cells = Cells(design)
+    values, side = rng.normal(size=design.n_cells), rng.normal(size=x.shape[1])
+    effects, beta, change = elimination.solve(cells.random_sums(elimination.columns, values), side)
+    solution = np.linalg.solve(np.block([[h, across], [across.T, inner]]), np.concatenate([a.T @ values, side]))
+    np.testing.assert_allclose(spherical(cells, effects), solution[: len(h)], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(beta, solution[len(h) :], rtol=1e-8, atol=1e-9)
+    np.testing.assert_allclose(change, a @ solution[: len(h)] + x @ beta, rtol=1e-8, atol=1e-8)
+
+    inverse, expected = invert(elimination), np.linalg.inv(h)
+    np.testing.assert_allclose(inverse.of_predictor, ((a @ expected) * a).sum(axis=1), rtol=1e-8, atol=1e-10)
+    for b, block in enumerate(plan.blocks):
+        first = 0
+        for t in block.terms:
+            one = design.terms[t]
+            start = sum(design.terms[v].n_levels * design.terms[v].n_columns for v in range(t))
+            level = np.arange(one.n_levels) if block.given is None else block.given
+            for j in range(one.n_columns):
+                at = start + one.level * one.n_columns + j
+                np.testing.assert_allclose(
+                    inverse.at_cells[b][first + j], (expected @ a.T)[at, np.arange(design.n_cells)], atol=1e-9
+                )
+                for k in range(one.n_columns):
+                    pair = (start + level * one.n_columns + j, start + level * one.n_columns + k)
+                    np.testing.assert_allclose(inverse.blocks[b][first + j, first + k], expected[pair], atol=1e-9)
+            first += one.n_columns
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_deviance_is_the_dense_one(design):
+    theta, beta = parameters(design)
+    cells = Cells(design)
+    expected, modes, _ = dense_laplace(design, theta, beta)
+    point = laplace(cells, theta, beta, cells.no_effects())
+    assert point.deviance == pytest.approx(expected, rel=1e-11)
+    np.testing.assert_allclose(spherical(cells, point.effects), modes, atol=1e-8)
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_gradient_is_that_of_differences(design):
+    theta, beta = parameters(design)
+    cells = Cells(design)
+    at = np.concatenate([theta, beta])
+
+    def deviance(x):
+        return deviance_at(find_modes(cells, x[: theta.size], x[theta.size :], cells.no_effects()))
+
+    gradient = laplace(cells, theta, beta, cells.no_effects()).gradient
+    for k, step in enumerate(1e-5 * np.eye(at.size)):
+        difference = (deviance(at + step) - deviance(at - step)) / 2e-5
+        assert gradient[k] == pytest.approx(difference, abs=DIFFERENCES * (1.0 + abs(difference)))
+
+
+@pytest.mark.parametrize("design", DESIGNS)
+def test_gradient_with_beta_profiled(design):
+    """Also with pseudo-observations, which stand beside the cells."""
+    theta, beta = parameters(design)
+    cells = Cells(design).with_prior(Pseudo(rows=design.fixed[:3], trials=np.array([0.5, 0.3, 1.0])))
+    gradient = profiled(cells, theta, beta, cells.no_effects()).gradient
+    for k, step in enumerate(1e-5 * np.eye(theta.size)):
+        ends = [profiled(cells, theta + s * step, beta, cells.no_effects()).deviance for s in (1.0, -1.0)]
+        difference = (ends[0] - ends[1]) / 2e-5
+        assert gradient[k] == pytest.approx(difference, abs=DIFFERENCES * (1.0 + abs(difference)))
+
+
+def test_profiled_beta_is_the_mode():
+    """The score of the cells at the joint mode is balanced by the prior, and a random effect by its own pull."""
+    design = some_designs()["item, model"]
+    theta, beta = parameters(design)
+    prior = Pseudo(rows=design.fixed[:2], trials=np.array([2.0, 3.0]))
+    cells = Cells(design).with_prior(prior)
+    modes = find_modes(cells, theta, beta, cells.no_effects(), with_fixed=True)
+    np.testing.assert_allclose(design.fixed.T @ modes.residual + prior.gradient(modes.beta), 0.0, atol=1e-7)
+    pulls = cells.random_sums(modes.elimination.columns, modes.residual)
+    for pull, effect in zip(pulls, modes.effects, strict=True):
+        np.testing.assert_allclose(pull, effect, atol=1e-7)
+
+
+def test_scores_of_cells_add_up_to_the_gradient_in_any_grouping():
+    design = some_designs()["nested in nested"]
+    theta, beta = parameters(design)
+    cells = Cells(design)
+    modes = find_modes(cells, theta, beta, cells.no_effects())
+    scores = cell_scores(cells, modes)
+    gradient = laplace(cells, theta, beta, cells.no_effects()).gradient
+    np.testing.assert_allclose(2.0 * scores.theta.sum(axis=1), gradient[: theta.size], rtol=1e-10)
+    np.testing.assert_allclose(2.0 * design.fixed.T @ scores.fixed, gradient[theta.size :], rtol=1e-9, atol=1e-9)
+
+
+def test_modes_are_found_from_a_hopeless_start():
+    """Newton's first step from effects of 50 logits overshoots by far; halving brings it back to the one minimum."""
+    design = some_designs()["slopes and crossed slopes"]
+    theta, beta = parameters(design)
+    cells = Cells(design)
+    near = find_modes(cells, theta, beta, cells.no_effects())
+    far = find_modes(cells, theta, beta, [effect + 50.0 for effect in cells.no_effects()])
+    assert far.criterion == pytest.approx(near.criterion, rel=1e-12)
+
+
+def test_equal_rows_have_equal_hashes_and_others_have_not():
+    rng = np.random.default_rng(3)
+    rows = rng.integers(0, 2, size=(6000, 12)).astype(float)
+    rows[rows == 0.0] *= rng.choice([-1.0, 1.0], size=int((rows == 0.0).sum()))  # -0.0 is 0.0
+    assert np.unique(hash_rows(rows)).size == np.unique(rows + 0.0, axis=0).shape[0]
+    np.testing.assert_array_equal(hash_rows(rows)[5000:], hash_rows(rows[5000:]))
