@@ -222,6 +222,12 @@ def facts_of(map_: ColumnMap, metric: str) -> dict[str, object]:
     return {name: value for name, value in said.items() if value is not None}
 
 
+def with_one_headline(rows: list[dict[str, object]], map_: ColumnMap) -> list[dict[str, object]]:
+    """Return the rows of metrics; where the map says what is primary, nothing else is."""
+    told = {name for name, facts in map_.metrics.items() if facts.primary}
+    return [{**row, "primary": row["metric"] in told} for row in rows] if told else rows
+
+
 @dataclass(slots=True)
 class Strange:
     """Values that stand for nothing known, counted by label, for one note a column."""

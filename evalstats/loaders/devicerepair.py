@@ -16,7 +16,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.assumed import SHARED, Field, Form, looks_like
 from evalstats.loaders.assumed_keys import Ledger
 from evalstats.loaders.assumed_rows import AssumedTable, Record
-from evalstats.loaders.assumed_scores import Scales, Strange, counted, judged, on_scale
+from evalstats.loaders.assumed_scores import Scales, Strange, counted, judged, on_scale, with_one_headline
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.schema.data import Problem
@@ -104,6 +104,7 @@ class DeviceRepairLoader(SingleFileLoader):
         ledger = Ledger(table, source)
         yield from in_batches(_outcomes(table, given, ledger, tally), "outcomes")
         metrics = [tally.scales.metric(name, higher_is_better=True, primary=name == PRIMARY) for name in given]
+        metrics = with_one_headline(metrics, self.column_map)
         yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **row} for row in metrics])
         names = [f"{own}={name}" for own, name in _OWN_NAMES.items() if table.bound.has(own)]
         yield Rows(table="runs", rows=ledger.run_rows(factor_names=names, dependence=[]))

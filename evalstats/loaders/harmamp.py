@@ -15,7 +15,16 @@ from evalstats.errors import InputError
 from evalstats.loaders.assumed import SHARED, Field, Form, looks_like
 from evalstats.loaders.assumed_keys import Ledger
 from evalstats.loaders.assumed_rows import AssumedTable, Record
-from evalstats.loaders.assumed_scores import Scales, Strange, counted, facts_of, flag, judged, on_scale
+from evalstats.loaders.assumed_scores import (
+    Scales,
+    Strange,
+    counted,
+    facts_of,
+    flag,
+    judged,
+    on_scale,
+    with_one_headline,
+)
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.values import as_count
@@ -242,7 +251,7 @@ def _metrics(table: AssumedTable, tally: _Tally) -> list[dict[str, object]]:
                 "primary": name == headline,
             }
         rows.append({"benchmark": BENCHMARK, **row, **facts_of(table.map_, name)})
-    return rows
+    return with_one_headline(rows, table.map_)
 
 
 def _nothing(tally: _Tally) -> str:

@@ -1,10 +1,12 @@
 """Device-repair results: four criteria on a scale that must be said, in two languages of one question."""
 
+import gzip
 import json
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -243,6 +245,57 @@ def test_standard_names_constants_and_labels_in_a_map(tmp_path: Path) -> None:
     data = load(tmp_path, *own, format="devicerepair", column_map=ColumnMap.from_options(options))
     found = data.outcomes.select("item", "variant", "scenario", "model", "score", "note").rows()
     assert found == [("1", "en", "phone_repair", "m", 1.0, "x"), ("2", "en", "phone_repair", "m", 2.0, "x")]
+
+
+def test_one_metric_is_the_headline_whatever_a_map_says(tmp_path: Path) -> None:
+    map_ = ColumnMap.from_tables({"metrics": {"safety": {"primary": True}}})
+    metrics = load(tmp_path, row(), format="devicerepair", column_map=map_).metrics
+    assert metrics.filter(pl.col("primary"))["metric"].to_list() == ["safety"]
+
+
+def test_bare_nan_and_infinity_are_no_scores(tmp_path: Path) -> None:
+    data = load(tmp_path, row("q1", safety=float("nan"), correctness=float("inf"), completeness=10**400))
+    found = dict(data.outcomes.select("metric", "status").rows())
+    assert found == {"correctness": "error", "completeness": "error", "practicality": "scored", "safety": "unscored"}
+    assert data.outcomes["score"].drop_nulls().to_list() == [4.0]
+
+
+def test_labels_may_stand_for_no_score(tmp_path: Path) -> None:
+    (tmp_path / "map.toml").write_text('[values.safety]\n-1 = "unscored"\n-2 = "error"\ngood = "5"\n')
+    rows = [row("q1", safety=-1), row("q2", safety="-2"), row("q3", safety="good"), row("q4", safety=-1.0)]
+    data = load(tmp_path, *rows, format="devicerepair", column_map=ColumnMap.from_options([str(tmp_path / "map.toml")]))
+    found = data.outcomes.filter(metric="safety").select("status", "score", "status_reason").rows()
+    assert found[:3] == [
+        ("unscored", None, "safety stands for unscored"),
+        ("error", None, "safety stands for error"),
+        ("scored", 5.0, None),
+    ]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_rows_and_columns_changes_nothing_but_places(tmp_path: Path, seed: int) -> None:
+    rows = [
+        row(f"q{n}", language, model=model, safety=1 + n % 5)
+        for n in range(9)
+        for language in ("en", "bn")
+        for model in "ab"
+    ]
+    shuffled = [rows[place] for place in np.random.default_rng(seed).permutation(len(rows))]
+    turned = [dict(reversed(each.items())) for each in shuffled]
+    plain, other = (
+        load(tmp_path, *each, name=f"{name}.jsonl")
+        .outcomes.drop("run", "locator")
+        .sort("model", "item", "variant", "metric")
+        for name, each in (("plain", rows), ("other", turned))
+    )
+    assert other.select(plain.columns).equals(plain)
+
+
+def test_packed_files_are_read(tmp_path: Path) -> None:
+    path = write(tmp_path / "x.jsonl", [row("q1"), row("q2")])
+    packed = tmp_path / "y.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert read(packed, strict=True).runs.select("loader", "n_scored").row(0) == ("devicerepair", 8)
 
 
 def test_repeated_rows_and_contradictions_are_refused(tmp_path: Path) -> None:
