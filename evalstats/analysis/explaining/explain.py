@@ -10,9 +10,11 @@ from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.explaining.comparison import explain_comparison
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.power import explain_power
+from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.results import Comparison, Score
+from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.display.blocks import Block
 from evalstats.display.text import to_text
 from evalstats.errors import InputError
@@ -24,6 +26,7 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     Score: explain_score,
     Leaderboard: explain_leaderboard,
     PowerPlan: explain_power,
+    ScenarioModel: explain_scenarios,
 }
 
 
@@ -33,7 +36,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard` or `power` gave, or another result whose kind was added.
+        What `compare`, `score`, `leaderboard`, `scenarios` or `power` gave, or another result whose kind was added.
 
     Raises
     ------

@@ -25,6 +25,7 @@ from evalstats.analysis.scenarios.wording_tables import (
 from evalstats.analysis.scenarios.words import (
     AVERAGE,
     capital,
+    judged,
     some,
     stopped,
 )
@@ -87,6 +88,10 @@ def _beside(result: ScenarioModel) -> list[str]:
             "That one change is shown and another is not does not make the two different; the interaction is what asks that."
             if result.n_models > 1
             else "That one change is shown and another is not does not make the two different."
+        )
+    if judged(result) and all(row.paired is None for row in result.drops):
+        said.append(
+            "No item was scored in two scenarios: a change may be that of the items, harder or easier in one than in the other."
         )
     if any(row.paired is not None for row in result.drops):
         said.append("Paired: the plain mean of the differences within items scored in both, without any model.")
