@@ -60,8 +60,8 @@ def _question(result: ScenarioModel) -> list[str]:
     does = "does" if result.n_models == 1 else "do"
     return [
         (
-            f"Where {does} {plural(result.n_models, 'model')} on {result.benchmark} do worse, in {result.metric}, of which {better} "
-            f"is better? The {plural(result.n_scenarios, 'scenario')} are the levels of {result.scenario}.{compared}"
+            f"Where {does} {plural(result.n_models, 'model')} on {result.benchmark} do worse, in {result.metric}, of which "
+            f"{better} is better? The {plural(result.n_scenarios, 'scenario')} are the levels of {result.scenario}.{compared}"
         ),
         f"What is estimated is for {result.estimand.rstrip('.')}.",
     ]
@@ -161,16 +161,16 @@ def _one_change(row: DropRow, result: ScenarioModel) -> str:
     base = "its mean over the other scenarios" if row.reference == AVERAGE else row.reference
     p = f". A change so far from zero would turn up {frequency(row.p_value)} if there were none" if row.p_value else ""
     return (
-        f"The change of {row.model} in {row.scenario} against {base} is {size}. The interval runs {ends}: the true changes that these data do "
-        f"not contradict, taking all scenarios of {row.model} together{p}"
+        f"The change of {row.model} in {row.scenario} against {base} is {size}. The interval runs {ends}: the "
+        f"true changes that these data do not contradict, taking all scenarios of {row.model} together{p}"
     )
 
 
 def _open_change(row: DropRow, result: ScenarioModel) -> str:
     ends = span(row.conf_low, row.conf_high, result.scale, result.unit)
     return (
-        f"That {row.model} changes in {row.scenario} is not shown: the interval runs {ends}. That is not the finding that it does "
-        "not; anything inside the interval could be true"
+        f"That {row.model} changes in {row.scenario} is not shown: the interval runs {ends}. That is not the finding that it "
+        "does not; anything inside the interval could be true"
     )
 
 
