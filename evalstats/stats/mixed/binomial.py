@@ -248,9 +248,10 @@ def _made(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warni
         problems.append("the Hessian at the end is not positive definite; standard errors are those given theta")
     gradient = point.gradient[~optimum.held] if n_quadrature == 0 else _free_gradient(optimum)
     if not settled:
+        left = f"could still fall by about {optimum.fall:.2g}" if np.isfinite(optimum.fall) else "is not at a minimum"
         problems.append(
-            f"the fit did not converge: after {optimum.n_evaluations} evaluations of the deviance it could still fall by "
-            f"about {optimum.fall:.2g}; simplify the random effects"
+            f"the fit did not converge: after {optimum.n_evaluations} evaluations the deviance {left}; "
+            "simplify the random effects"
         )
     problems += _too_large(design, point.theta)
     effects, covariances = _effects(cells, modes)

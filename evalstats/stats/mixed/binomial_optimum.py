@@ -131,10 +131,10 @@ def _polish(objective: Objective, point: Point, free: Floats, rough: Floats) -> 
             curvature, taken_at = np.maximum(np.diag(exact), 1e-4), x
         gradient = point.gradient[free]
         fall = _fall(gradient, exact)
-        if not fall > 1e-13:  # also where the Hessian is not positive definite
+        if not 1e-13 < fall < np.inf:
             break
         move = np.zeros(x.size)
-        move[free] = -linalg.solve(exact, gradient, assume_a="sym")
+        move[free] = -linalg.cho_solve(linalg.cho_factor(exact), gradient)
         new = objective(x + move)
         rounding = 1e-12 * abs(point.deviance) + 1e-10
         if new.deviance > point.deviance + rounding:

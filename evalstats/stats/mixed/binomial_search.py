@@ -16,6 +16,7 @@ from evalstats.stats.mixed.laplace import Point
 Evaluate = Callable[[Floats], Point]
 
 ENOUGH = 1e-9  # fall of the deviance still to be had, by the quadratic model, at which the quasi-Newton search stops
+FARTHEST_THETA = 30.0  # logits: a variance that has come this far runs to infinity
 LONGEST_THETA = 1.0  # largest change of an entry of theta in one step, in logits
 
 
@@ -47,10 +48,12 @@ def quasi_newton(
     point, n_evaluations = first, 0
     for _ in range(max_steps):
         gradient = point.gradient
-        step = -linalg.cho_solve(linalg.cho_factor(hessian), gradient)
+        step = -_divided(hessian, gradient)
         fall = -0.5 * float(gradient @ step)
         if fall < enough:
             return Found(point=point, hessian=hessian, converged=True, n_evaluations=n_evaluations)
+        if np.abs(x[:n_theta]).max(initial=0.0) > FARTHEST_THETA:
+            break
         longest = float(np.abs(step[:n_theta]).max(initial=0.0))
         part = min(1.0, LONGEST_THETA / longest) if longest > 0 else 1.0
         while True:
@@ -68,6 +71,14 @@ def quasi_newton(
         hessian = _damped_update(hessian, moved, new.gradient - gradient)
         x, point = x + moved, new
     return Found(point=point, hessian=hessian, converged=False, n_evaluations=n_evaluations)
+
+
+def _divided(hessian: Floats, gradient: Floats) -> Floats:
+    """Return the inverse of the Hessian times the gradient; what is not positive definite by rounding is made so."""
+    try:
+        return linalg.cho_solve(linalg.cho_factor(hessian), gradient)
+    except linalg.LinAlgError:
+        return linalg.cho_solve(linalg.cho_factor(positive(hessian, 1e-8 * float(np.trace(hessian)))), gradient)
 
 
 def _damped_update(hessian: Floats, moved: Floats, change: Floats) -> Floats:
