@@ -11,6 +11,7 @@ import typer
 
 from evalstats.cli import options
 from evalstats.cli.leaderboard import Adjustment
+from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ class Kind(StrEnum):
 
     COMPARISON = "comparison"
     LEADERBOARD = "leaderboard"
+    SCENARIOS = "scenarios"
     VALIDATION = "validation"
 
 
@@ -40,9 +42,13 @@ class Engine(StrEnum):
     EMBEDDED = "embedded"
 
 
+_OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further")
+_OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
+# What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.COMPARISON: ("adjust", "models"),
-    Kind.LEADERBOARD: ("candidate", "by", "margin", "sequential", "planned_n"),
+    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS),
+    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS),
+    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at"),
 }
 
 
@@ -59,7 +65,7 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="A B | DATA...",
-            help="Two files or folders; two names with --store; or data. For a leaderboard: data.",
+            help="Two files or folders; two names with --store; or data. For a leaderboard and for scenarios: data.",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +91,39 @@ def report(
     ] = None,
     models: Annotated[
         list[str] | None,
-        typer.Option(help="For a leaderboard: models to keep (A,B,C, or several times).", show_default=False),
+        typer.Option(help="For many models: those to keep (A,B,C, or several times).", show_default=False),
+    ] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="For scenarios: the column that names them.", show_default=False),
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(metavar="LEVEL", help="For scenarios: the one that changes are counted from.", show_default=False),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WEIGHTS",
+            help="For scenarios: equal (default), observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
+            show_default=False,
+        ),
+    ] = None,
+    formula: Annotated[
+        str | None,
+        typer.Option(metavar="TEXT", help="For scenarios: the model in lme4's notation.", show_default=False),
+    ] = None,
+    as_: Annotated[
+        As | None,
+        typer.Option("--as", help="For scenarios: these very ones, or a sample of more.", show_default=False),
+    ] = None,
+    further: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="METRIC",
+            help="For scenarios: a further metric to ask the same of; may be repeated; none: no more.",
+            show_default=False,
+        ),
     ] = None,
     conf_level: options.PlannedLevel = None,
     contrast: options.Contrast = "model",
@@ -116,6 +154,12 @@ def report(
         "margin": margin,
         "adjust": None if adjust is None else adjust.value,
         "models": models,
+        "scenario": scenario,
+        "reference": reference,
+        "weights": weights,
+        "formula": formula,
+        "as_": None if as_ is None else as_.value,
+        "further": further,
         "conf_level": conf_level,
         "contrast": contrast,
         "pass_hat": pass_hat,
@@ -141,6 +185,8 @@ def report(
         documents.render()
     elif kind is Kind.LEADERBOARD:
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
+    elif kind is Kind.SCENARIOS:
+        _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
     else:
         _comparison(documents, sources, _own(kind, question))
 
@@ -271,6 +317,42 @@ def _leaderboard(documents: _Documents, sources: _Sources, question: dict[str, A
         raise typer.Exit(3)
 
 
+def _scenarios(documents: _Documents, sources: _Sources, question: dict[str, Any]) -> None:
+    from evalstats.analysis.scenarios.scenarios import scenarios
+    from evalstats.analysis.scenarios.wording_answer import answers
+    from evalstats.cli.leaderboard import names_of
+    from evalstats.cli.load import column_map, filtered, load
+    from evalstats.cli.plan import columns_for, declared_plan
+    from evalstats.cli.scenarios import weights_of
+    from evalstats.cli.show import step_line
+
+    paths = [Path(target) for target in sources.targets]
+    declared = declared_plan(sources.plan, wanted=not sources.no_plan, quiet=documents.quiet)
+    given = column_map(sources.map_)
+    columns = given or columns_for(declared, paths)
+    data = load(paths, store=sources.store, columns=columns, input_format=sources.input_format, quiet=documents.quiet)
+    data = filtered(data, sources.where)
+    question |= {"models": names_of(question["models"], data), "weights": weights_of(question["weights"])}
+    asked = {name: value for name, value in question.items() if name != "further"}
+    asked |= {"accept": question["accept"] or (), "plan": declared.plan if declared else None}
+    with step_line(quiet=documents.quiet) as on_step:
+        on_step("fitting the model")
+        # Asked here first, without the draws, so that a question that cannot be answered ends as it does for `scenarios`.
+        answered = scenarios(data, n_resamples=0, **asked)
+    plan = (sources.plan or Path("evalstats.toml")) if declared else None
+    told = reading(
+        [] if sources.store else sources.targets,
+        store=sources.store,
+        where=sources.where,
+        map_=sources.map_,
+        input_format=sources.input_format,
+        plan=plan if columns is not None and given is None else None,
+    )
+    documents.render(data=data, options={**question, "plan": plan, **({"reading": told} if told else {})})
+    if not answers(answered):
+        raise typer.Exit(3)
+
+
 def _kept(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
     """Keep the rows that the conditions name; where there are published numbers alone, of these."""
     from evalstats.analysis.boards.published import keep_published
@@ -295,7 +377,7 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
     foreign = _FOREIGN[kind]
     given = [name for name in foreign if question.get(name) not in (None, False)]
     if given:
-        message = f"the report {kind.value} has no option --{given[0].replace('_', '-')}"
+        message = f"the report {kind.value} has no option --{given[0].rstrip('_').replace('_', '-')}"
         raise InputError(message)
     return {name: value for name, value in question.items() if name not in foreign}
 

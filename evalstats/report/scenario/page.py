@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import polars as pl
 
@@ -27,6 +27,7 @@ _FURTHER: dict[str, tuple[str, ...]] = {
     "device-repair": ("correctness", "completeness", "practicality", "safety"),
 }
 _MOST_FURTHER = 3
+_LISTS = ("models", "cluster", "accept")
 Weights = str | Mapping[str, float]
 
 
@@ -76,6 +77,8 @@ def open_page(
     models: str | Sequence[str] | None = None,
     cluster: str | Sequence[str] | None = None,
     formula: str | None = None,
+    as_: str | None = None,
+    n_resamples: int | None = None,
     further: str | Sequence[str] | None = None,
     conf_level: float | None = None,
     contrast: str = "model",
@@ -93,7 +96,7 @@ def open_page(
     store
         Folder of a store or of tables; empty for simulated results of RUT-Bench, so that the page can be rendered as it
         stands.
-    scenario, reference, weights, formula
+    scenario, reference, weights, formula, as_, n_resamples
         As `evalstats.scenarios` takes them.
     models, cluster, accept
         One or several names.
@@ -119,6 +122,8 @@ def open_page(
         "models": _named(models),
         "cluster": _named(cluster),
         "formula": formula,
+        "as_": as_,
+        "n_resamples": n_resamples,
         "conf_level": conf_level,
         "contrast": contrast,
         "accept": _named(accept) or (),
@@ -198,10 +203,9 @@ def _arguments(
     usual: dict[str, object] = {"weights": "equal", "contrast": "model", "seed": 0, "accept": ()}
 
     def shown(name: str) -> object:
-        value = options[name]
-        return (
-            [str(part) for part in cast("tuple[object, ...]", value)] if isinstance(value, tuple) and value else value
-        )
+        if name in _LISTS and options[name]:
+            return [str(part) for part in options[name]]
+        return options[name]
 
     given = [(name, shown(name), usual.get(name)) for name in options if name != "plan"]
     # The name of the plan and no folder: where it lies is nobody's business.
