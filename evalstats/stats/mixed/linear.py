@@ -7,7 +7,7 @@ import numpy as np
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import Floats, MixedDesign
 from evalstats.stats.mixed.fit import Convergence, MixedFit
-from evalstats.stats.mixed.linear_boundary import boundary, canonical
+from evalstats.stats.mixed.linear_boundary import boundary, canonical, semidefinite_factor
 from evalstats.stats.mixed.linear_checks import check_linear
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.optimise import Minimum, minimise
@@ -135,7 +135,7 @@ def _search(criterion: LinearCriterion, start: Floats | None) -> "_Found":
     scale = _scales(design)
     if start is not None and (start.shape != (design.n_theta,) or not np.isfinite(start).all()):
         raise InputError(f"start has shape {start.shape}; give {design.n_theta} finite entries of theta")
-    first = _standard(design, scale) if start is None else np.arcsinh(start * scale)
+    first = np.arcsinh((_standard(criterion, scale) if start is None else start) * scale)
     if start is not None:  # 0 is stationary by symmetry; leave it
         first = np.where((_diagonal(design) > 0) & (np.abs(first) < 1e-3), 1e-2, first)
     best = _minimise(criterion, scale, first)
@@ -222,7 +222,28 @@ def _diagonal(design: MixedDesign) -> Floats:
     return np.concatenate([np.equal(*np.triu_indices(term.n_columns)).astype(np.float64) for term in design.terms])
 
 
-def _standard(design: MixedDesign, scale: Floats) -> Floats:
-    """Uncorrelated effects whose contribution to a row has the standard deviation of the residual."""
-    per_row = np.concatenate([np.full(t.n_theta, np.sqrt(design.count.sum() / t.n_levels)) for t in design.terms])
-    return np.arcsinh(per_row * _diagonal(design))
+def _standard(criterion: LinearCriterion, scale: Floats) -> Floats:
+    """Where the search begins: EM steps from uncorrelated effects that contribute as much to a row as the residual.
+
+    With U the sum over the levels of a term of the expected u u' given the data, EM takes L U L' / n_levels for the next
+    covariance; and the derivative of the deviance by a diagonal L is 2 L^-1 (n_levels I - U) in its lower triangle.
+    Where levels have many rows the first step is nearly the answer.
+    """
+    design = criterion.design
+    per_row = np.concatenate([np.full(t.n_theta, np.sqrt(design.n_rows / t.n_levels)) for t in design.terms])
+    theta = per_row / scale * _diagonal(design)
+    for _ in range(2 if all(term.n_columns == 1 for term in design.terms) else 1):
+        gradient = criterion.gradient(theta)
+        out: list[Floats] = []
+        start = 0
+        for term, factor in zip(design.terms, design.factors(theta), strict=True):
+            columns, rows = np.triu_indices(term.n_columns)
+            missed = np.zeros_like(factor)
+            missed[rows, columns] = gradient[start : start + term.n_theta] / (2.0 * term.n_levels)
+            missed = factor @ (missed + np.tril(missed, -1).T)
+            values, vectors = np.linalg.eigh(np.eye(term.n_columns) - 0.5 * (missed + missed.T))
+            share = (vectors * np.maximum(values, 1e-4)) @ vectors.T
+            out.append(semidefinite_factor(factor @ share @ factor.T)[rows, columns])
+            start += term.n_theta
+        theta = np.concatenate(out)
+    return theta

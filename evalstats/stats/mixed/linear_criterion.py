@@ -185,7 +185,7 @@ class LinearCriterion:
         return pieces
 
     def _logdets(self, pieces: Pieces) -> float:
-        return pieces.logdet_M + (pieces.logdet_X + self._fixed.logdet if self.reml else 0.0)
+        return pieces.logdet_effects + (pieces.logdet_fixed + self._fixed.logdet if self.reml else 0.0)
 
     def _profiled(self, pieces: Pieces) -> float:
         rss = pieces.rss * self._scale**2

@@ -28,8 +28,8 @@ def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
         out[slot.term] = -_levels(v[:, :ell].reshape(-1), slot)
     for slot in plan.outer:
         out[slot.term] = -_levels(v[0, ell : ell + r], slot)
-    C, G = core.weighted_inner(theta)
-    b = G @ (C @ v[:, None, :, None])
+    zw, gain = core.weighted_inner(theta)
+    b = gain @ (zw @ v[:, None, :, None])
     for slot in plan.inner:
         out[slot.term] = _levels(b.reshape(-1), slot)
     if plan.cell_term is not None:
@@ -47,10 +47,10 @@ def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     design, plan = core.design, core.plan
     ell, r = plan.middle_size, plan.outer_size
     rest = core.rest_covariance(theta)[:, : ell + r, : ell + r]
-    C, G = core.weighted_inner(theta)
-    GC = G @ C[..., : ell + r]
-    cross = GC @ rest[:, None]  # minus the covariance of inner and other effects
-    within = G + cross @ np.swapaxes(GC, -1, -2)
+    zw, gain = core.weighted_inner(theta)
+    gain_zw = gain @ zw[..., : ell + r]
+    cross = gain_zw @ rest[:, None]  # minus the covariance of inner and other effects
+    within = gain + cross @ np.swapaxes(gain_zw, -1, -2)
     out: dict[int, Floats] = {}
     for slot in plan.inner:
         out[slot.term] = _blocks(within.reshape(-1, plan.inner_size, plan.inner_size), slot, slot.place)

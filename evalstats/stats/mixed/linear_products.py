@@ -1,12 +1,12 @@
 """Cross-products of a linear mixed model, computed once from the cells, and the elimination of the inner stage from them.
 
-With Z1 the inner effects (items), W = [other random effects, X, y] and weights w: D = Z1'wZ1 (one small block an item),
-C = Z1'wW and A = W'wW. For factors Lambda1 of the inner effects the inner stage leaves
+With Z1 the inner effects (items), W = [other random effects, X, y] and weights w: `zz` = Z1'wZ1 (one small block an item),
+`zw` = Z1'wW and `ww` = W'wW. For factors Lambda1 of the inner effects the inner stage leaves
 
-    K = A - sum over blocks of C_b' G_b C_b,   G = Lambda1 (Lambda1' D_b Lambda1 + I)^-1 Lambda1'.
+    reduced = ww - sum over blocks of zw_b' gain_b zw_b,   gain = Lambda1 (Lambda1' zz_b Lambda1 + I)^-1 Lambda1'.
 
-Blocks with the same D have the same G. So the products C_b' C_b are summed over them once, where few blocks differ: then an
-evaluation does not touch items at all.
+Blocks with the same zz have the same gain. So the products zw_b' zw_b are summed over them once, where few blocks differ:
+then an evaluation does not touch items at all. A name with `_bar` is the derivative of the criterion by that array.
 """
 
 from collections.abc import Iterator
@@ -24,21 +24,21 @@ _FEW_COLUMNS = 12  # fixed columns summed one by one; more are multiplied as a m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CrossProducts:
-    """D, C and A for one set of weights, in the padded layout of the plan.
+    """zz, zw and ww for one set of weights, in the padded layout of the plan.
 
     Attributes
     ----------
-    D
+    zz
         float64, shape (n_components, n_blocks, s, s), with s effects in a block.
-    C
+    zw
         float64, shape (n_components, n_blocks, s, m): columns are middle, outer and fixed effects, and the response.
-    A
+    ww
         float64, shape (n_components, m, m). What does not involve the middle stage stands in component 0 alone.
     """
 
-    D: Floats
-    C: Floats
-    A: Floats
+    zz: Floats
+    zw: Floats
+    ww: Floats
 
 
 def cross_products(design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, weight: Floats) -> CrossProducts:
@@ -49,20 +49,20 @@ def cross_products(design: MixedDesign, plan: Plan, fixed: Floats, response: Flo
     ]
     rest = _rest_columns(design, plan)
     dense = np.column_stack([fixed, response])
-    D = np.zeros(plan.n_components * plan.n_blocks * s * s)
+    zz = np.zeros(plan.n_components * plan.n_blocks * s * s)
     for i, (at, values) in enumerate(inner):
         for other, others in inner[: i + 1]:
-            D += _sums(at * s + other % s, D.size, weight, values, others)
-    D = D.reshape(plan.n_components, plan.n_blocks, s, s)
-    upper = np.swapaxes(D, -1, -2) - D * np.eye(s)
-    D = D + upper if s > 1 else D
-    C = np.zeros((plan.n_components * plan.n_blocks * s, m))
+            zz += _sums(at * s + other % s, zz.size, weight, values, others)
+    zz = zz.reshape(plan.n_components, plan.n_blocks, s, s)
+    upper = np.swapaxes(zz, -1, -2) - zz * np.eye(s)
+    zz = zz + upper if s > 1 else zz
+    zw = np.zeros((plan.n_components * plan.n_blocks * s, m))
     for at, values in inner:
         for other, others, _ in rest:
-            C += _sums(at * m + other, C.size, weight, values, others).reshape(C.shape)
-        C[:, m - dense.shape[1] :] += _dense_sums(at, len(C), _times(weight, values), dense)
-    A = _rest_products(plan, rest, dense, weight, m)
-    return CrossProducts(D=D, C=C.reshape(plan.n_components, plan.n_blocks, s, m), A=A)
+            zw += _sums(at * m + other, zw.size, weight, values, others).reshape(zw.shape)
+        zw[:, m - dense.shape[1] :] += _dense_sums(at, len(zw), _times(weight, values), dense)
+    ww = _rest_products(plan, rest, dense, weight, m)
+    return CrossProducts(zz=zz, zw=zw.reshape(plan.n_components, plan.n_blocks, s, m), ww=ww)
 
 
 def replace_response(
@@ -70,12 +70,12 @@ def replace_response(
 ) -> None:
     """Write the sums that involve the response, in place."""
     weighted = weight * response
-    m = products.A.shape[-1]
-    column = np.zeros(products.C.size // m)
+    m = products.ww.shape[-1]
+    column = np.zeros(products.zw.size // m)
     for slot in plan.inner:
         for at, values in _columns(design, slot, slot.place[design.terms[slot.term].level]):
             column += np.bincount(at, weights=_times(weighted, values), minlength=len(column))
-    products.C[..., -1] = column.reshape(products.C.shape[:-1])
+    products.zw[..., -1] = column.reshape(products.zw.shape[:-1])
     rest = np.zeros(plan.n_components * m)
     for at, values, middle in _rest_columns(design, plan):
         row = plan.component * m + at if middle else at
@@ -83,8 +83,8 @@ def replace_response(
     rest = rest.reshape(plan.n_components, m)
     rest[0, m - 1 - fixed.shape[1] : -1] = weighted @ fixed
     rest[0, -1] = weighted @ response
-    products.A[..., -1] = rest
-    products.A[:, -1, :] = rest
+    products.ww[..., -1] = rest
+    products.ww[:, -1, :] = rest
 
 
 _Column = tuple[Ints, Floats | None]
@@ -99,7 +99,7 @@ def _columns(design: MixedDesign, slot: Slot, first: Ints) -> Iterator[_Column]:
 
 
 def _rest_columns(design: MixedDesign, plan: Plan) -> list[tuple[Ints, Floats | None, bool]]:
-    """Columns of the middle and outer stages: position in a row of C, multiplier, whether it is of the middle stage."""
+    """Columns of the middle and outer stages: position in a row of zw, multiplier, whether it is of the middle stage."""
     out: list[tuple[Ints, Floats | None, bool]] = []
     for slot in plan.middle:
         first = slot.place % plan.middle_size
@@ -113,15 +113,15 @@ def _rest_columns(design: MixedDesign, plan: Plan) -> list[tuple[Ints, Floats | 
 def _rest_products(
     plan: Plan, rest: list[tuple[Ints, Floats | None, bool]], dense: Floats, weight: Floats, m: int
 ) -> Floats:
-    A = np.zeros(plan.n_components * m * m)
-    flat = A.reshape(plan.n_components, m, m)
+    ww = np.zeros(plan.n_components * m * m)
+    flat = ww.reshape(plan.n_components, m, m)
     first_dense = m - dense.shape[1]
     for i, (at, values, middle) in enumerate(rest):
         row = plan.component * m + at if middle else at
         for j, (other, others, partly) in enumerate(rest[: i + 1]):
             both = plan.component * m + at if partly and not middle else row
-            sums = _sums(both * m + other, A.size, weight, values, others)
-            A += sums
+            sums = _sums(both * m + other, ww.size, weight, values, others)
+            ww += sums
             if j < i:
                 flat += np.swapaxes(sums.reshape(flat.shape), -1, -2)
         sums = _dense_sums(row, plan.n_components * m, _times(weight, values), dense).reshape(plan.n_components, m, -1)
@@ -171,79 +171,79 @@ class Inner:
         self.group = np.zeros(0, dtype=np.int64) if grouped is None else grouped[3]
 
     def replace_response(self) -> None:
-        """Bring the grouped products up to date after C has a new last column."""
+        """Bring the grouped products up to date after zw has a new last column."""
         if self.grouped is None:
             return
-        C = self.classes[0].C
-        n_components, _, s, m = C.shape
-        which = self.group.reshape(C.shape[:2])
+        zw = self.classes[0].zw
+        n_components, _, s, m = zw.shape
+        which = self.group.reshape(zw.shape[:2])
         flat = self.grouped[1].reshape(-1, s, s, n_components, m, m)
         for d in range(len(flat)):
             for c in range(n_components):
-                chosen = C[c, which[c] == d]
+                chosen = zw[c, which[c] == d]
                 sums = np.einsum("bim,bj->ijm", chosen, chosen[..., -1])
                 flat[d, :, :, c, :, -1] = sums
                 flat[d, :, :, c, -1, :] = np.swapaxes(sums, 0, 1)
 
     def reduce(self, weight: Floats, scaling: Scaling) -> tuple[Floats, float, "InnerState"]:
-        """K, shape (n_components, m, m), and the log-determinant of the inner stage, for class weights and Lambda1."""
+        """reduced, shape (n_components, m, m), and the log-determinant of the inner stage, for class weights and Lambda1."""
         if self.grouped is not None:
             w = float(weight[0])
-            D, products, count = self.grouped
-            G, _, _, logdet, state = _eliminate(D * w, scaling, count)
-            A = self.classes[0].A
-            K = w * A - w**2 * (G.reshape(-1) @ products).reshape(A.shape)
-            return K, logdet, state
-        D = _combine(weight, [p.D for p in self.classes])
-        C = _combine(weight, [p.C for p in self.classes])
-        G, _, _, logdet, state = _eliminate(D, scaling, np.ones(D.shape[:2]))
-        n, m = D.shape[0], C.shape[-1]
-        state.C = C
-        state.GC = G @ C
-        K = _combine(weight, [p.A for p in self.classes])
-        K = K - np.swapaxes(C.reshape(n, -1, m), -1, -2) @ state.GC.reshape(n, -1, m)
-        return K, logdet, state
+            zz, products, count = self.grouped
+            gain, _, _, logdet, state = _eliminate(zz * w, scaling, count)
+            ww = self.classes[0].ww
+            reduced = w * ww - w**2 * (gain.reshape(-1) @ products).reshape(ww.shape)
+            return reduced, logdet, state
+        zz = _combine(weight, [p.zz for p in self.classes])
+        zw = _combine(weight, [p.zw for p in self.classes])
+        gain, _, _, logdet, state = _eliminate(zz, scaling, np.ones(zz.shape[:2]))
+        n, m = zz.shape[0], zw.shape[-1]
+        state.zw = zw
+        state.gain_zw = gain @ zw
+        reduced = _combine(weight, [p.ww for p in self.classes])
+        reduced = reduced - np.swapaxes(zw.reshape(n, -1, m), -1, -2) @ state.gain_zw.reshape(n, -1, m)
+        return reduced, logdet, state
 
-    def gradient(self, weight: Floats, state: "InnerState", K_bar: Floats) -> tuple[list[Floats], Floats]:
-        """Derivatives by the factor of each inner term and by the class weights, for the derivative K_bar by K."""
+    def gradient(self, weight: Floats, state: "InnerState", reduced_bar: Floats) -> tuple[list[Floats], Floats]:
+        """Derivatives by the factor of each inner term and by the class weights, for the derivative reduced_bar by reduced."""
         scaling = state.scaling
         if self.grouped is not None:
             _, products, _ = self.grouped
-            H = (products @ K_bar.reshape(-1)).reshape(state.D.shape)
-            Hw = H * float(weight[0]) ** 2
+            form = (products @ reduced_bar.reshape(-1)).reshape(state.zz.shape)
+            weighted_form = form * float(weight[0]) ** 2
         else:
-            assert state.C is not None
-            n, m = len(state.C), state.C.shape[-1]
-            CK = (state.C.reshape(n, -1, m) @ K_bar).reshape(state.C.shape)
-            H = Hw = CK @ np.swapaxes(state.C, -1, -2)
+            assert state.zw is not None
+            n, m = len(state.zw), state.zw.shape[-1]
+            zw_bar = (state.zw.reshape(n, -1, m) @ reduced_bar).reshape(state.zw.shape)
+            form = weighted_form = zw_bar @ np.swapaxes(state.zw, -1, -2)
         inverse = state.inverse
-        right = scaling.right(Hw) @ inverse  # H Lambda N^-1
-        N_bar = state.count[..., None, None] * inverse + inverse @ scaling.left(right)
-        left = scaling.right(state.D)
+        right = scaling.right(weighted_form) @ inverse  # form Lambda scaled^-1
+        scaled_bar = state.count[..., None, None] * inverse + inverse @ scaling.left(right)
+        left = scaling.right(state.zz)
         factors = [
-            2.0 * (slot_products(left, N_bar, slot) - slot_products(right, _unit(right), slot))
+            2.0 * (slot_products(left, scaled_bar, slot) - slot_products(right, _unit(right), slot))
             for slot in self.plan.inner
         ]
         by_weight = np.empty(len(weight))
-        D_bar = scaling.transposed().both(N_bar)
+        zz_bar = scaling.transposed().both(scaled_bar)
         for k, each in enumerate(self.classes):
-            by_weight[k] = np.vdot(K_bar, each.A)
+            by_weight[k] = np.vdot(reduced_bar, each.ww)
             if self.grouped is not None:
-                by_weight[k] += np.vdot(D_bar, self.grouped[0]) - 2.0 * float(weight[0]) * np.vdot(state.G, H)
+                by_weight[k] += np.vdot(zz_bar, self.grouped[0]) - 2.0 * float(weight[0]) * np.vdot(state.gain, form)
             else:
-                assert state.GC is not None
-                n, m = len(each.A), each.A.shape[-1]
-                by_weight[k] += np.vdot(D_bar, each.D) - 2.0 * np.vdot(
-                    state.GC.reshape(n, -1, m) @ K_bar, each.C.reshape(n, -1, m)
+                assert state.gain_zw is not None
+                n, m = len(each.ww), each.ww.shape[-1]
+                by_weight[k] += np.vdot(zz_bar, each.zz) - 2.0 * np.vdot(
+                    state.gain_zw.reshape(n, -1, m) @ reduced_bar, each.zw.reshape(n, -1, m)
                 )
         return factors, by_weight
 
     def blocks(self, weight: Floats, state: "InnerState") -> tuple[Floats, Floats]:
-        """C for these weights, and G of every block, shape (n_components, n_blocks, s, s)."""
-        C = _combine(weight, [p.C for p in self.classes])
+        """zw for these weights, and gain of every block, shape (n_components, n_blocks, s, s)."""
+        zw = _combine(weight, [p.zw for p in self.classes])
         if self.grouped is None:
-            return C, state.G
-        return C, state.G[self.group].reshape(*C.shape[:2], *state.G.shape[1:])
+            return zw, state.gain
+        return zw, state.gain[self.group].reshape(*zw.shape[:2], *state.gain.shape[1:])
 
 
 @dataclass(slots=True)
@@ -251,20 +251,20 @@ class InnerState:
     """What `Inner.gradient` needs from `Inner.reduce`."""
 
     scaling: Scaling
-    D: Floats
+    zz: Floats
     inverse: Floats
-    G: Floats
+    gain: Floats
     count: Floats
-    C: Floats | None = None
-    GC: Floats | None = None
+    zw: Floats | None = None
+    gain_zw: Floats | None = None
 
 
-def _eliminate(D: Floats, scaling: Scaling, count: Floats) -> tuple[Floats, Floats, Floats, float, InnerState]:
-    N = scaling.both(D) + np.eye(D.shape[-1])
-    inverse, logdets = invert_blocks(N)
-    G = scaling.transposed().both(inverse)
+def _eliminate(zz: Floats, scaling: Scaling, count: Floats) -> tuple[Floats, Floats, Floats, float, InnerState]:
+    scaled = scaling.both(zz) + np.eye(zz.shape[-1])
+    inverse, logdets = invert_blocks(scaled)
+    gain = scaling.transposed().both(inverse)
     logdet = float(np.vdot(count, logdets))
-    return G, N, inverse, logdet, InnerState(scaling, D, inverse, G, count)
+    return gain, scaled, inverse, logdet, InnerState(scaling, zz, inverse, gain, count)
 
 
 def _unit(array: Floats) -> Floats:
@@ -281,22 +281,22 @@ def _combine(weight: Floats, arrays: list[Floats]) -> Floats:
 
 
 def _grouped(products: CrossProducts) -> tuple[Floats, Floats, Floats, Ints] | None:
-    """Distinct D, the products C_b' C_b summed over blocks that share it, how many share it, and which each block has.
+    """Distinct zz, the products C_b' C_b summed over blocks that share it, how many share it, and which each block has.
 
     None if too many differ.
 
-    The products have shape (n_distinct * s * s, n_components * m * m), so that one matrix product contracts them with G.
+    The products have shape (n_distinct * s * s, n_components * m * m), so that one matrix product contracts them with gain.
     """
-    D, C = products.D, products.C
-    n_components, n_blocks, s, m = C.shape
-    distinct, which = _distinct(D.reshape(-1, s * s))
-    if len(distinct) * s * m > 4 * n_blocks:  # several times the numbers that C has
+    zz, zw = products.zz, products.zw
+    n_components, n_blocks, s, m = zw.shape
+    distinct, which = _distinct(zz.reshape(-1, s * s))
+    if len(distinct) * s * m > 4 * n_blocks:  # several times the numbers that zw has
         return None
     which = which.reshape(n_components, n_blocks)
     out = np.empty((len(distinct), s, s, n_components, m, m))
     for d in range(len(distinct)):
         for c in range(n_components):
-            chosen = C[c, which[c] == d]
+            chosen = zw[c, which[c] == d]
             for i in range(s):
                 for j in range(s):
                     out[d, i, j, c] = chosen[:, i].T @ chosen[:, j]

@@ -51,11 +51,11 @@ class Sparse:
         return self._solve(theta)[0]
 
     def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
-        """Derivatives by theta of logdet_M + (logdet_X, if reml) + precision * rss, by central differences."""
+        """Derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss, by central differences."""
 
         def value(at: Floats) -> float:
             p = self.evaluate(at)
-            return p.logdet_M + (p.logdet_X if reml else 0.0) + precision * p.rss
+            return p.logdet_effects + (p.logdet_fixed if reml else 0.0) + precision * p.rss
 
         out = np.empty_like(theta)
         for j in range(len(theta)):
@@ -66,23 +66,23 @@ class Sparse:
 
     def effects(self, theta: Floats) -> tuple[Floats, ...]:
         """Conditional modes of every term."""
-        pieces, factor, scaled, Lambda = self._solve(theta)
+        pieces, factor, scaled, spread = self._solve(theta)
         right = scaled[:, -1] - scaled[:, :-1] @ pieces.beta
-        return self._split(Lambda @ factor.solve(right))
+        return self._split(spread @ factor.solve(right))
 
     def effect_covariances(self, theta: Floats) -> tuple[Floats, ...]:
-        """Conditional covariances of the effects of every level over sigma^2: diagonal blocks of Lambda M^-1 Lambda'."""
-        _, factor, _, Lambda = self._solve(theta)
+        """Conditional covariances of the effects of every level over sigma^2: diagonal blocks of spread matrix^-1 spread'."""
+        _, factor, _, spread = self._solve(theta)
         out: list[Floats] = []
         start = 0
-        transposed = csc_array(Lambda.T)
+        transposed = csc_array(spread.T)
         for term in self.design.terms:
             k, size = term.n_columns, term.n_levels * term.n_columns
             blocks = np.empty((term.n_levels, k, k))
             chunk = max(_CHUNK // k, 1) * k
             for first in range(start, start + size, chunk):
                 at = np.arange(first, min(first + chunk, start + size))
-                inverse: Floats = Lambda @ factor.solve(transposed[:, at].toarray())
+                inverse: Floats = spread @ factor.solve(transposed[:, at].toarray())
                 level = (at - start) // k
                 for i in range(k):
                     blocks[level, i, (at - start) % k] = inverse[start + level * k + i, np.arange(len(at))]
@@ -97,20 +97,20 @@ class Sparse:
 
     def _solve(self, theta: Floats) -> tuple[Pieces, SuperLU, Floats, csc_array]:
         factors = self.design.factors(theta)
-        Lambda = csc_array(
+        spread = csc_array(
             block_diag([kron(eye_array(t.n_levels), f) for t, f in zip(self.design.terms, factors, strict=True)])
         )
-        M = csc_array(Lambda.T @ self.ZtZ @ Lambda + eye_array(Lambda.shape[0]))
-        factor = splu(M, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
-        scaled: Floats = np.asarray(Lambda.T @ self.ZtW)
+        matrix = csc_array(spread.T @ self.ZtZ @ spread + eye_array(spread.shape[0]))
+        factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        scaled: Floats = np.asarray(spread.T @ self.ZtW)
         p = self.n_fixed
-        L = cholesky(self.WtW - scaled.T @ factor.solve(scaled))
-        root = solve_triangular(L[:p, :p], np.eye(p), lower=True)
+        root_of_rest = cholesky(self.WtW - scaled.T @ factor.solve(scaled))
+        root = solve_triangular(root_of_rest[:p, :p], np.eye(p), lower=True)
         pieces = Pieces(
-            logdet_M=float(np.log(np.abs(factor.U.diagonal())).sum()),
-            logdet_X=2.0 * float(np.log(np.diag(L)[:p]).sum()),
-            rss=float(L[-1, -1]) ** 2,
-            beta=root.T @ L[-1, :p],
+            logdet_effects=float(np.log(np.abs(factor.U.diagonal())).sum()),
+            logdet_fixed=2.0 * float(np.log(np.diag(root_of_rest)[:p]).sum()),
+            rss=float(root_of_rest[-1, -1]) ** 2,
+            beta=root.T @ root_of_rest[-1, :p],
             unscaled=root.T @ root,
         )
-        return pieces, factor, scaled, Lambda
+        return pieces, factor, scaled, spread

@@ -1,7 +1,7 @@
 """One evaluation of a linear mixed model by elimination: inner, middle and outer stage, then the fixed effects.
 
-In symbols of Bates et al. (2015): M = Lambda' Z'Z Lambda + I is factored stage by stage. What is left of
-[Lambda'Z, X, y]'[Lambda'Z, X, y] after the inner and middle stages is one dense matrix T on (outer effects, X, y); the
+In symbols of Bates et al. (2015), M = Lambda' Z'Z Lambda + I is factored stage by stage. What is left of
+[Lambda'Z, X, y]'[Lambda'Z, X, y] after the inner and middle stages is one dense matrix, `rest`, on (outer effects, X, y); the
 diagonal of its Cholesky factor holds the remaining log-determinants and the penalised residual sum of squares.
 """
 
@@ -22,7 +22,7 @@ class Pieces:
 
     Attributes
     ----------
-    logdet_M, logdet_X
+    logdet_effects, logdet_fixed
         Logarithms of the determinants of M and of X'V^-1 X (times sigma^2).
     rss
         Penalised residual sum of squares r^2(theta).
@@ -30,8 +30,8 @@ class Pieces:
         Fixed effects, and their covariance divided by sigma^2.
     """
 
-    logdet_M: float
-    logdet_X: float
+    logdet_effects: float
+    logdet_fixed: float
     rss: float
     beta: Floats
     unscaled: Floats
@@ -46,10 +46,10 @@ class _Factored:
     weight: Floats
     scaling: Scaling
     inner: InnerState
-    K: Floats
-    M_inverse: Floats
-    MB: Floats
-    L: Floats
+    reduced: Floats
+    middle_inverse: Floats
+    middle_gain: Floats
+    root: Floats
 
 
 class Structured:
@@ -97,18 +97,18 @@ class Structured:
         return self._factor(theta).pieces
 
     def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
-        """Derivatives by theta of logdet_M + (logdet_X, if reml) + precision * rss."""
+        """Derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss."""
         f = self._factor(theta)
         plan, p = self.plan, self.n_fixed
         ell, r = plan.middle_size, plan.outer_size
-        S_bar, K_bar = self._back(f, _outer_derivative(f.L, r, p, reml=reml, precision=precision))
-        Q = f.scaling.right(f.K)
+        scaled_bar, reduced_bar = self._back(f, _outer_derivative(f.root, r, p, reml=reml, precision=precision))
+        right = f.scaling.right(f.reduced)
         grads: dict[int, Floats] = {}
         for slot in plan.middle:
-            grads[slot.term] = 2.0 * slot_products(Q, S_bar, slot)
+            grads[slot.term] = 2.0 * slot_products(right, scaled_bar, slot)
         for slot in plan.outer:
-            grads[slot.term] = 2.0 * slot_products(Q, S_bar, slot, shift=ell)
-        inner, by_weight = self.inner.gradient(f.weight, f.inner, K_bar)
+            grads[slot.term] = 2.0 * slot_products(right, scaled_bar, slot, shift=ell)
+        inner, by_weight = self.inner.gradient(f.weight, f.inner, reduced_bar)
         grads.update({slot.term: grad for slot, grad in zip(plan.inner, inner, strict=True)})
         if plan.cell_term is not None:
             t = float(self.design.factors(theta)[plan.cell_term][0, 0])
@@ -120,31 +120,31 @@ class Structured:
     def solve_rest(self, theta: Floats) -> tuple[Floats, Floats]:
         """Scaled effects of the middle stage, shape (n_components, ell), and of the outer stage and beta, shape (r + p,)."""
         f = self._factor(theta)
-        last = solve_triangular(f.L[:-1, :-1].T, f.L[-1, :-1], lower=False)
-        middle = f.MB[:, :, -1] - f.MB[:, :, :-1] @ last
+        last = solve_triangular(f.root[:-1, :-1].T, f.root[-1, :-1], lower=False)
+        middle = f.middle_gain[:, :, -1] - f.middle_gain[:, :, :-1] @ last
         return middle, last
 
     def rest_covariance(self, theta: Floats) -> Floats:
         """Conditional covariance over sigma^2 of the middle and outer effects of every component, in the layout of A."""
         f = self._factor(theta)
-        return self._back(f, _outer_derivative(f.L, self.plan.outer_size, 0, reml=False, precision=0.0))[1]
+        return self._back(f, _outer_derivative(f.root, self.plan.outer_size, 0, reml=False, precision=0.0))[1]
 
     def weighted_inner(self, theta: Floats) -> tuple[Floats, Floats]:
-        """C for the weights at theta, and G, shape (n_components, n_blocks, s, s)."""
+        """Return zw for the weights at theta, and gain, shape (n_components, n_blocks, s, s)."""
         f = self._factor(theta)
         return self.inner.blocks(f.weight, f.inner)
 
-    def _back(self, f: "_Factored", T_bar: Floats) -> tuple[Floats, Floats]:
-        """Carry a derivative by T back through the middle stage: derivatives by S and by K."""
+    def _back(self, f: "_Factored", rest_bar: Floats) -> tuple[Floats, Floats]:
+        """Carry a derivative by `rest` back through the middle stage: derivatives by `scaled` and by `reduced`."""
         ell = self.plan.middle_size
-        S_bar = np.empty_like(f.K)
-        S_bar[:, ell:, ell:] = T_bar
+        scaled_bar = np.empty_like(f.reduced)
+        scaled_bar[:, ell:, ell:] = rest_bar
         if ell:
-            MBT = f.MB @ T_bar
-            S_bar[:, :ell, ell:] = -MBT
-            S_bar[:, ell:, :ell] = -np.swapaxes(MBT, -1, -2)
-            S_bar[:, :ell, :ell] = f.M_inverse + MBT @ np.swapaxes(f.MB, -1, -2)
-        return S_bar, f.scaling.transposed().both(S_bar)
+            carried = f.middle_gain @ rest_bar
+            scaled_bar[:, :ell, ell:] = -carried
+            scaled_bar[:, ell:, :ell] = -np.swapaxes(carried, -1, -2)
+            scaled_bar[:, :ell, :ell] = f.middle_inverse + carried @ np.swapaxes(f.middle_gain, -1, -2)
+        return scaled_bar, f.scaling.transposed().both(scaled_bar)
 
     def _weights(self, factors: tuple[Floats, ...]) -> tuple[Floats, float]:
         """Weight of every class of cells, and the log-determinant of the cell stage."""
@@ -159,43 +159,44 @@ class Structured:
         plan, p = self.plan, self.n_fixed
         factors = self.design.factors(theta)
         weight, logdet = self._weights(factors)
-        K, logdet_inner, state = self.inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
+        reduced, logdet_inner, state = self.inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
         ell, r = plan.middle_size, plan.outer_size
-        scaling = Scaling.of(K.shape[-1], plan.middle, factors).join(Scaling.of(K.shape[-1], plan.outer, factors, ell))
-        S = scaling.both(K)
-        logdet += logdet_inner
-        T = S[:, ell:, ell:].sum(axis=0)
-        M_inverse, MB = S[:, :ell, :ell], S[:, :ell, ell:]
-        if ell:
-            M_inverse, logdets = invert_blocks(S[:, :ell, :ell] + np.eye(ell))
-            logdet += float(logdets.sum())
-            MB = M_inverse @ S[:, :ell, ell:]
-            flat = (-1, T.shape[0])
-            T = T - S[:, :ell, ell:].reshape(flat).T @ MB.reshape(flat)
-        T[np.arange(r), np.arange(r)] += 1.0
-        T[-1, -1] += self.within
-        L = cholesky(T)
-        diagonal = np.log(np.diag(L))
-        R = L[r : r + p, r : r + p]
-        root = solve_triangular(R, np.eye(p), lower=True)
-        pieces = Pieces(
-            logdet_M=logdet + 2.0 * float(diagonal[:r].sum()),
-            logdet_X=2.0 * float(diagonal[r : r + p].sum()),
-            rss=float(L[-1, -1]) ** 2,
-            beta=root.T @ L[-1, r : r + p],
-            unscaled=root.T @ root,
+        scaling = Scaling.of(reduced.shape[-1], plan.middle, factors).join(
+            Scaling.of(reduced.shape[-1], plan.outer, factors, ell)
         )
-        self._last = _Factored(theta.copy(), pieces, weight, scaling, state, K, M_inverse, MB, L)
+        scaled = scaling.both(reduced)
+        logdet += logdet_inner
+        rest = scaled[:, ell:, ell:].sum(axis=0)
+        middle_inverse, middle_gain = scaled[:, :ell, :ell], scaled[:, :ell, ell:]
+        if ell:
+            middle_inverse, logdets = invert_blocks(scaled[:, :ell, :ell] + np.eye(ell))
+            logdet += float(logdets.sum())
+            middle_gain = middle_inverse @ scaled[:, :ell, ell:]
+            flat = (-1, rest.shape[0])
+            rest = rest - scaled[:, :ell, ell:].reshape(flat).T @ middle_gain.reshape(flat)
+        rest[np.arange(r), np.arange(r)] += 1.0
+        rest[-1, -1] += self.within
+        root = cholesky(rest)
+        diagonal = np.log(np.diag(root))
+        inverse = solve_triangular(root[r : r + p, r : r + p], np.eye(p), lower=True)
+        pieces = Pieces(
+            logdet_effects=logdet + 2.0 * float(diagonal[:r].sum()),
+            logdet_fixed=2.0 * float(diagonal[r : r + p].sum()),
+            rss=float(root[-1, -1]) ** 2,
+            beta=inverse.T @ root[-1, r : r + p],
+            unscaled=inverse.T @ inverse,
+        )
+        self._last = _Factored(theta.copy(), pieces, weight, scaling, state, reduced, middle_inverse, middle_gain, root)
         return self._last
 
 
-def _outer_derivative(L: Floats, r: int, p: int, *, reml: bool, precision: float) -> Floats:
-    """Derivative by T of 2 sum log diag over the outer effects (and X, if reml) + precision * rss."""
-    out = np.zeros_like(L)
+def _outer_derivative(root: Floats, r: int, p: int, *, reml: bool, precision: float) -> Floats:
+    """Return the derivative by `rest` of 2 sum log diag over outer effects (and X, if reml) + precision * rss."""
+    out = np.zeros_like(root)
     k = r + p if reml else r
-    root = solve_triangular(L[:k, :k], np.eye(k), lower=True)
-    out[:k, :k] = root.T @ root
-    v = np.append(-solve_triangular(L[:-1, :-1].T, L[-1, :-1], lower=False), 1.0)
+    inverse = solve_triangular(root[:k, :k], np.eye(k), lower=True)
+    out[:k, :k] = inverse.T @ inverse
+    v = np.append(-solve_triangular(root[:-1, :-1].T, root[-1, :-1], lower=False), 1.0)
     return out + precision * np.outer(v, v)
 
 

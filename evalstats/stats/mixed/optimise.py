@@ -11,6 +11,8 @@ ValueGradient = Callable[[Floats], tuple[float, Floats]]
 
 _STEP = 1e-5  # of the differences of the gradient
 _GAIN = 1e-9  # predicted decrease at which the search ends
+_NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
+_CLOSE = 1e-2  # length of a step after which the Hessian is as good as new
 _FLOOR = 1e-14  # relative size of the rounding errors of the function
 _FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
 
@@ -54,9 +56,10 @@ def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max
 
     Notes
     -----
-    The Hessian comes from forward differences of the gradient, so it has full accuracy where it matters, and negative
-    curvature is followed: a point that is stationary by symmetry alone (a standard deviation of 0 whose variance has a
-    negative derivative) is left. Nocedal & Wright (2006), Numerical Optimization, chapter 4.
+    The Hessian comes from forward differences of the gradient at the start, and is updated from the gradients that the
+    steps bring. A minimum is accepted with a Hessian computed there. Negative curvature is followed: a point that is stationary by symmetry alone (a standard deviation of 0 whose variance has a
+    negative derivative) is left. Nocedal & Wright (2006), Numerical Optimization,
+    chapters 4 and 6.2.
 
     Examples
     --------
@@ -66,34 +69,38 @@ def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max
     """
     x = np.array(start, dtype=np.float64)
     value, gradient = function(x)
-    hessian, count = difference_hessian(function, x, gradient)
-    count += 1
+    hessian, exact, count = difference_hessian(function, x, gradient), True, 1 + len(x)
     message = f"no minimum found in {max_iterations} steps"
     converged = False
     for _ in range(max_iterations):
         step, predicted = trust_step(gradient, hessian, radius)
-        if predicted <= _GAIN + _FLOOR * abs(value):
-            converged, message = True, "a minimum was found"
-            last_value, last_gradient = function(x + step)
-            count += 1
-            if np.linalg.norm(last_gradient) < np.linalg.norm(gradient):
-                x, value, gradient = x + step, last_value, last_gradient
-            break
+        small = predicted <= (_GAIN if exact else _NEARLY) + _FLOOR * abs(value)
+        if small and not exact:
+            hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
+            continue
         new_value, new_gradient = function(x + step)
         count += 1
+        if small:
+            converged, message = True, "a minimum was found"
+            if np.linalg.norm(new_gradient) < np.linalg.norm(gradient):
+                x, value, gradient = x + step, new_value, new_gradient
+            break
         ratio = (value - new_value) / predicted if np.isfinite(new_value) else -1.0
         length = float(np.linalg.norm(step))
         if ratio < 0.25:
             radius = 0.25 * length
         elif ratio > 0.75 and length > 0.8 * radius:
             radius = min(2.0 * radius, 8.0)
+        if np.isfinite(new_value):
+            hessian = symmetric_update(hessian, step, new_gradient - gradient)
+            exact = exact and length < _CLOSE
         if ratio > 1e-4:
             x, value, gradient = x + step, new_value, new_gradient
-            hessian, more = difference_hessian(function, x, gradient)
-            count += more
         elif radius < 1e-10 * (1.0 + float(np.abs(x).max())):
             message = "the search stopped where no step lowers the deviance, though its slope says one should"
             break
+        if ratio < 0.1:
+            hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
         if np.abs(x).max() > _FAR:
             message = "a parameter grew without bound"
             break
@@ -102,14 +109,23 @@ def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max
     )
 
 
-def difference_hessian(function: ValueGradient, x: Floats, gradient: Floats) -> tuple[Floats, int]:
-    """Hessian from forward differences of the gradient, made symmetric, and the evaluations it took."""
+def difference_hessian(function: ValueGradient, x: Floats, gradient: Floats) -> Floats:
+    """Hessian from forward differences of the gradient, one evaluation a parameter, made symmetric."""
     out = np.empty((len(x), len(x)))
     for j in range(len(x)):
         shifted = x.copy()
         shifted[j] += _STEP * (1.0 + abs(x[j]))
         out[j] = (function(shifted)[1] - gradient) / (shifted[j] - x[j])
-    return 0.5 * (out + out.T), len(x)
+    return 0.5 * (out + out.T)
+
+
+def symmetric_update(hessian: Floats, step: Floats, change: Floats) -> Floats:
+    """Update of rank one after which the Hessian maps the step to the change of the gradient (SR1)."""
+    missed = change - hessian @ step
+    along = float(missed @ step)
+    if abs(along) < 1e-8 * float(np.linalg.norm(missed) * np.linalg.norm(step)):
+        return hessian
+    return hessian + np.outer(missed, missed) / along
 
 
 def trust_step(gradient: Floats, hessian: Floats, radius: float) -> tuple[Floats, float]:
