@@ -174,7 +174,7 @@ def _needed_words(each: Needed) -> str:
     goal = f"For a reliability of {number(each.target, 1 if each.target * 10 % 1 == 0 else 2)} of {what}"
     if each.n is None:
         return stopped(
-            f"{goal} no number of {each.facet}s is enough or known: {each.reason or 'the data do not show it'}"
+            f"{goal}, by more {each.facet}s alone: no answer, since {each.reason or 'the data do not show it'}"
         )
     return f"{goal}: {each.n:,} {each.facet}{'' if each.n == 1 else 's'}{f' ({each.reason})' if each.reason else ''}."
 

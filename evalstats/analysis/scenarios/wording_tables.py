@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evalstats.analysis.scenarios.results import CellRow, DropRow, ScenarioModel
+from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.words import (
     AVERAGE,
     against,
@@ -22,7 +22,7 @@ from evalstats.display.numbers import number, p_value, plural, scaled
 # Lines of a long list: those beyond it are in the frame and in the JSON.
 LINES = 20
 _WIDTH = 80
-_NAME = 18
+_NAME = 16
 _MOST_PAIRS = 15
 _SHOWN = "*"
 
@@ -132,9 +132,7 @@ def codes_of(result: ScenarioModel) -> Mapping[str, str]:
 
 def _layout(result: ScenarioModel) -> _Layout | None:
     """Put models in rows, with the names of scenarios in short if they must; else scenarios in rows; else nothing."""
-    cells = {(row.model, row.scenario): _score_cell(row, result) for row in result.cells}
-    if _shows_changes(result):
-        cells |= {(row.model, row.scenario): _change_cell(row, result) for row in result.drops}
+    cells = _cell_texts(result)
     wide = max((len(text) for text in cells.values()), default=1)
     models, scenarios = result.model_names, result.scenario_names
     for across, down, models_down in ((scenarios, models, True), (models, scenarios, False)):
@@ -171,18 +169,18 @@ def _matrix_caption(result: ScenarioModel) -> str:
     )
 
 
-def _score_cell(row: CellRow, result: ScenarioModel) -> str:
-    if row.estimate is None:
-        return "–"
-    against_average = [each for each in result.drops if (each.model, each.scenario) == (row.model, row.scenario)]
-    mark = _SHOWN if any(each.verdict in ("drop", "gain") for each in against_average) else " "
-    return f"{scaled(row.estimate, result.scale, digits_of(result))}{mark if result.drops else ''}"
-
-
-def _change_cell(row: DropRow, result: ScenarioModel) -> str:
-    if row.estimate is None:
-        return "–"
-    return f"{change_text(row.estimate, result, unit=False)}{_SHOWN if row.verdict in ('drop', 'gain') else ' '}"
+def _cell_texts(result: ScenarioModel) -> dict[tuple[str, str], str]:
+    """Write every cell: the score, or the change from the reference, with a mark where a change is shown."""
+    digits = digits_of(result)
+    shown = {(row.model, row.scenario) for row in result.drops if row.verdict in ("drop", "gain")}
+    found: dict[tuple[str, str], str] = {}
+    values = {(row.model, row.scenario): (row.estimate, False) for row in result.cells}
+    if _shows_changes(result):
+        values |= {(row.model, row.scenario): (row.estimate, True) for row in result.drops}
+    for key, (value, sign) in values.items():
+        mark = "" if not result.drops else _SHOWN if key in shown else " "
+        found[key] = "–" if value is None else f"{scaled(value, result.scale, digits, sign=sign)}{mark}"
+    return found
 
 
 def drops_table(result: ScenarioModel) -> Table:
