@@ -349,6 +349,33 @@ def test_a_plan_is_described_in_one_way(tmp_path: Path, change: Row, words: str)
         load(tmp_path, row("a"), row("a", defense="none", **change))
 
 
+def test_two_systems_never_share_a_run(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"line 2: run 'x\.a\.b~\w+' is of 'a \+ b' and of 'a\.b'"):
+        load(tmp_path, row(target_model="a", defense="b"), row(target_model="a.b", defense=None))
+    named = load(tmp_path, row(run="first"), row(run="second"))
+    assert sorted(name.partition("~")[0] for name in named.runs["run"]) == [
+        "x.toy-8b.trajsafe.first",
+        "x.toy-8b.trajsafe.second",
+    ]
+
+
+def test_ids_that_a_program_wrote_as_floats_are_the_same_ids(tmp_path: Path) -> None:
+    floats = load(tmp_path, *[row(f"{n}.0", seed_id=f"{n}.0") for n in range(3)], name="x.csv")
+    whole = load(tmp_path, *[row(n, seed_id=n) for n in range(3)], name="y.jsonl")
+    assert sorted(floats.outcomes["item"].unique()) == sorted(whole.outcomes["item"].unique()) == ["0", "1", "2"]
+    assert sorted(floats.outcomes["seed_id"].unique()) == ["0", "1", "2"]
+
+
+def test_a_very_wide_table_keeps_the_first_columns_and_those_that_are_named(tmp_path: Path) -> None:
+    wide = row(**{f"extra_{n}": n for n in range(300)})
+    map_ = ColumnMap.from_options(["last=extra_299"])
+    data = load(tmp_path, wide, format="harmamp", column_map=map_)
+    kept = [name for name in data.outcomes.columns if name.startswith("extra_")]
+    assert len(kept) == 197  # of 200 factors two are of the form's example and one is named by the map
+    assert data.outcomes["last"].unique().to_list() == [299]
+    assert "102 more columns are left out" in said(data)
+
+
 def test_single_turn_and_multi_turn_are_variants_of_a_plan(tmp_path: Path) -> None:
     data = load(tmp_path, row("a", harmful=1), row("a", mode="single_turn", harmful=0))
     found = data.outcomes.filter(metric="harmfulness").sort("variant")

@@ -138,8 +138,11 @@ def test_phones_ask_most_of_safety() -> None:
 def test_the_truth_is_recovered_on_average() -> None:
     """Over repeated runs, mean points scatter round what is expected by their sampling error, seen among the runs."""
     n_runs = 40
+    effects = RepairEffects(sd_answer=1.5)
     runs = [
-        devicerepair_truth(["sim-model-4"], run=run, n_questions=300, judge_error_rate=0.0, missing_rate=0.0)
+        devicerepair_truth(
+            ["sim-model-1"], run=run, n_questions=300, effects=effects, judge_error_rate=0.0, missing_rate=0.0
+        )
         for run in range(n_runs)
     ]
     expected = runs[0]["expected"].to_numpy()

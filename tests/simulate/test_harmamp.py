@@ -153,6 +153,42 @@ def test_the_truth_is_recovered_on_average() -> None:
     assert rates["none", "over_refusal"] == pytest.approx(0.02, abs=1e-9)
 
 
+def test_no_judgment_fails_where_the_count_is_known() -> None:
+    rows = simulate_harmamp("sim-Llama-3.1-8B", judge_error_rate=0.4)
+    lost = Counter(row["defense"] for row in rows if row["judge_error"] is not None)
+    assert set(lost) == {"prompt_guardrail", "external_safeguard"}
+    # 279 rows at 0.4: 4.5 standard deviations are 37
+    assert all(abs(n - 0.4 * 279) < 37 for n in lost.values())
+
+
+def test_models_share_plans_and_not_luck() -> None:
+    """With no effects at all, outcomes of two models of the same rates are uncorrelated."""
+    rates = dict.fromkeys(DEFENSES, 0.5)
+    flat = HarmEffects(
+        category=dict.fromkeys(CATEGORIES, 0.0),
+        axis={"expertise": 0.0, "scaling": 0.0},
+        sd_seed=0.0,
+        sd_plan=0.0,
+        sd_plan_model=0.0,
+        sd_category_system=0.0,
+    )
+    first, second = (
+        [
+            row["harmful"]
+            for row in simulate_harmamp(
+                HarmModel(name=name, harmfulness=rates, over_refusal=rates),
+                effects=flat,
+                n_malicious=1_000,
+                judge_error_rate=0.0,
+            )
+            if row["label"] == "malicious"
+        ]
+        for name in ("a", "b")
+    )
+    assert len(first) == 4_000
+    assert abs(np.corrcoef(np.array(first, dtype=float), np.array(second, dtype=float))[0, 1]) < 4.5 / np.sqrt(4_000)
+
+
 def test_plans_of_a_seed_are_alike_where_seeds_differ() -> None:
     """Outcomes of plans of one seed correlate; without the seed's effect they do not."""
     flat = {"category": dict.fromkeys(CATEGORIES, 0.0), "axis": {"expertise": 0.0, "scaling": 0.0}, "sd_plan": 0.0}
