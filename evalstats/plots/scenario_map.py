@@ -233,7 +233,9 @@ def _head_height(headings: Sequence[Sequence[str]], size: Size, *, slanted: bool
     font = 0.88 * size.font
     if not slanted:
         return max(len(lines) for lines in headings) * 1.25 * font + 0.7 * font
-    longest = 0.92 * max(text_width(lines[0], font) for lines in headings)
+    # Letters are measured wide: what they seem to need upwards is more than they take.
+    share = 1.0 if size.stacked else 0.92
+    longest = share * max(text_width(lines[0], font) for lines in headings)
     return longest * math.sin(math.radians(_slant(size))) + 1.5 * font
 
 
