@@ -126,7 +126,7 @@ def check_nested(null: MixedFit, alternative: MixedFit) -> None:
             "a prior answered separation in one of the models, so their criteria are no likelihoods to compare; take the "
             "intervals of the contrasts instead"
         )
-    for found, wanted in zip(_totals(null.design), _totals(alternative.design), strict=True):
+    for found, wanted in zip(_totals(null), _totals(alternative), strict=True):
         if not np.isclose(found, wanted, rtol=_SAME, atol=_SAME):
             raise InputError("the two models are fitted to different responses; fit both to the same rows")
     if _same_cells(null.design, alternative.design):
@@ -143,16 +143,13 @@ def random_structure(design: MixedDesign) -> frozenset[tuple[str, tuple[str, ...
     return frozenset((term.group, term.columns) for term in design.terms)
 
 
-def _totals(design: MixedDesign) -> tuple[float, float, float]:
-    """Rows, sum and sum of squares, which do not depend on how rows were merged to cells."""
+def _totals(fit: MixedFit) -> tuple[float, float, float]:
+    """Rows, sum, and sum of squares, none of which depends on how rows were merged to cells."""
+    design = fit.design
     weighted: Floats = design.count * design.response
-    return float(design.count.sum()), float(weighted.sum()), _squares(design)
-
-
-def _squares(design: MixedDesign) -> float:
-    if design.log_constant:
-        return design.log_constant
-    return float((design.count * design.response) @ design.response) + design.within
+    if fit.family == "binomial":
+        return float(design.count.sum()), float(weighted.sum()), design.log_constant
+    return float(design.count.sum()), float(weighted.sum()), float(weighted @ design.response) + design.within
 
 
 def _same_cells(first: MixedDesign, second: MixedDesign) -> bool:

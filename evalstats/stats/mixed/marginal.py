@@ -136,8 +136,11 @@ def forms(fit: MixedFit) -> Forms:
     sums = _Sums.of(design.fixed.shape[1], 1 + len(entries))
     sums.single[0] = design.fixed.T @ (design.count[:, None] * design.fixed) / sigma2
     sums.quadratic[0] = (design.within + float(design.count @ residual**2)) / sigma2
+    alike: dict[bytes, list[Block]] = {}
     for block in blocks(design):
-        _add_block(sums, block, residual, fit=fit, relative=relative, entries=entries)
+        alike.setdefault(block.zz.tobytes() + block.zx.tobytes(), []).append(block)
+    for equal in alike.values():
+        _add_blocks(sums, equal, residual, fit=fit, relative=relative, entries=entries)
     covariance: Floats = np.asarray(np.linalg.inv(sums.single[0]), dtype=np.float64)
     sums.trace[0] = design.n_rows
     sums.trace_pairs[0] = sums.trace_pairs[:, 0] = sums.trace
@@ -199,25 +202,28 @@ class _Sums:
         )
 
 
-def _add_block(
+def _add_blocks(
     sums: _Sums,
-    block: Block,
+    equal: list[Block],
     residual: Floats,
     *,
     fit: MixedFit,
     relative: list[Floats],
     entries: list[tuple[int, int, int]],
 ) -> None:
-    """Add the share of one block: with T = Lambda Lambda', Z'V^-1 = (I + Z'NZ T)^-1 Z'N / sigma^2."""
-    design = fit.design
+    """Add the share of blocks that differ in their responses alone.
+
+    With T = Lambda Lambda', Z'V^-1 = (I + Z'NZ T)^-1 Z'N / sigma^2.
+    """
+    design, block, times = fit.design, equal[0], len(equal)
     spread = linalg.block_diag(*[np.kron(np.eye(k), t) for k, t in zip(block.n_levels, relative, strict=True)])
-    zr = block.z.T @ (design.count[block.cells] * residual[block.cells])
+    zr = np.column_stack([b.z.T @ (design.count[b.cells] * residual[b.cells]) for b in equal])
     right = np.column_stack([block.zz, block.zx, zr])
     solved = np.asarray(linalg.solve(np.eye(len(spread)) + block.zz @ spread, right)) / fit.sigma**2
     q, p = len(spread), block.zx.shape[1]
-    m, b, u = 0.5 * (solved[:, :q] + solved[:, :q].T), solved[:, q : q + p], solved[:, -1]
-    sums.single[0] -= block.zx.T @ spread @ b
-    sums.quadratic[0] -= float(zr @ spread @ u)
+    m, b, u = 0.5 * (solved[:, :q] + solved[:, :q].T), solved[:, q : q + p], solved[:, q + p :]
+    sums.single[0] -= times * (block.zx.T @ spread @ b)
+    sums.quadratic[0] -= float(np.sum(zr * (spread @ u)))
     starts = np.cumsum([0] + [k * t.n_columns for k, t in zip(block.n_levels, design.terms, strict=True)])
 
     def at(t: int, column: int) -> slice:
@@ -228,15 +234,16 @@ def _add_block(
     gb = [_apply(half, b) for half in halves]
     gu = [_apply(half, u) for half in halves]
     for r, half in enumerate(halves, start=1):
-        sums.trace[r] += sum(float(np.trace(m[j, i])) for i, j in half)
-        sums.single[r] += b.T @ gb[r - 1]
-        sums.quadratic[r] += float(u @ gu[r - 1])
-        sums.crossed[r] += gu[r - 1] @ b
+        sums.trace[r] += times * sum(float(np.trace(m[j, i])) for i, j in half)
+        sums.single[r] += times * (b.T @ gb[r - 1])
+        sums.quadratic[r] += float(np.sum(u * gu[r - 1]))
+        sums.crossed[r] += gu[r - 1].sum(axis=1) @ b
         m_gb, m_gu = m @ gb[r - 1], m @ gu[r - 1]
         for s, other in enumerate(halves, start=1):
-            sums.trace_pairs[r, s] += sum(float(np.sum(m[j, k] * m[i, h])) for i, j in half for k, h in other)
-            sums.pairs[s, r] += gb[s - 1].T @ m_gb
-            sums.quadratic_pairs[s, r] += float(gu[s - 1] @ m_gu)
+            product = sum(float(np.sum(m[j, k] * m[i, h])) for i, j in half for k, h in other)
+            sums.trace_pairs[r, s] += times * product
+            sums.pairs[s, r] += times * (gb[s - 1].T @ m_gb)
+            sums.quadratic_pairs[s, r] += float(np.sum(gu[s - 1] * m_gu))
 
 
 def _apply(half: list[tuple[slice, slice]], x: Floats) -> Floats:

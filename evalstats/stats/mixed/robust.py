@@ -1,14 +1,15 @@
 """Covariance of the fixed effects that holds when the model's covariance is wrong, from independent clusters."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg, sparse
+from scipy import linalg, sparse, special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import as_codes, too_few_clusters
+from evalstats.stats.mixed.binomial import cluster_scores
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.fit import MixedFit
 from evalstats.stats.mixed.marginal import random_columns, response_residual
@@ -170,7 +171,7 @@ def robust_covariance(fit: MixedFit, clusters: ArrayLike) -> RobustCovariance:
     few = too_few_clusters(n_clusters)
     if few is not None:
         raise CannotAnswerError(few)
-    return _linear(fit, codes, n_clusters)
+    return _linear(fit, codes, n_clusters) if fit.family == "gaussian" else _binomial(fit, codes, n_clusters)
 
 
 def crossing_term(design: MixedDesign, clusters: Ints) -> str | None:
@@ -189,13 +190,10 @@ def crossing_term(design: MixedDesign, clusters: Ints) -> str | None:
 
 
 def _linear(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
-    p = len(fit.beta)
-    clusters = list(_whole_clusters(fit, codes, n_clusters))
-    information = np.zeros((p, p))
-    for columns, x, v, _ in clusters:
-        information[np.ix_(columns, columns)] += x.T @ np.linalg.solve(v, x)
-    bread: Floats = np.asarray(np.linalg.inv(information), dtype=np.float64)
-    scores = np.zeros((n_clusters, p))
+    design = fit.design
+    clusters = list(_whole_clusters(design, fit.theta, response_residual(design, fit.beta), codes))
+    bread = _bread(clusters, len(fit.beta))
+    scores = np.zeros((n_clusters, len(bread)))
     known: dict[bytes, tuple[Floats, _Part]] = {}
     parts: list[_Part] = []
     for g, (columns, x, v, residual) in enumerate(clusters):
@@ -216,20 +214,78 @@ def _linear(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
     )
 
 
-def _whole_clusters(fit: MixedFit, codes: Ints, n_clusters: int) -> Iterator[tuple[Ints, Floats, Floats, Floats]]:
+def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
+    """Sandwich of the scores in (theta, beta), each cluster's enlarged for its leverage in the linearised model.
+
+    The linearised model has the weights n mu (1 - mu) at the conditional modes; there a cluster's score is multiplied by
+    (I - X'V^-1 X of the cluster times M)^(-1/2), which is CR2 for whitened responses, and the df are those of that model.
+    """
+    if fit.joint_covariance is None:
+        raise InputError(
+            "the fit has no joint covariance of (theta, beta); fit it by Laplace or quadrature, with uncertainty"
+        )
+    design, n_theta = fit.design, len(fit.theta)
+    linearised = replace(design, count=working_weights(fit))
+    clusters = list(_whole_clusters(linearised, fit.theta, np.zeros(design.n_cells), codes))
+    bread = _bread(clusters, len(fit.beta))
+    scores = cluster_scores(fit, codes)
+    scores[:, :n_theta] *= np.sqrt(n_clusters / (n_clusters - 1.0))
+    parts: list[_Part] = []
+    for g, (columns, x, v, _) in enumerate(clusters):
+        root = linalg.cholesky(bread[np.ix_(columns, columns)])
+        information = x.T @ np.linalg.solve(v, x)
+        values, vectors = np.linalg.eigh(np.eye(len(columns)) - root @ information @ root.T)
+        kept = values > _NO_ROOT
+        turned = vectors[:, kept].T @ root
+        back = linalg.solve_triangular(root, vectors[:, kept])
+        enlarge = (back / np.sqrt(values[kept])) @ turned
+        parts.append(_Part(columns, enlarge @ information, (back / values[kept]) @ turned @ information))
+        scores[g, n_theta + columns] = enlarge @ scores[g, n_theta + columns]
+    influence = scores @ fit.joint_covariance
+    joint = influence.T @ influence
+    return RobustCovariance(
+        covariance=joint[n_theta:, n_theta:],
+        joint=joint,
+        n_clusters=n_clusters,
+        method=f"sandwich covariance of {n_clusters} clusters with leverage correction",
+        bread=bread,
+        parts=tuple(parts),
+    )
+
+
+def working_weights(fit: MixedFit) -> Floats:
+    """Variance of each cell's number of successes at the conditional modes: n mu (1 - mu)."""
+    design = fit.design
+    eta = design.fixed @ fit.beta + (0.0 if design.offset is None else design.offset)
+    for term, effects in zip(design.terms, fit.effects, strict=True):
+        eta = eta + np.einsum("cj,cj->c", term.values, effects[term.level])
+    mu = special.expit(eta)
+    return np.asarray(design.count * mu * (1.0 - mu), dtype=np.float64)
+
+
+_Cluster = tuple[Ints, Floats, Floats, Floats]
+
+
+def _bread(clusters: list[_Cluster], p: int) -> Floats:
+    information = np.zeros((p, p))
+    for columns, x, v, _ in clusters:
+        information[np.ix_(columns, columns)] += x.T @ np.linalg.solve(v, x)
+    return np.asarray(np.linalg.inv(information), dtype=np.float64)
+
+
+def _whole_clusters(design: MixedDesign, theta: Floats, residual: Floats, codes: Ints) -> Iterator[_Cluster]:
     """Yield for every cluster its columns of X that are not 0, X, V / sigma^2 and the residuals.
 
     A cell of n rows is one row with weight sqrt(n): what lies within cells is orthogonal to X and Z. Where a cluster has
     more cells than X and Z have columns there, it is turned into their column space, outside of which V is diagonal.
     """
-    design = fit.design
     root = np.sqrt(design.count)
     z = sparse.csr_array(random_columns(design).multiply(root[:, None]))
-    residual = root * response_residual(design, fit.beta)
-    relative = [f @ f.T for f in design.factors(fit.theta)]
+    residual = root * residual
+    relative = [f @ f.T for f in design.factors(theta)]
     starts = np.cumsum([0] + [term.n_levels * term.n_columns for term in design.terms])
     order = np.argsort(codes, kind="stable")
-    for cells in np.split(order, np.cumsum(np.bincount(codes, minlength=n_clusters))[:-1]):
+    for cells in np.split(order, np.cumsum(np.bincount(codes))[:-1]):
         x = root[cells, None] * design.fixed[cells]
         columns = np.flatnonzero(np.any(x != 0.0, axis=0)).astype(np.int64)
         x, e = x[:, columns], residual[cells]

@@ -8,12 +8,15 @@ from numpy.typing import ArrayLike
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.fit import MixedFit
-from evalstats.stats.mixed.marginal import Forms, covariance_entries, forms
+from evalstats.stats.mixed.linear_criterion import LinearCriterion
+from evalstats.stats.mixed.marginal import Forms, covariance_entries, forms, independent_sets
 
 AT_ZERO = 1e-5  # a diagonal entry of a relative covariance factor below this is held at 0
 # Eigenvalues of the Hessian scaled to a unit diagonal: a direction without curvature says nothing and is left out.
 _FLAT = 1e-8
 _DOWNWARD = 1e-4
+MOST_EFFECTS = 2500  # in one block, whose square matrices are formed
+_STEP = 1e-4
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,17 +122,53 @@ def variance_parameters(fit: MixedFit) -> VarianceParameters:
     """Covariance of (theta, log sigma) from the Hessian of the deviance, and the gradient of the covariance of beta."""
     if fit.family != "gaussian":
         raise InputError("degrees of freedom were asked for a binomial model; they are defined for linear models only")
+    by_matrices = most_effects(fit.design) <= MOST_EFFECTS
+    hessian, moved = _derivatives(fit) if by_matrices else _by_differences(fit)
+    held, names = held_at_zero(fit), _names(fit.design)
+    notes = tuple(f"{name} is held at its estimate of 0" for name in [names[int(k)] for k in held])
+    return VarianceParameters(covariance=_inverse(hessian, held), gradient=moved, notes=notes)
+
+
+def most_effects(design: MixedDesign) -> int:
+    """Random effects of the largest set of cells that shares none with the others."""
+    member = independent_sets(design)
+    total = np.zeros(int(member.max()) + 1, dtype=np.int64)
+    for term in design.terms:
+        first = np.unique(term.level, return_index=True)[1]
+        total += np.bincount(member[first], minlength=len(total)) * term.n_columns
+    return int(total.max())
+
+
+def _derivatives(fit: MixedFit) -> tuple[Floats, Floats]:
+    """Hessian of the deviance, and gradient of the covariance of beta, by (theta, log sigma)."""
     found = forms(fit)
     jacobian, curvature = _chain(fit.design, fit.theta, fit.sigma)
     gradient, hessian = _deviance_derivatives(found, restricted=fit.method == "REML")
     full = jacobian.T @ hessian @ jacobian + np.einsum("r,rkl->kl", gradient, curvature)
     # d Phi / d psi_r = Phi X' V^-1 G_r V^-1 X Phi.
     by_psi = found.covariance @ found.single @ found.covariance
-    moved = np.einsum("rk,rij->kij", jacobian, by_psi)
-    held, names = held_at_zero(fit), _names(fit.design)
-    covariance = _inverse(full, held)
-    notes = tuple(f"{name} is held at its estimate of 0" for name in [names[int(k)] for k in held])
-    return VarianceParameters(covariance=covariance, gradient=moved, notes=notes)
+    return full, np.einsum("rk,rij->kij", jacobian, by_psi)
+
+
+def _by_differences(fit: MixedFit) -> tuple[Floats, Floats]:
+    """Return the same from differences, where the matrices of one block would be too large."""
+    criterion = LinearCriterion(fit.design, reml=fit.method == "REML")
+    scale = np.append(np.ones(len(fit.theta)), fit.sigma)
+    hessian = criterion.hessian_at(fit.theta, fit.sigma) * np.outer(scale, scale)
+    # A second derivative by log sigma also has the slope by sigma, which is 0 at the optimum but for rounding.
+    hessian[-1, -1] += fit.sigma * float(criterion.gradient_at(fit.theta, fit.sigma)[-1])
+
+    def covariance(theta: Floats) -> Floats:
+        point = criterion.at(theta)
+        return (fit.sigma / point.sigma) ** 2 * point.covariance
+
+    moved = np.empty((len(scale), len(fit.beta), len(fit.beta)))
+    for k, value in enumerate(fit.theta):
+        step = np.zeros_like(fit.theta)
+        step[k] = _STEP * max(abs(float(value)), 0.1)
+        moved[k] = (covariance(fit.theta + step) - covariance(fit.theta - step)) / (2.0 * step[k])
+    moved[-1] = 2.0 * fit.covariance
+    return hessian, moved
 
 
 def held_at_zero(fit: MixedFit) -> Ints:

@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.satterthwaite import satterthwaite, satterthwaite_f, variance_parameters
+from evalstats.stats.mixed.satterthwaite import most_effects, satterthwaite, satterthwaite_f, variance_parameters
 from tests.stats.mixed.dense import deviance, fit_at, golden_cases, golden_design, numeric_gradient
 
 LMERTEST = 1e-6  # relative: lmerTest differentiates numerically, and the estimates were written with 12 digits
@@ -62,6 +62,25 @@ def test_against_differences_of_the_deviance(cases, name, method):
     # Second differences of a deviance near 1600, known to 1e-12, with steps of 2e-3: an error near 1e-6 of the curvature.
     assert found.covariance == pytest.approx(2.0 * np.linalg.inv(hessian), rel=1e-4, abs=1e-7)
     np.testing.assert_allclose(found.gradient, gradient, rtol=1e-6, atol=1e-8 * np.abs(gradient).max())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_differences_of_the_criterion_give_the_same(cases, name, monkeypatch):
+    """What large designs take: analytic gradients, differenced once (relative error about 1e-8 of the step's square)."""
+    fit = fitted(cases, name)
+    expected = variance_parameters(fit)
+    monkeypatch.setattr("evalstats.stats.mixed.satterthwaite.MOST_EFFECTS", 0)
+    found = variance_parameters(fit)
+    np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-4, atol=1e-7)
+    largest = np.abs(expected.gradient).max()
+    np.testing.assert_allclose(found.gradient, expected.gradient, rtol=1e-6, atol=1e-6 * largest)
+    assert satterthwaite(fit, np.eye(len(fit.beta))) == pytest.approx(cases[name]["satterthwaite_df"], rel=1e-5)
+
+
+def test_effects_of_the_largest_block(cases):
+    assert most_effects(golden_design("sleepstudy", cases["sleepstudy"])) == 2
+    assert most_effects(golden_design("penicillin", cases["penicillin"])) == 24 + 6
+    assert most_effects(golden_design("pastes", cases["pastes"])) == 1 + 3
 
 
 def test_a_variance_of_zero_is_held_and_named(cases):
