@@ -15,7 +15,6 @@ _SELF = "Self & Liang 1987, doi:10.1080/01621459.1987.10478472"
 _CRAINICEANU = "Crainiceanu & Ruppert 2004, doi:10.1111/j.1467-9868.2004.00438.x"
 _PUSTEJOVSKY = "Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004"
 _TIPTON = "Tipton & Pustejovsky 2015, doi:10.3102/1076998615606099"
-_GELMAN = "Gelman, Jakulin, Pittau & Su 2008, doi:10.1214/08-AOAS191"
 _BRENNAN = "Brennan 2001, Generalizability Theory, doi:10.1007/978-1-4757-3456-0"
 _GAIL = "Gail & Simon 1985, doi:10.2307/2530862"
 _BERGER = "Berger 1982, doi:10.1080/00401706.1982.10487790"
@@ -131,14 +130,18 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         "than the share of success among all items, and lies farther from one half.",
         sources=("Zeger, Liang & Albert 1988, doi:10.2307/2531734",),
     ),
-    "Student-t(": MethodText(
-        what="a weak belief that no log-odds is enormous, where the data alone would send it to infinity",
+    "log-F prior": MethodText(
+        what="half a success and half a failure added where a model only ever succeeds, or only ever fails",
         how=(
-            "A model that never fails in a scenario has no finite log-odds: the more extreme, the better the fit. A mild "
-            "penalty on extreme values keeps the estimate finite; where the data say something, it hardly matters."
+            "A model that never fails in a scenario has no finite log-odds: the more extreme, the better the fit. Half a success "
+            "and half a failure are added to each such cell, which keeps its estimate finite; cells with both outcomes keep the "
+            "estimates they have."
         ),
-        takes="Where it was needed, the size of the effect on the log-odds scale owes something to the penalty",
-        sources=(_GELMAN,),
+        takes="Where it was needed, the size of the effect on the log-odds scale owes something to what was added",
+        sources=(
+            "Greenland & Mansournia 2015, doi:10.1002/sim.6537",
+            "Firth 1993, doi:10.1093/biomet/80.1.27",
+        ),
     ),
     # --- covariance ---
     "CR2 covariance": MethodText(

@@ -1,5 +1,6 @@
 """Where models break, explained to somebody who is no statistician, with the drops of this very result."""
 
+from evalstats.analysis.explaining.method_texts import MethodText, texts_for
 from evalstats.analysis.explaining.words import (
     described,
     frequency,
@@ -78,13 +79,18 @@ def _method(result: ScenarioModel) -> list[str]:
             + " ".join(text.how for text in described(result.covariance_method))
         )
     if result.penalty:
-        told.append(f"Penalty: {result.penalty}. " + " ".join(text.how for text in described(result.penalty)))
+        told.append(f"Penalty: {result.penalty}. " + " ".join(text.how for text in _penalty(result)))
     return told
 
 
+def _penalty(result: ScenarioModel) -> tuple[MethodText, ...]:
+    """Return what is known of a penalty; there is one only where the data are separated."""
+    return () if not result.penalty else texts_for(result.penalty) or described("log-F prior")
+
+
 def _assumptions(result: ScenarioModel) -> list[str]:
-    used = (result.method, result.covariance_method, result.penalty)
-    takes = list({text.takes: None for name in used if name for text in described(name) if text.takes})
+    texts = [text for name in (result.method, result.covariance_method) if name for text in described(name)]
+    takes = list({text.takes: None for text in (*texts, *_penalty(result)) if text.takes})
     found = [_independence(result), *takes, *_same_items(result)]
     lacking = [row for row in result.cells if row.n_missing]
     if lacking or result.n_error or result.n_unscored:
