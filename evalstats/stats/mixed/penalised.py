@@ -51,7 +51,8 @@ def describe_prior(separation: Separation) -> str:
     amount = (
         "half a success and half a failure" if each == 1.0 else f"{each / 2:.3g} successes and {each / 2:.3g} failures"
     )
+    where = f"each of the {n} separated combinations" if n > 1 else "the separated combination"
     return (
-        f"{amount} added to {'each of ' if n > 1 else ''}the {n} separated combination{'s' if n > 1 else ''} of the fixed "
-        "effects (a log-F prior on their log-odds; Jeffreys' where a combination has a parameter of its own)"
+        f"{amount} added to {where} of the fixed effects (a log-F prior on the log-odds; Jeffreys' where a combination has a "
+        "parameter of its own)"
     )

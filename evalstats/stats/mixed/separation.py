@@ -8,14 +8,23 @@ Anderson 1984, doi:10.1093/biomet/71.1.1). Random effects change nothing: the li
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import linalg, optimize
+import numpy.typing as npt
+from scipy import linalg, optimize, sparse
 
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.laplace_plan import Distinct, distinct_rows
 
-RANK = 1e-9  # of the largest pivot, after columns are scaled to unit length
+Bools = npt.NDArray[np.bool_]
+
+RANK = 1e-9  # of the largest singular value, after columns are scaled to unit length
 DEPENDENT = 1e-7  # of its length: what is left of a column outside the span of those before it
-MANY = 4000  # distinct rows above which a plain fit is tried before the linear programme
+NEWTON_STEPS = 30
+LONGEST = 5.0  # logits: a Newton step is cut to that
+MOVING = 0.1  # logits: what a separated row moves by at least in a late step
+REST = 1e-5  # logits: what no other row does
+ROUNDS = 4  # times that rows are taken away which turn out to move
+DENSE = 1000  # rows of a linear programme that is written down densely
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,7 +48,7 @@ class Separation:
     """
 
     rows: Floats
-    cells: "np.ndarray[tuple[int], np.dtype[np.bool_]]"
+    cells: Bools
     labels: tuple[str, ...]
     n_directions: int
     columns: tuple[str, ...]
@@ -49,40 +58,36 @@ class Separation:
 def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Separation | None:
     """Return what is separated in the fixed part of a binomial design of full rank, or None if nothing is.
 
-    Cells with the same fixed effects are merged. Where some of them hold both outcomes, the direction must be 0 on those,
-    which leaves few dimensions, mostly none; a linear programme (Konis 2007, "Linear programming algorithms for detecting
-    separated data in binary logistic regression models", University of Oxford) finds the largest separated set in the
-    rest. With thousands of distinct rows, an ordinary logistic regression with a finite solution proves that nothing is.
+    Cells with the same fixed effects are merged. A separating direction is 0 on every mixed row, and on every set of rows
+    that have a finite logistic regression by themselves; that leaves few dimensions, mostly none. In them a linear programme
+    (Konis 2007, "Linear programming algorithms for detecting separated data in binary logistic regression models",
+    University of Oxford) finds the largest separated set.
     """
     distinct = distinct or distinct_rows(design.fixed)
-    rows = distinct.rows
     trials = distinct.of_cell.sums(design.count)
     successes = np.rint(distinct.of_cell.sums(design.count * design.response))
-    if len(rows) > MANY and _has_finite_fit(rows, trials, successes):
-        return None
-    scale = np.sqrt((rows**2).mean(axis=0))
     side = np.where(successes >= trials, 1.0, np.where(successes <= 0.0, -1.0, 0.0))
-    free = _null_space(rows[side == 0.0] / scale)
+    rows = distinct.rows / np.sqrt((distinct.rows**2).mean(axis=0))
+    free = _null_space(rows[side == 0.0])
+    if free.shape[1] > 0:
+        free = _null_space(rows[_bounded_rows(rows, trials, successes, side)])
     if free.shape[1] == 0:
         return None
-    one_sided = np.flatnonzero(side)
-    moves = (side[one_sided, None] * rows[one_sided] / scale) @ free
-    moves[np.abs(moves) < 1e-9 * np.abs(moves).max(initial=1e-300)] = 0.0
-    direction, separated = _largest_separated(moves)
-    if not separated.any():
+    moves = (side[:, None] * rows) @ free
+    moves[np.abs(moves) < DEPENDENT * np.abs(moves).max()] = 0.0
+    candidates = np.flatnonzero(np.abs(moves).max(axis=1))
+    which = candidates[_largest_separated(moves[candidates])]
+    if which.size == 0:
         return None
-    which = one_sided[separated]
-    others = np.setdiff1d(np.arange(len(rows)), which)
-    beyond = _null_space(rows[others] / scale)
-    loose = np.abs(beyond).max(axis=1) > 1e-7
-    loose |= np.abs(free @ direction) > 1e-7
+    directions = _null_space(np.delete(rows, which, axis=0))
+    runs = np.abs(directions).max(axis=1) > DEPENDENT
     cells = np.isin(distinct.of_cell.level, which)
     return Separation(
-        rows=rows[which],
+        rows=distinct.rows[which],
         cells=cells,
-        labels=tuple(_label(row, design.fixed_names) for row in rows[which]),
-        n_directions=beyond.shape[1],
-        columns=tuple(name for name, is_loose in zip(design.fixed_names, loose, strict=True) if is_loose),
+        labels=tuple(_label(row, design.fixed_names) for row in distinct.rows[which]),
+        n_directions=directions.shape[1],
+        columns=tuple(name for name, r in zip(design.fixed_names, runs, strict=True) if r),
         complete=bool(cells.all()),
     )
 
@@ -117,64 +122,93 @@ def dependent_columns(rows: Floats) -> Ints:
 
 
 def _null_space(rows: Floats) -> Floats:
-    """Orthonormal basis of the vectors that all rows send to 0."""
+    """Orthonormal basis of the vectors that all rows send to 0, shape (n_columns, dimension)."""
+    return _spaces(rows)[1]
+
+
+def _spaces(rows: Floats) -> tuple[Floats, Floats]:
+    """Orthonormal bases of the span of the rows and of its complement."""
     width = rows.shape[1]
     if len(rows) == 0:
-        return np.eye(width)
+        return np.zeros((width, 0)), np.eye(width)
     if len(rows) > 4 * width:
         rows = linalg.qr(rows, mode="r", check_finite=False)[0][:width]
     _, values, turned = np.linalg.svd(rows, full_matrices=True)
-    rank = int((values > RANK * max(float(values.max(initial=0.0)), 1e-300)).sum())
-    return turned[rank:].T
+    rank = int((values > RANK * values.max()).sum())
+    return turned[:rank].T, turned[rank:].T
 
 
-def _largest_separated(moves: Floats) -> tuple[Floats, "np.ndarray[tuple[int], np.dtype[np.bool_]]"]:
-    """Return a direction with moves @ d >= 0 that is positive on as many rows as any, and those rows.
+def _bounded_rows(rows: Floats, trials: Floats, successes: Floats, side: Floats) -> Bools:
+    """Say on which rows a separating direction must be 0, as far as logistic regressions prove it.
+
+    In Newton's iteration separated rows move on by about one logit a step, for ever, and the others come to rest. Those at
+    rest are then fitted alone: a finite solution proves that no direction separates any of them.
+    """
+    mixed = side == 0.0
+    at_rest = np.ones(len(rows), dtype=bool)
+    for _ in range(ROUNDS):
+        basis = _spaces(rows[at_rest])[0]
+        last = _last_newton_step(rows[at_rest] @ basis, trials[at_rest], successes[at_rest])
+        if last is None:
+            return mixed
+        moving = side[at_rest] * last > MOVING
+        if not moving.any():
+            return at_rest if np.abs(last).max() < REST else mixed
+        at_rest[np.flatnonzero(at_rest)[moving]] = False
+        if not at_rest.any():
+            break
+    return mixed
+
+
+def _last_newton_step(rows: Floats, trials: Floats, successes: Floats) -> Floats | None:
+    """Change of every row's predictor in the last step of Newton's iteration for a plain logistic regression.
+
+    None where the weights vanish before it is clear what moves.
+    """
+    eta, step = np.zeros(len(rows)), np.zeros(len(rows))
+    for _ in range(NEWTON_STEPS):
+        mean = 1.0 / (1.0 + np.exp(-eta))
+        weights = trials * mean * (1.0 - mean)
+        information = rows.T @ (weights[:, None] * rows)
+        try:
+            factor = linalg.cho_factor(information)
+        except linalg.LinAlgError:
+            return None
+        step = rows @ linalg.cho_solve(factor, rows.T @ (successes - trials * mean))
+        step *= min(1.0, LONGEST / max(float(np.abs(step).max()), 1e-300))
+        eta = eta + step
+        if np.abs(step).max() < REST:
+            break
+    return step
+
+
+def _largest_separated(moves: Floats) -> Bools:
+    """Say on which rows some direction with moves @ d >= 0 everywhere is positive.
 
     Maximise sum z, 0 <= z <= min(1, moves @ d): a direction may be as long as it likes, so every row that can be positive
     together with the others reaches 1.
     """
-    distinct, inverse = np.unique(np.round(moves, 12), axis=0, return_inverse=True)
+    distinct, inverse = np.unique(np.round(moves, 9), axis=0, return_inverse=True)
     n, width = distinct.shape
-    upper = np.hstack([-distinct, np.eye(n)])
     result = optimize.linprog(
         np.concatenate([np.zeros(width), -np.ones(n)]),
-        A_ub=upper,
+        A_ub=np.hstack([-distinct, np.eye(n)]) if n < DENSE else sparse.hstack([-distinct, sparse.eye_array(n)]),
         b_ub=np.zeros(n),
         bounds=[(None, None)] * width + [(0.0, 1.0)] * n,
         method="highs",
     )
     if result.x is None:
-        return np.zeros(width), np.zeros(len(moves), dtype=bool)
-    direction = result.x[:width]
-    length = float(np.abs(direction).max(initial=0.0))
-    return direction / length if length > 0 else direction, (result.x[width:] > 0.5)[inverse.ravel()]
-
-
-def _has_finite_fit(rows: Floats, trials: Floats, successes: Floats) -> bool:
-    """Whether Newton's method for the plain logistic regression ends at a point of zero gradient with weight everywhere."""
-    beta = np.zeros(rows.shape[1])
-    for _ in range(15):
-        eta = rows @ beta
-        if np.abs(eta).max() > 15.0:
-            return False
-        mean = 1.0 / (1.0 + np.exp(-eta))
-        gradient = rows.T @ (successes - trials * mean)
-        information = rows.T @ ((trials * mean * (1.0 - mean))[:, None] * rows)
-        try:
-            step = linalg.solve(information, gradient, assume_a="pos")
-        except (linalg.LinAlgError, linalg.LinAlgWarning):
-            return False
-        beta = beta + step
-        if float(gradient @ step) < 1e-16 * trials.sum():
-            return True
-    return False
+        raise CannotAnswerError(f"the search for separation failed: {result.message}; scale the covariates")
+    reached = np.asarray(result.x[width:], dtype=np.float64) > 0.5
+    return reached[inverse.ravel()]
 
 
 def _label(row: Floats, names: tuple[str, ...]) -> str:
+    """Name the columns that are not 0; an interaction of columns that are named says nothing more."""
+    held = {name: value for name, value in zip(names, row.tolist(), strict=True) if value != 0.0}
     parts = [
         name if value == 1.0 else f"{name} = {value:.4g}"
-        for name, value in zip(names, row, strict=True)
-        if value != 0.0 and name not in ("(Intercept)", "Intercept")
+        for name, value in held.items()
+        if name not in ("(Intercept)", "Intercept") and not (":" in name and all(part in held for part in name.split(":")))
     ]
     return " and ".join(parts) if parts else "the baseline of every factor"

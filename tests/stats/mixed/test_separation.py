@@ -1,0 +1,221 @@
+"""Separation: found exactly, answered the same for every coding, refused on request."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
+from evalstats.stats.mixed.penalised import prior_for
+from evalstats.stats.mixed.separation import dependent_columns, find_separation
+from tests.stats.mixed.binomial_by_definition import design_of, dummies, interaction, term
+
+NAMES = ["(Intercept)", "model[b]", "model[c]", "model[d]", "scenario[y]", "scenario[z]"]
+
+
+def separated_by_definition(rows, successes, trials):
+    """Row by row: can x'd be made positive (negative for failures) with no row going the wrong way?"""
+    side = np.where(successes == trials, 1.0, np.where(successes == 0, -1.0, 0.0))
+    limits = -(side[:, None] * rows)[side != 0]
+    held = rows[side == 0]
+    out = np.zeros(len(rows), dtype=bool)
+    for k in np.flatnonzero(side):
+        found = linprog(
+            -side[k] * rows[k],
+            A_ub=limits,
+            b_ub=np.zeros(len(limits)),
+            A_eq=held if len(held) else None,
+            b_eq=np.zeros(len(held)) if len(held) else None,
+            bounds=[(-1.0, 1.0)] * rows.shape[1],
+        )
+        out[k] = -found.fun > 1e-7
+    return out
+
+
+def grid(n_items=40, trials=2, seed=3):
+    """Four models on items in three scenarios."""
+    rng = np.random.default_rng(seed)
+    item, model = np.repeat(np.arange(n_items), 4), np.tile(np.arange(4), n_items)
+    scenario = item % 3
+    successes = rng.binomial(trials, 1.0 / (1.0 + np.exp(-0.5 - rng.normal(size=n_items)[item])))
+    return item, model, scenario, successes, np.full(item.size, trials)
+
+
+@pytest.fixture(scope="module")
+def perfect():
+    """Model c never fails in scenario y."""
+    item, model, scenario, successes, trials = grid()
+    successes = np.where((model == 2) & (scenario == 1), trials, successes)
+    names = [*NAMES, *(f"model[{m}]:scenario[{s}]" for s in "yz" for m in "bcd")]
+    return design_of(interaction(model, scenario), [term("item", item)], successes, trials, names)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("kind", ["factors", "covariates", "thin"])
+def test_the_largest_separated_set_by_definition(kind, seed):
+    """Random small designs, many of them separated, some in several directions."""
+    rng = np.random.default_rng(seed)
+    n = {"factors": 40, "covariates": 9, "thin": 14}[kind]
+    a, b = rng.integers(0, 3, n), rng.integers(0, 3, n)
+    if kind == "factors":
+        fixed = dummies(a, b)
+        trials = rng.integers(1, 3, n)
+        successes = rng.binomial(trials, np.where(a == 0, 0.97, 0.6))
+    else:
+        fixed = np.column_stack([np.ones(n), rng.normal(size=(n, 2)), a == 0])
+        trials = np.ones(n, dtype=int)
+        successes = rng.binomial(1, 1.0 / (1.0 + np.exp(-3.0 * fixed[:, 1])))
+        if kind == "thin":
+            successes[fixed[:, 3] == 1.0] = 1
+    fixed = fixed[:, np.setdiff1d(np.arange(fixed.shape[1]), dependent_columns(fixed))]
+    design = design_of(fixed, [term("g", np.arange(n) % 4)], successes, trials)
+    rows, inverse = np.unique(fixed, axis=0, return_inverse=True)
+    inverse = inverse.ravel()
+    expected = separated_by_definition(rows, np.bincount(inverse, successes), np.bincount(inverse, trials))[inverse]
+    found = find_separation(design)
+    np.testing.assert_array_equal(np.zeros(n, dtype=bool) if found is None else found.cells, expected)
+
+
+def test_the_random_designs_hold_both_kinds():
+    """The test above would show nothing if hardly any design were separated, or all."""
+    found = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        a, b = rng.integers(0, 3, 40), rng.integers(0, 3, 40)
+        trials = rng.integers(1, 3, 40)
+        successes = rng.binomial(trials, np.where(a == 0, 0.97, 0.6))
+        found.append(find_separation(design_of(dummies(a, b), [term("g", b)], successes, trials)) is not None)
+    assert 2 <= sum(found) <= 10
+
+
+def test_what_is_separated_is_named(perfect):
+    found = find_separation(perfect)
+    assert found.labels == ("model[c] and scenario[y]",)
+    assert found.columns == ("model[c]:scenario[y]",)
+    assert found.n_directions == 1
+    assert not found.complete
+    fit = fit_binomial(perfect)
+    (warning,) = fit.warnings
+    assert warning.startswith("quasi-complete separation: 1 combination of the fixed effects has only successes")
+    assert "model[c] and scenario[y]" in warning
+    assert "half a success and half a failure" in fit.penalty
+    assert fit.convergence.converged
+
+
+def test_on_request_separation_is_refused(perfect):
+    with pytest.raises(CannotAnswerError, match=r"estimate of model\[c\]:scenario\[y\] is infinite; leave prior"):
+        fit_binomial(perfect, prior="none")
+
+
+def test_without_separation_the_prior_says_nothing():
+    item, model, scenario, successes, trials = grid()
+    design = design_of(dummies(model, scenario), [term("item", item)], successes, trials, NAMES)
+    fit = fit_binomial(design)
+    assert fit.penalty == ""
+    assert fit.log_likelihood == fit_binomial(design, prior="none").log_likelihood
+
+
+def test_every_coding_gives_the_same_answer(perfect):
+    """Other baselines, and a mean for each combination: the same predictor of every cell, with the same variance."""
+    expected = fit_binomial(perfect)
+    turn = np.random.default_rng(4).normal(size=(12, 12))
+    means = np.unique(perfect.fixed, axis=0)
+    for fixed in (perfect.fixed @ turn, perfect.fixed @ np.linalg.inv(means)):
+        fit = fit_binomial(replace(perfect, fixed=fixed))
+        np.testing.assert_allclose(fixed @ fit.beta, perfect.fixed @ expected.beta, atol=1e-5)
+        variance = np.einsum("ij,jk,ik->i", fixed, fit.covariance, fixed)
+        before = np.einsum("ij,jk,ik->i", perfect.fixed, expected.covariance, perfect.fixed)
+        np.testing.assert_allclose(variance, before, rtol=1e-4)
+        assert fit.deviance == pytest.approx(expected.deviance, abs=1e-7)
+
+
+def test_successes_and_failures_are_alike(perfect):
+    """The prior is symmetric: swapped outcomes change signs only."""
+    fit, other = fit_binomial(perfect), fit_binomial(replace(perfect, response=1.0 - perfect.response))
+    np.testing.assert_allclose(other.beta, -fit.beta, atol=1e-6)
+
+
+def test_a_separated_mean_is_that_of_half_a_success_more():
+    """Without variance between items the estimate is Haldane's and Anscombe's log-odds, and its variance theirs."""
+    n = 24
+    successes = np.r_[np.full(n, 2), np.tile([1, 1, 2, 0], n // 4)]
+    model = np.repeat([0, 1], n)
+    design = design_of(
+        np.column_stack([model == 0, model == 1]), [term("item", np.tile(np.arange(n), 2))], successes, np.full(2 * n, 2)
+    )
+    fit = fit_binomial(design)
+    assert fit.theta[0] == 0.0
+    assert fit.beta[0] == pytest.approx(np.log((2 * n + 0.5) / 0.5), rel=1e-6)
+    assert fit.covariance[0, 0] == pytest.approx(1 / (2 * n + 0.5) + 1 / 0.5, rel=1e-4)
+    # The other model is not touched: its 24 of 48 successes.
+    assert fit.beta[1] == pytest.approx(0.0, abs=1e-6)
+    assert fit.covariance[1, 1] == pytest.approx(1 / 12, rel=1e-4)
+
+
+def test_one_direction_over_several_cells_weighs_one_trial():
+    """A model that never fails, additive in the scenarios: three cells, one coefficient, one pseudo-trial in all."""
+    item, model, scenario, successes, trials = grid()
+    successes = np.where(model == 2, trials, successes)
+    design = design_of(dummies(model, scenario), [term("item", item)], successes, trials, NAMES)
+    found = find_separation(design)
+    assert found.columns == ("model[c]",)
+    np.testing.assert_allclose(prior_for(found).trials, 1 / 3)
+    fit = fit_binomial(design)
+    assert "added to each of the 3 separated combinations" in fit.penalty
+    assert 2.0 < fit.beta[2] < 8.0
+    assert np.isfinite(fit.std_errors).all()
+
+
+def test_complete_separation():
+    """All failures of one model, all successes of the other."""
+    item, model = np.repeat(np.arange(20), 2), np.tile([0, 1], 20)
+    design = design_of(dummies(model), [term("item", item)], model * 2, np.full(40, 2))
+    found = find_separation(design)
+    assert found.complete
+    assert found.n_directions == 2
+    fit = fit_binomial(design)
+    assert fit.warnings[0].startswith("complete separation: 2 combinations")
+    assert fit.beta[0] == pytest.approx(np.log(0.5 / 40.5), rel=1e-4)
+    assert fit.beta[1] == pytest.approx(2 * np.log(40.5 / 0.5), rel=1e-4)
+
+
+def test_thousands_of_rows_with_covariates_are_quick():
+    """A separated indicator among many covariates: proved by regressions, not by one large programme."""
+    rng = np.random.default_rng(5)
+    n = 5000
+    y = rng.integers(0, 2, n)
+    fixed = np.column_stack([np.ones(n), rng.normal(size=(n, 8)), (y == 1) * (rng.random(n) < 0.3)])
+    design = design_of(fixed, [term("g", rng.integers(0, 50, n))], y, np.ones(n))
+    found = find_separation(design)
+    assert found.columns == ("b9",)
+    np.testing.assert_array_equal(found.cells, fixed[:, 9] == 1.0)
+    assert find_separation(replace(design, fixed=fixed[:, :9])) is None
+
+
+def test_a_refit_answers_separation_of_its_own_response(perfect):
+    item, model, scenario, successes, trials = grid()
+    mixed = replace(perfect, response=successes / trials)
+    fit = fit_binomial(mixed)
+    assert fit.penalty == ""
+    again = refit_binomial(fit, perfect.response)
+    assert again.penalty != ""
+    np.testing.assert_allclose(again.beta, fit_binomial(perfect).beta, atol=2e-3)
+    assert refit_binomial(again, mixed.response).penalty == ""
+
+
+def test_scores_leave_out_the_prior(perfect):
+    """They are of the data: what they do not add up to 0 by is the prior's score."""
+    fit = fit_binomial(perfect)
+    prior = prior_for(find_separation(perfect))
+    scores = cluster_scores(fit, perfect.terms[0].level).sum(axis=0)
+    np.testing.assert_allclose(scores[1:], -prior.gradient(fit.beta), atol=1e-5)
+
+
+def test_dependent_columns_are_those_that_follow():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=(50, 4)) * [1.0, 1e-6, 1e6, 1.0]
+    assert dependent_columns(x).size == 0
+    with_more = np.column_stack([x[:, :2], x[:, 0] + 1e6 * x[:, 1], x[:, 2:], np.zeros(50)])
+    np.testing.assert_array_equal(dependent_columns(with_more), [2, 5])
