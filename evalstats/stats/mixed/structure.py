@@ -29,8 +29,10 @@ from scipy.sparse.csgraph import connected_components
 
 from evalstats.stats.mixed.design import Ints, MixedDesign, RandomTerm
 
-_FLAGS = 200_000_000  # largest table of (block, level) pairs that is marked in memory, in bytes
+_SAMPLE = 5  # cells for each block in which components are sought first
+_HOPS = 3  # from a block over shared levels to others, in a first look
 _CANDIDATES = 3  # groupings tried as T
+_SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,9 +167,10 @@ def plan_elimination(design: MixedDesign, *, absorb_cells: bool = True) -> Plan:
     absorb = absorb_cells and len(terms) > 1  # a single term makes a good T
     cell_term = next((k for k, term in enumerate(terms) if _one_level_a_cell(term)), None) if absorb else None
     others = [k for k in range(len(terms)) if k != cell_term]
-    choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k)]
+    cells = [_some_cell(term) for term in terms]
+    choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k, cells)]
     best = min(choices, key=lambda choice: _cost(terms, choice, others, design.fixed.shape[1])[0])
-    return _lay_out(design, cell_term, best)
+    return _lay_out(design, cell_term, best, cells)
 
 
 def is_nested(inner: RandomTerm, outer: RandomTerm) -> bool:
@@ -186,13 +189,28 @@ def is_nested(inner: RandomTerm, outer: RandomTerm) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Choice:
-    """A way to divide the terms: the level of T (`top`) as block of every cell, and the component of every block."""
+    """A way to divide the terms: the level of T (`top`) as block of every cell, and the component of every block.
+
+    `cells` has for each term one cell of every level.
+    """
 
     top: Ints
     n_blocks: int
     inner: list[int]
     middle: list[int]
     component: Ints
+    cells: list[Ints]
+
+    def block_of(self, term: int) -> Ints:
+        """Return one block that every level of the term meets."""
+        return self.top[self.cells[term]]
+
+
+def _some_cell(term: RandomTerm) -> Ints:
+    """Return one cell of every level."""
+    cell = np.zeros(term.n_levels, dtype=np.int64)
+    cell[term.level] = np.arange(len(term.level))
+    return cell
 
 
 def _one_level_a_cell(term: RandomTerm) -> bool:
@@ -209,78 +227,91 @@ def _candidates(terms: tuple[RandomTerm, ...], others: list[int]) -> list[int]:
     for k in sorted(others, key=lambda k: -terms[k].n_levels * terms[k].n_columns):
         if not any(terms[k].n_levels == terms[j].n_levels and is_nested(terms[k], terms[j]) for j in out):
             out.append(k)
-    return out[:_CANDIDATES]
+    sizes = [terms[k].n_levels * terms[k].n_columns for k in out]
+    return [k for k, size in zip(out, sizes, strict=True) if size >= _SHARE * sizes[0]][:_CANDIDATES]
 
 
-def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int) -> list[_Choice]:
+def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cells: list[Ints]) -> list[_Choice]:
     """Divide with this T: with all that falls into components, and without."""
     top, n_blocks = terms[chosen].level, terms[chosen].n_levels
     inner = [k for k in others if k == chosen or is_nested(terms[k], terms[chosen])]
     rest = sorted((k for k in others if k not in inner), key=lambda k: -terms[k].n_levels)
-    plain = _Choice(top=top, n_blocks=n_blocks, inner=inner, middle=[], component=np.zeros(n_blocks, dtype=np.int64))
+    plain = _Choice(
+        top=top, n_blocks=n_blocks, inner=inner, middle=[], component=np.zeros(n_blocks, dtype=np.int64), cells=cells
+    )
     middle: list[int] = []
-    edges: list[coo_array] = []
     component = plain.component
     for k in rest:
-        pairs = _pairs(top, n_blocks, terms[k])
-        trial = None if pairs is None else _components([*edges, pairs], n_blocks)
-        if pairs is not None and trial is not None and trial.max() > 0:
+        if _all_joined(top, n_blocks, terms[k]):
+            continue
+        trial = _components(top, n_blocks, [terms[j] for j in [*middle, k]])
+        if trial.max() > 0:
             middle.append(k)
-            edges.append(pairs)
             component = trial
     if not middle:
         return [plain]
-    return [plain, _Choice(top=top, n_blocks=n_blocks, inner=inner, middle=middle, component=component)]
+    return [plain, _Choice(top=top, n_blocks=n_blocks, inner=inner, middle=middle, component=component, cells=cells)]
 
 
-def _pairs(top: Ints, n_blocks: int, term: RandomTerm) -> coo_array | None:
-    """Which blocks meet which levels; None where that table would be too large."""
-    if n_blocks * term.n_levels > _FLAGS:
-        return None
-    met = np.zeros(n_blocks * term.n_levels, dtype=bool)
-    met[top * term.n_levels + term.level] = True
-    at = np.flatnonzero(met)
-    return coo_array(
-        (np.ones(len(at), dtype=np.int8), (at // term.n_levels, at % term.n_levels)), (n_blocks, term.n_levels)
+def _sample(n: int, n_blocks: int) -> Ints | slice:
+    """Cells spread in no regular order, since models or trials may repeat with a fixed period."""
+    size = _SAMPLE * n_blocks
+    return np.arange(size) * 736_879 % n if n > size else slice(None)
+
+
+def _all_joined(top: Ints, n_blocks: int, term: RandomTerm) -> bool:
+    """Whether few steps from block to level and back reach all blocks; False says nothing."""
+    sample = _sample(len(top), n_blocks)
+    blocks, levels = top[sample], term.level[sample]
+    reached = np.zeros(n_blocks, dtype=bool)
+    reached[blocks[0]] = True
+    for _ in range(_HOPS):
+        met = np.zeros(term.n_levels, dtype=bool)
+        met[levels[reached[blocks]]] = True
+        reached[blocks[met[levels]]] = True
+    return bool(reached[blocks].all())
+
+
+def _components(top: Ints, n_blocks: int, terms: list[RandomTerm]) -> Ints:
+    """Component of every block, where blocks and levels that meet in a cell are joined.
+
+    Components are found in a sample of the cells first. Where every other cell joins what is joined already, they are
+    those of all cells; else they are merged along the cells that join two.
+    """
+    starts = np.cumsum([n_blocks, *(term.n_levels for term in terms)])
+    sample = _sample(len(top), n_blocks)
+    labels = _joined(
+        np.concatenate([top[sample]] * len(terms)),
+        np.concatenate([term.level[sample] + start for term, start in zip(terms, starts, strict=False)]),
+        int(starts[-1]),
     )
+    if len(top) > _SAMPLE * n_blocks and labels.max() > 0:
+        for term, start in zip(terms, starts, strict=False):
+            ours, theirs = labels[:n_blocks][top], labels[start : start + term.n_levels][term.level]
+            apart = ours != theirs
+            if apart.any():
+                labels = _joined(ours[apart], theirs[apart], int(labels.max()) + 1)[labels]
+    return np.unique(labels[:n_blocks], return_inverse=True)[1].astype(np.int64)
 
 
-def _components(edges: list[coo_array], n_blocks: int) -> Ints:
-    """Component of every block, where blocks and levels that meet are joined."""
-    rows = np.concatenate([e.coords[0] for e in edges])
-    starts = np.cumsum([n_blocks, *(e.shape[1] for e in edges)])
-    columns = np.concatenate([e.coords[1] + start for e, start in zip(edges, starts, strict=False)])
-    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), (int(starts[-1]), int(starts[-1])))
-    labels = connected_components(graph, directed=False)[1][:n_blocks]
-    return np.unique(labels, return_inverse=True)[1].astype(np.int64)
+def _joined(rows: Ints, columns: Ints, size: int) -> Ints:
+    graph = coo_array((np.ones(len(rows), dtype=np.int8), (rows, columns)), (size, size))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
 def _cost(terms: tuple[RandomTerm, ...], choice: _Choice, others: list[int], n_fixed: int) -> tuple[float, float]:
     """Multiplications of one evaluation and numbers held, with padding."""
     n_components = int(choice.component.max()) + 1
     blocks = float(_counts(choice.component, n_components).max() * n_components)
-    s = sum(terms[k].n_columns * _most(_owner(terms[k], choice.top), choice.n_blocks) for k in choice.inner)
-    in_component = choice.component[choice.top]
-    ell = sum(terms[k].n_columns * _most(_owner(terms[k], in_component), n_components) for k in choice.middle)
-    r = (
-        n_fixed
-        + 1
-        + sum(terms[k].n_columns * terms[k].n_levels for k in others if k not in choice.inner + choice.middle)
-    )
+    s = sum(terms[k].n_columns * _most(choice.block_of(k), choice.n_blocks) for k in choice.inner)
+    in_component = [choice.component[choice.block_of(k)] for k in choice.middle]
+    ell = sum(terms[k].n_columns * _most(of, n_components) for k, of in zip(choice.middle, in_component, strict=True))
+    taken = choice.inner + choice.middle
+    r = n_fixed + 1 + sum(terms[k].n_columns * terms[k].n_levels for k in others if k not in taken)
     m = float(ell + r)
-    work = (
-        blocks * (s**3 + 2.0 * s**2 * m + s * m**2)
-        + n_components * (2.0 * ell**3 + 2.0 * ell**2 * r + ell * r**2)
-        + float(r) ** 3
-    )
+    inner = blocks * (s**3 + 2.0 * s**2 * m + s * m**2)
+    work = inner + n_components * (2.0 * ell**3 + 2.0 * ell**2 * r + ell * r**2) + float(r) ** 3
     return work, blocks * s * (s + m) + n_components * m**2
-
-
-def _owner(term: RandomTerm, of_cell: Ints) -> Ints:
-    """Return the block or component of every level, from that of every cell."""
-    owner = np.zeros(term.n_levels, dtype=np.int64)
-    owner[term.level] = of_cell
-    return owner
 
 
 def _most(owner: Ints, n_owners: int) -> int:
@@ -296,7 +327,7 @@ def _within(owner: Ints, n_owners: int) -> Ints:
     return rank
 
 
-def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice) -> Plan:
+def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells: list[Ints]) -> Plan:
     terms = design.terms
     n_components = int(choice.component.max()) + 1
     n_blocks = _most(choice.component, n_components)
@@ -304,9 +335,9 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice) -> Pla
     block = block_of[choice.top]
     component = block // n_blocks
     used = {cell_term, *choice.inner, *choice.middle}
-    inner = _slots(terms, choice.inner, block, n_components * n_blocks)
-    middle = _slots(terms, choice.middle, component, n_components)
-    outer = _slots(terms, [k for k in range(len(terms)) if k not in used], np.zeros_like(block), 1)
+    inner = _slots(terms, choice.inner, cells, block, n_components * n_blocks)
+    middle = _slots(terms, choice.middle, cells, component, n_components)
+    outer = _slots(terms, [k for k in range(len(terms)) if k not in used], cells, np.zeros_like(block), 1)
     others = [k for k in range(len(terms)) if k != cell_term]
     work, entries = _cost(terms, choice, others, design.fixed.shape[1])
     return Plan(
@@ -324,9 +355,11 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice) -> Pla
     )
 
 
-def _slots(terms: tuple[RandomTerm, ...], which: list[int], of_cell: Ints, n_owners: int) -> tuple[Slot, ...]:
+def _slots(
+    terms: tuple[RandomTerm, ...], which: list[int], cells: list[Ints], of_cell: Ints, n_owners: int
+) -> tuple[Slot, ...]:
     """Give every term its positions within a block, component or the outer stage."""
-    owners = [_owner(terms[k], of_cell) for k in which]
+    owners = [of_cell[cells[k]] for k in which]
     places = [_most(owner, n_owners) for owner in owners]
     starts = np.concatenate([[0], np.cumsum([terms[k].n_columns * n for k, n in zip(which, places, strict=True)])])
     size = int(starts[-1])
