@@ -163,6 +163,18 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         ),
         sources=("Bell & McCaffrey 2002, Survey Methodology 28:169", _PUSTEJOVSKY),
     ),
+    "sandwich covariance": MethodText(
+        what="standard errors from what the items actually did, where the model of the data may be wrong",
+        how=(
+            "For each item (or each group of items) it is added up how far its answers pull the estimate, and the squares of "
+            "these pulls are the variance. A group pulls the fit towards itself and so looks tamer than it is; the leverage "
+            "correction makes up for that."
+        ),
+        sources=(
+            "Liang & Zeger 1986, doi:10.1093/biomet/73.1.13",
+            "Kauermann & Carroll 2001, doi:10.1198/016214501753382309",
+        ),
+    ),
     "CR1": MethodText(
         what="standard errors from what the items actually did, with the simple correction for the number of groups",
         how=(
