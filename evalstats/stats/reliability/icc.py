@@ -106,8 +106,8 @@ def intraclass_correlations(scores: ArrayLike, *, conf_level: float = 0.95) -> I
         p: float | None = None
         ends: tuple[float, float] | None = None
         if error > rounding:
-            f = between / error
-            statistic, p = f, positive_p(float(special.fdtrc(n - 1.0, df, f)))
+            f = float(between / error)
+            statistic, p = f, _p_of_f(f, n - 1.0, df)
             ends = _f_limits(f, (n - 1.0, df), k, level)
             if one == "ICC2":
                 ends = _limits_of_agreement((between, raters, residual), n, k, level)
@@ -199,7 +199,7 @@ def one_way_icc(values: ArrayLike, groups: ArrayLike, *, conf_level: float = 0.9
         conf_high=high,
         statistic=statistic,
         df=free[0],
-        p_value=positive_p(float(special.fdtrc(*free, statistic))),
+        p_value=_p_of_f(statistic, *free),
         reason="the groups' means do not differ enough to bound it" if low is None or high is None else None,
     )
 
@@ -250,6 +250,10 @@ def _complete(scores: ArrayLike) -> FloatArray:
 def _stepped_up(r: float, k: int) -> float:
     """Return the correlation of means of k ratings, by Spearman and Brown."""
     return r * k / (1.0 + r * (k - 1.0))
+
+
+def _p_of_f(f: float, df: float, df_denominator: float) -> float:
+    return positive_p(float(special.fdtrc(df, df_denominator, f)))
 
 
 def _f_limits(statistic: float, free: tuple[float, float], k: int, level: float) -> tuple[float, float]:

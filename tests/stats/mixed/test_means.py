@@ -1,0 +1,286 @@
+"""Marginal means and contrasts against emmeans and against slow averages."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.stats.mixed.contrasts import (
+    against,
+    against_mean,
+    custom,
+    interaction,
+    linear_estimates,
+    pairwise,
+    within_each,
+)
+from evalstats.stats.mixed.families import adjusted
+from evalstats.stats.mixed.joint_test import joint_test
+from evalstats.stats.mixed.means import ReferenceGrid, expanded, marginal_means, null_basis
+
+GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
+PRINTED = 1e-9  # R's numbers are stored with 12 decimals
+LINEAR, EMPTY = GOLDEN["linear"], GOLDEN["empty_cell"]
+
+
+def grid_of(stored):
+    factors = tuple(stored["levels"])
+    return ReferenceGrid(
+        factors=factors,
+        levels=tuple(tuple(stored["levels"][f]) for f in factors),
+        codes=np.array([stored["codes"][f] for f in factors]).T,
+        rows=np.array(stored["rows"], dtype=float),
+        count=np.array(stored["count"], dtype=float),
+    )
+
+
+def column(table, *names):
+    return np.array([[row.get(name) for name in names] for row in table], dtype=float)
+
+
+def compare(found, table, tolerance=PRINTED, estimate="emmean"):
+    """Every number of a table of emmeans; its intervals and p are those of each row alone."""
+    z = "t.ratio" if "t.ratio" in table[0] else "z.ratio"
+    low, high = ("lower.CL", "upper.CL") if "lower.CL" in table[0] else ("asymp.LCL", "asymp.UCL")
+    expected = column(table, estimate, "SE", low, high, z, "p.value")
+    ours = np.stack(
+        [found.estimate, found.std_error, found.conf_low, found.conf_high, found.statistic, found.p_value], 1
+    )
+    np.testing.assert_allclose(ours, expected, rtol=tolerance, atol=tolerance)
+
+
+def estimates(means, of, df):
+    return linear_estimates(means.rows, of["beta"], of["vcov"], df=df, names=means.names)
+
+
+@pytest.mark.parametrize(
+    ("name", "weights"),
+    [
+        ("equal", "equal"),
+        ("proportional", "observed"),
+        ("mix", {"scenario": dict(zip(["ideal", "vague", "rude"], [0.6, 0.1, 0.3], strict=True))}),
+    ],
+)
+def test_means_of_models_equal_emmeans(name, weights):
+    table = LINEAR[name]
+    means = marginal_means(grid_of(LINEAR["grid"]), ["model"], weights)
+    compare(estimates(means, LINEAR, column(table, "df")[:, 0]), table)
+    assert means.names == ("A", "B", "C", "D")
+
+
+def test_cell_means_equal_emmeans():
+    means = marginal_means(grid_of(LINEAR["grid"]), ["scenario", "model"])
+    table = LINEAR["cells"]
+    assert means.names == tuple(f"{row['scenario']}, {row['model']}" for row in table)
+    compare(estimates(means, LINEAR, column(table, "df")[:, 0]), table)
+
+
+@pytest.mark.parametrize(
+    ("name", "contrasts"),
+    [
+        ("control_mvt", against("ABCD", "A")),
+        ("eff", against_mean("ABCD")),
+        ("del_eff", against_mean("ABCD", of_others=True)),
+    ],
+)
+def test_contrasts_equal_emmeans(name, contrasts):
+    means, table = marginal_means(grid_of(LINEAR["grid"]), ["model"]), LINEAR[name]
+    found = linear_estimates(
+        contrasts.weights @ means.rows, LINEAR["beta"], LINEAR["vcov"], df=column(table, "df")[:, 0]
+    )
+    compare(found, table, estimate="estimate")
+
+
+def test_interaction_contrasts_equal_emmeans():
+    means, table = marginal_means(grid_of(LINEAR["grid"]), ["model", "scenario"]), LINEAR["interaction"]
+    contrasts = interaction(pairwise("ABCD"), against(["ideal", "vague", "rude"], "ideal"))
+    assert contrasts.means == means.names
+    by_name = {f"({row['model_pairwise']}) in ({row['scenario_trt.vs.ctrl']})": row for row in table}
+    ordered = [by_name[name] for name in contrasts.names]
+    df = column(ordered, "df")[:, 0]
+    found = linear_estimates(contrasts.weights @ means.rows, LINEAR["beta"], LINEAR["vcov"], df=df)
+    compare(found, ordered, estimate="estimate")
+
+
+def test_drops_within_models_equal_emmeans_with_holm_in_families():
+    means, table = marginal_means(grid_of(LINEAR["grid"]), ["model", "scenario"]), LINEAR["within"]
+    contrasts = within_each("ABCD", against(["ideal", "vague", "rude"], "ideal"))
+    found = linear_estimates(
+        contrasts.weights @ means.rows,
+        LINEAR["beta"],
+        LINEAR["vcov"],
+        df=column(table, "df")[:, 0],
+        names=contrasts.names,
+    )
+    together = adjusted(found, "holm", family=contrasts.family)
+    expected = column(table, "estimate", "SE", "p.value", "lower.CL", "upper.CL")
+    ours = np.stack([found.estimate, found.std_error, together.p_adjusted, together.conf_low, together.conf_high], 1)
+    np.testing.assert_allclose(ours, expected, rtol=PRINTED, atol=PRINTED)
+    assert together.family_size.tolist() == [2] * 8
+
+
+@pytest.mark.parametrize("method", ["tukey", "holm"])
+def test_families_of_pairs_equal_emmeans(method):
+    means, table = marginal_means(grid_of(LINEAR["grid"]), ["model"]), LINEAR[f"pairs_{method}"]
+    rows = pairwise("ABCD").weights @ means.rows
+    found = adjusted(linear_estimates(rows, LINEAR["beta"], LINEAR["vcov"], df=column(table, "df")[:, 0]), method)
+    ours = np.stack([found.p_adjusted, found.conf_low, found.conf_high], 1)
+    # R's qtukey stops at 1e-4 of the quantile.
+    np.testing.assert_allclose(ours[:, 0], column(table, "p.value")[:, 0], atol=1e-8)
+    np.testing.assert_allclose(
+        ours[:, 1:], column(table, "lower.CL", "upper.CL"), atol=2e-4 if method == "tukey" else PRINTED
+    )
+
+
+@pytest.mark.parametrize(("term", "columns"), [("lang", [6]), ("model:scenario", [7, 8, 9, 10, 11, 12])])
+def test_joint_tests_equal_emmeans(term, columns):
+    row = next(row for row in LINEAR["joint"] if row["model term"] == term)
+    found = joint_test(np.eye(13)[columns], LINEAR["beta"], LINEAR["vcov"], df=row["df2"])
+    assert found.df == row["df1"] == len(columns)
+    assert found.statistic == pytest.approx(row["F.ratio"], abs=6e-4)  # printed with three decimals
+    assert found.p_value == pytest.approx(row["p.value"], rel=5e-3)
+
+
+def test_cells_without_data_are_null_as_in_emmeans():
+    grid = grid_of(EMPTY["grid"])
+    basis = null_basis(EMPTY["design"])
+    assert basis.shape == (12, 1)
+    beta, covariance = expanded(EMPTY["beta"], EMPTY["vcov"], EMPTY["kept"], 12)
+    for factor in ("model", "scenario"):
+        means = marginal_means(grid, [factor])
+        found = linear_estimates(means.rows, beta, covariance, df=EMPTY["df"], null_basis=basis)
+        compare(found, EMPTY[factor])
+        null = [row["emmean"] is None for row in EMPTY[factor]]
+        assert sum(null) == 1
+        assert [reason is not None for reason in found.reasons] == null
+    # Without the interaction the empty cell is predicted by the other rows, and nothing is null.
+    additive = EMPTY["additive"]
+    compare(
+        estimates(marginal_means(grid_of(additive["grid"]), ["model"]), additive, additive["df"]), additive["model"]
+    )
+
+
+def test_a_missing_combination_makes_a_mean_null():
+    grid = ReferenceGrid(
+        factors=("model", "scenario"),
+        levels=(("A", "B"), ("ideal", "rude")),
+        codes=np.array([[0, 0], [0, 1], [1, 0]]),
+        rows=np.eye(3),
+    )
+    means = marginal_means(grid, ["model"])
+    assert means.reasons == (None, "the grid has no row for B, rude")
+    assert marginal_means(grid, ["model"], {"scenario": {"ideal": 1}}).reasons == (None, None)
+
+
+def test_means_equal_slow_averages_whatever_the_order_of_rows():
+    rng = np.random.default_rng(0)
+    grid = grid_of(LINEAR["grid"])
+    order = rng.permutation(len(grid.rows))
+    shuffled = ReferenceGrid(
+        factors=grid.factors,
+        levels=grid.levels,
+        codes=grid.codes[order],
+        rows=grid.rows[order],
+        count=np.asarray(grid.count)[order],
+    )
+    for weights in ("equal", "observed", {"lang": {"en": 2, "de": 1}}):
+        means = marginal_means(grid, ["scenario"], weights)
+        np.testing.assert_allclose(marginal_means(shuffled, ["scenario"], weights).rows, means.rows, atol=1e-14)
+        for s in range(3):
+            total, weight = np.zeros(13), 0.0
+            for code, row in zip(grid.codes.tolist(), grid.rows, strict=True):
+                if code[1] != s:
+                    continue
+                same = (grid.codes[:, 0] == code[0]) & (grid.codes[:, 2] == code[2])
+                w = {"equal": 1.0, "observed": float(np.asarray(grid.count)[same].sum())}.get(
+                    weights if isinstance(weights, str) else "", [2.0, 1.0][code[2]]
+                )
+                total, weight = total + w * row, weight + w
+            np.testing.assert_allclose(means.rows[s], total / weight, atol=1e-14)
+
+
+def test_a_mix_is_normalised_and_said():
+    means = marginal_means(grid_of(LINEAR["grid"]), ["model"], {"scenario": {"ideal": 3, "rude": 1}})
+    assert means.averaging == "averaged over scenario (given mix), lang (equal weights)"
+    assert means.notes == (
+        "the mix of scenario does not name vague: weight 0",
+        "the mix of scenario adds up to 4 and is divided by that",
+    )
+    np.testing.assert_allclose(means.weights.sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("over", "weights", "said"),
+    [
+        (["modell"], "equal", "not in the grid"),
+        (["model", "model"], "equal", "name one twice"),
+        (["model"], "even", "use 'equal', 'observed' or a mix"),
+        (["model"], {"scenario": {"ideal": 1, "odd": 1}}, "names 'odd'; its levels are ideal, vague, rude"),
+        (["model"], {"scenario": {"ideal": -1, "rude": 2}}, "negative"),
+        (["model"], {"scenario": {"ideal": 0}}, "all are 0"),
+        (["model"], {"model": {"A": 1}}, "is not averaged over"),
+        (["model"], {"users": {"A": 1}}, "is not in the grid"),
+    ],
+)
+def test_bad_averages_are_refused(over, weights, said):
+    with pytest.raises(InputError, match=said):
+        marginal_means(grid_of(LINEAR["grid"]), over, weights)
+
+
+def test_relabelling_turns_signs():
+    one = pairwise(["a", "b", "c"]).weights
+    other = pairwise(["c", "b", "a"]).weights[:, ::-1]
+    np.testing.assert_array_equal(other, -one[[2, 1, 0]])
+    for made in (
+        pairwise("abcd"),
+        against("abcd", "c"),
+        against_mean("abcd"),
+        interaction(pairwise("ab"), pairwise("cde")),
+    ):
+        np.testing.assert_allclose(made.weights.sum(axis=1), 0.0, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("weights", "said"),
+    [
+        ({"x": {"a": 1, "z": -1}}, "names 'z'"),
+        ({"x": {"a": 1, "b": 1}}, "add up to 2"),
+        ({"x": {"a": 0.0}}, "must differ from 0"),
+        ({}, "no contrast"),
+    ],
+)
+def test_bad_contrasts_are_refused(weights, said):
+    with pytest.raises(InputError, match=said):
+        custom(["a", "b", "c"], weights)
+
+
+def test_the_function_for_df_gets_rows():
+    rows = [[1.0, 2.0], [0.0, 1.0]]
+    found = linear_estimates(rows, [1.0, 1.0], np.eye(2), df=lambda row: 3.0 + float(row.sum()))
+    assert found.df.tolist() == [6.0, 4.0]
+    assert linear_estimates(rows, [1.0, 1.0], np.eye(2)).df.tolist() == [np.inf, np.inf]
+
+
+def test_what_has_no_standard_error_is_null():
+    found = linear_estimates([[1, -1], [1, 0], [0, 0]], [0.5, 0.2], np.ones((2, 2)), df=[4, 0, 4])
+    assert np.isnan(found.p_value).all()
+    assert np.isnan(found.conf_low).all()
+    assert "standard error is 0" in str(found.reasons[0])
+    assert "0 degrees of freedom" in str(found.reasons[1])
+    assert found.estimate.tolist() == [0.3, 0.5, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("rows", "beta", "covariance", "said"),
+    [
+        ([[1, 0, 0]], [1, 2], np.eye(2), "expected"),
+        ([[1, 0]], [1, np.nan], np.eye(2), "beta holds NaN"),
+        ([[1, 0]], [1, 2], [[1, 0.5], [0, 1]], "not symmetric"),
+        ([[1, -1]], [1, 2], [[1, 2], [2, 1]], "negative"),
+    ],
+)
+def test_bad_arrays_are_refused(rows, beta, covariance, said):
+    with pytest.raises(InputError, match=said):
+        linear_estimates(rows, beta, covariance)
