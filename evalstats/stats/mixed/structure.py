@@ -29,7 +29,7 @@ from scipy.sparse.csgraph import connected_components
 
 from evalstats.stats.mixed.design import Ints, MixedDesign, RandomTerm
 
-_SAMPLE = 5  # cells for each block in which components are sought first
+_SAMPLE = 4  # cells for each block or level in which components are sought first
 _HOPS = 3  # from a block over shared levels to others, in a first look
 _CANDIDATES = 3  # groupings tried as T
 _SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
@@ -253,15 +253,14 @@ def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cell
     return [plain, _Choice(top=top, n_blocks=n_blocks, inner=inner, middle=middle, component=component, cells=cells)]
 
 
-def _sample(n: int, n_blocks: int) -> Ints | slice:
+def _sample(n: int, size: int) -> Ints | slice:
     """Cells spread in no regular order, since models or trials may repeat with a fixed period."""
-    size = _SAMPLE * n_blocks
     return np.arange(size) * 736_879 % n if n > size else slice(None)
 
 
 def _all_joined(top: Ints, n_blocks: int, term: RandomTerm) -> bool:
     """Whether few steps from block to level and back reach all blocks; False says nothing."""
-    sample = _sample(len(top), n_blocks)
+    sample = _sample(len(top), _SAMPLE * max(n_blocks, term.n_levels))
     blocks, levels = top[sample], term.level[sample]
     reached = np.zeros(n_blocks, dtype=bool)
     reached[blocks[0]] = True
@@ -279,13 +278,14 @@ def _components(top: Ints, n_blocks: int, terms: list[RandomTerm]) -> Ints:
     those of all cells; else they are merged along the cells that join two.
     """
     starts = np.cumsum([n_blocks, *(term.n_levels for term in terms)])
-    sample = _sample(len(top), n_blocks)
+    size = _SAMPLE * max(n_blocks, *(term.n_levels for term in terms))
+    sample = _sample(len(top), size)
     labels = _joined(
         np.concatenate([top[sample]] * len(terms)),
         np.concatenate([term.level[sample] + start for term, start in zip(terms, starts, strict=False)]),
         int(starts[-1]),
     )
-    if len(top) > _SAMPLE * n_blocks and labels.max() > 0:
+    if len(top) > size and labels.max() > 0:
         for term, start in zip(terms, starts, strict=False):
             ours, theirs = labels[:n_blocks][top], labels[start : start + term.n_levels][term.level]
             apart = ours != theirs
