@@ -16,7 +16,7 @@ from evalstats.stats.mixed.fit import Convergence, Method, MixedFit
 from evalstats.stats.mixed.laplace import Point, cell_scores, laplace
 from evalstats.stats.mixed.laplace_inverse import invert
 from evalstats.stats.mixed.laplace_modes import Cells, Modes, find_modes
-from evalstats.stats.mixed.laplace_plan import nested_in
+from evalstats.stats.mixed.laplace_plan import Groups, nested_in
 from evalstats.stats.mixed.penalised import describe, describe_prior, prior_for
 from evalstats.stats.mixed.quadrature import quadrature, quadrature_scores
 from evalstats.stats.mixed.separation import find_separation
@@ -93,10 +93,10 @@ def fit_binomial(
     _check_arguments(design, n_quadrature, prior)
     warnings = check_binomial(design)
     cells, penalty, said = _answer_separation(_cells_of(design), prior)
-    theta = _starting_theta(design) if start is None else np.asarray(start, dtype=np.float64)
+    theta: Floats = _starting_theta(design) if start is None else np.asarray(start, dtype=np.float64)
     if theta.shape != (design.n_theta,):
         raise InputError(f"start has shape {theta.shape}, but the model has {design.n_theta} covariance parameters")
-    rough = profiled_optimum(cells, theta, np.zeros(design.fixed.shape[1]))
+    rough = profiled_optimum(cells, theta, np.zeros(len(design.fixed_names)))
     if n_quadrature == 0:
         return _made(cells, rough, 0, penalty, (*warnings, *said))
     optimum = joint_optimum(cells, laplace, _away_from_zero(rough), with_hessian=n_quadrature == 1)
@@ -166,8 +166,9 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     modes = _modes_at(cells, fit.theta, fit.beta)
     scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)
     n = int(clusters.max()) + 1
-    columns = [np.bincount(clusters, weights=row, minlength=n) for row in scores.theta]
-    columns += [np.bincount(clusters, weights=scores.fixed * column, minlength=n) for column in design.fixed.T]
+    groups = Groups(clusters, n)
+    columns = [groups.sums(row) for row in scores.theta]
+    columns += [groups.sums(scores.fixed * column) for column in design.fixed.T]
     return -np.stack(columns, axis=1)
 
 
@@ -205,7 +206,8 @@ def _criterion(n_quadrature: int) -> Criterion:
 
 def _starting_theta(design: MixedDesign) -> Floats:
     """1 on every diagonal, 0 off it."""
-    return np.concatenate([np.eye(term.n_columns)[np.triu_indices(term.n_columns)] for term in design.terms])
+    parts = [np.eye(term.n_columns)[np.triu_indices(term.n_columns)] for term in design.terms]
+    return np.asarray(np.concatenate(parts), dtype=np.float64)
 
 
 def _away_from_zero(optimum: Optimum) -> Point:

@@ -21,11 +21,11 @@ def check_binomial(design: MixedDesign) -> tuple[str, ...]:
 
 def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
     """Refuse fixed effects that are not of full rank, and name what is too much."""
-    dependent = dependent_columns(distinct.rows)
-    if dependent.size:
-        several = dependent.size > 1
+    dependent = [repr(names[j]) for j in dependent_columns(distinct.rows).tolist()]
+    if dependent:
+        several = len(dependent) > 1
         raise InputError(
-            f"{len(names)} fixed effects, but column{'s' if several else ''} {', '.join(repr(names[j]) for j in dependent)} "
+            f"{len(names)} fixed effects, but column{'s' if several else ''} {', '.join(dependent)} "
             f"follow{'' if several else 's'} from those before; leave out empty combinations or one of the factors"
         )
 

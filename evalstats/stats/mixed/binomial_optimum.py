@@ -7,7 +7,7 @@ import numpy as np
 from scipy import linalg
 
 from evalstats.stats.mixed.binomial_search import difference_columns, positive, quasi_newton
-from evalstats.stats.mixed.design import Floats, MixedDesign
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.laplace import Point, profiled
 from evalstats.stats.mixed.laplace_factor import Blocks
 from evalstats.stats.mixed.laplace_modes import Cells, find_modes
@@ -94,7 +94,7 @@ def joint_optimum(
     found = quasi_newton(objective, x, first, hessian, n_theta=k)
     point, _ = _try_zeros(cells.design, found.point, lambda theta: objective(np.concatenate([theta, found.point.beta])))
     held = held_entries(cells.design, point.theta)
-    free = np.flatnonzero(np.concatenate([~held, np.ones(point.beta.size, dtype=bool)]))
+    free = np.flatnonzero(np.concatenate([~held, np.ones(point.beta.size, dtype=bool)])).astype(np.int64)
     if not with_hessian:
         part = found.hessian[np.ix_(free, free)]
         fall = _fall(point.gradient[free], part)
@@ -117,11 +117,12 @@ def joint_optimum(
     )
 
 
-def _polish(objective: Objective, point: Point, free: Floats, rough: Floats) -> tuple[Floats, Point, float]:
+def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tuple[Floats, Point, float]:
     """Newton's steps in the free entries with the Hessian by differences, taken again where the point has moved far."""
     x = np.concatenate([point.theta, point.beta])
-    curvature = np.diag(rough)[free]
-    taken_at, exact = x, np.empty((0, 0))
+    curvature: Floats = np.diag(rough)[free]
+    taken_at: Floats = x
+    exact: Floats = np.empty((0, 0))
     for step_number in range(12):
         if step_number == 0 or float(np.abs((x - taken_at)[free] * np.sqrt(curvature)).max()) > FAR:
             lengths = np.zeros(x.size)

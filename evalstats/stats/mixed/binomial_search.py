@@ -97,7 +97,7 @@ def difference_columns(evaluate: Evaluate, x: Floats, which: list[int], lengths:
     """Columns of the Hessian by central differences of the gradient, shape (n, len(which))."""
     out = np.empty((x.size, len(which)))
     for k, i in enumerate(which):
-        ends = []
+        ends: list[Floats] = []
         for sign in (1.0, -1.0):
             moved = x.copy()
             moved[i] += sign * lengths[i]

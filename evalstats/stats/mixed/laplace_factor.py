@@ -17,6 +17,8 @@ from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.laplace_gram import Gram, make_gram
 from evalstats.stats.mixed.laplace_plan import Plan
 
+SMALL = 400_000  # entries of a matrix of distinct rows that is kept dense
+
 Blocks = list[Floats]  # one array for each block, shape (n_columns, n_levels)
 
 
@@ -26,12 +28,24 @@ class System:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._grams: dict[int, Gram] = {}
+        rows, columns = plan.profiles.shape
+        self._dense = plan.profiles.toarray() if rows * columns < SMALL else None
 
     def gram(self, block: int) -> Gram:
-        """Pairs of a block's levels with the distinct rows, found when first asked for."""
+        """Return the pairs of a block's levels with the distinct rows, found when first asked for."""
         if block not in self._grams:
             self._grams[block] = make_gram(self.plan.blocks[block].groups, self.plan.profile, self.plan.profiles)
         return self._grams[block]
+
+    def weighted(self, weights: Floats) -> Floats:
+        """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects."""
+        if self._dense is not None:
+            return (self._dense.T * weights) @ self._dense
+        profiles = self.plan.profiles
+        scaled = sparse.csr_array(
+            (profiles.data * np.repeat(weights, np.diff(profiles.indptr)), profiles.indices, profiles.indptr)
+        )
+        return np.asarray((profiles.T @ scaled).toarray(), dtype=np.float64)
 
 
 class Elimination:
@@ -64,8 +78,8 @@ class Elimination:
         self.weights = weights
         self.has_fixed = extra is not None
         self.log_determinant = 0.0
-        self.leaf_scale: Floats | None = None
-        self.effective = weights  # weights once the leaf is gone
+        self.leaf_scale: Floats = np.empty(0)  # 1 / D of the leaf, where there is one
+        self.effective: Floats = weights  # weights once the leaf is gone
         if plan.has_leaf:
             self.leaf_scale = 1.0 / (1.0 + weights * (columns[0] ** 2).sum(axis=0))
             self.effective = weights * self.leaf_scale
@@ -75,7 +89,7 @@ class Elimination:
         self.root: dict[int, Floats] = {}  # lower factors C with C C' = D^-1
         for b in plan.chain:
             self._eliminate(b)
-        self.dense: tuple[Floats, bool] | None = None
+        self.lower: Floats = np.empty((0, 0))  # Cholesky factor of S, of the rest and then the fixed effects
         if plan.n_rest or extra is not None:
             self._factor_rest(extra)
 
@@ -96,8 +110,8 @@ class Elimination:
             return
         lower = np.linalg.cholesky(np.ascontiguousarray(block.transpose(2, 0, 1)))
         self.log_determinant += 2.0 * float(np.log(np.diagonal(lower, axis1=1, axis2=2)).sum())
-        root = np.linalg.inv(lower).transpose(2, 1, 0)  # inverse of the factor, turned: D^-1 = L^-T L^-1
-        self.root[b] = np.ascontiguousarray(root)
+        root = np.asarray(np.linalg.inv(lower).transpose(2, 1, 0), dtype=np.float64, order="C")  # D^-1 = L^-T L^-1
+        self.root[b] = root
         self.inverse[b] = np.einsum("ikl,jkl->ijl", root, root)
 
     def reweight(self, values: Floats, before: int | None = None) -> Floats:
@@ -131,23 +145,18 @@ class Elimination:
         plan = self.plan
         n_rest = plan.n_rest
         width = plan.profiles.shape[1] if extra is not None else n_rest
-        profiles = plan.profiles
-        weighted = sparse.csr_array(profiles * plan.profile.sums(self.effective)[:, None])
-        gram = (profiles.T @ weighted).toarray()
+        gram = self.system.weighted(plan.profile.sums(self.effective))
         for b in plan.chain:
             pairs = self.system.gram(b)
-            root, left = self.root[b], self.left[b]
-            at = np.repeat(np.arange(pairs.n_levels), np.diff(pairs.indptr))
-            sums = [pairs.sums(row) for row in left]
-            data = [sum(root[i, k][at] * sums[i] for i in range(len(sums))) for k in range(len(sums))]
-            pairs.add(gram, data, -1.0)  # type: ignore[arg-type]
+            sums = np.stack([pairs.sums(row) for row in self.left[b]])
+            pairs.subtract(gram, np.einsum("ikp,ip->kp", self.root[b][:, :, pairs.level], sums))
         gram = gram[:width, :width]
         gram = self.scale_rest(self.scale_rest(gram).T).T
         gram[np.arange(n_rest), np.arange(n_rest)] += 1.0
         if extra is not None:
             gram[n_rest:, n_rest:] += extra
         factor = linalg.cholesky(gram, lower=True, check_finite=False)
-        self.dense = (factor, True)
+        self.lower = np.asarray(factor, dtype=np.float64)
         self.log_determinant += 2.0 * float(np.log(np.diagonal(factor)[:n_rest]).sum())
 
     def scale_rest(self, rows: Floats) -> Floats:
@@ -170,7 +179,7 @@ class Elimination:
         plan = self.plan
         sides = list(sides)
         carried = np.zeros(plan.n_cells)  # what the blocks gone so far take from the later sides, before A_b'
-        if self.leaf_scale is not None:
+        if plan.has_leaf:
             scaled = self.weights * self.leaf_scale
             carried += scaled * (self.columns[0] * sides[0]).sum(axis=0)
         for b in plan.chain:
@@ -179,13 +188,14 @@ class Elimination:
         effects: Blocks = [np.empty(0)] * len(plan.blocks)
         change = np.zeros(plan.n_cells)
         beta = np.empty(0)
-        if self.dense is not None:
-            beta, change = self._solve_rest(sides, carried, fixed, effects)
+        if self.lower.size:
+            right = np.zeros(0) if fixed is None else fixed
+            beta, change = self._solve_rest(sides, carried, right, effects)
         for b in reversed(plan.chain):
             right = sides[b] - self._sums(b, self.left[b] * change)
             effects[b] = self._solved(b, right)
             change = change + self._spread(b, self.columns[b], effects[b])
-        if self.leaf_scale is not None:
+        if plan.has_leaf:
             column = self.columns[0]
             right = sides[0] - column * (self.weights * change)
             along = self.weights * self.leaf_scale * (column * right).sum(axis=0)
@@ -193,16 +203,12 @@ class Elimination:
             change = change + (column * effects[0]).sum(axis=0)
         return effects, beta, change
 
-    def _solve_rest(
-        self, sides: Blocks, carried: Floats, fixed: Floats | None, effects: Blocks
-    ) -> tuple[Floats, Floats]:
+    def _solve_rest(self, sides: Blocks, carried: Floats, fixed: Floats, effects: Blocks) -> tuple[Floats, Floats]:
         plan = self.plan
         parts = [(sides[b] - self._sums(b, self.columns[b] * carried)).T.ravel() for b in plan.rest]
         if self.has_fixed:
-            assert fixed is not None
             parts.append(fixed - plan.distinct.rows.T @ plan.distinct.of_cell.sums(carried))
-        assert self.dense is not None
-        solution = linalg.cho_solve(self.dense, np.concatenate(parts), check_finite=False)
+        solution = linalg.cho_solve((self.lower, True), np.concatenate(parts), check_finite=False)
         change, start = np.zeros(plan.n_cells), 0
         for b in plan.rest:
             block = plan.blocks[b]
@@ -217,7 +223,5 @@ class Elimination:
 
     def fixed_precision(self) -> Floats:
         """X'MX with every random effect eliminated: the precision of the fixed effects at these weights."""
-        assert self.dense is not None
-        assert self.has_fixed
-        lower = self.dense[0][self.plan.n_rest :, self.plan.n_rest :]
+        lower = self.lower[self.plan.n_rest :, self.plan.n_rest :]
         return lower @ lower.T

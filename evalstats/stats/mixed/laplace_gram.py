@@ -7,6 +7,7 @@ component with dense products; where distinct rows are many (a covariate of its 
 """
 
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from scipy import sparse
@@ -14,7 +15,6 @@ from scipy.sparse import csgraph
 
 from evalstats.stats.mixed.design import Floats, Ints
 from evalstats.stats.mixed.laplace_plan import Groups
-
 
 CALL = 1e4  # multiplications that take as long as calling for one
 PRODUCT = 10.0  # the same for one product of sparse matrices
@@ -39,13 +39,14 @@ class Component:
 class Gram:
     """Pairs of (level, distinct row) of one block, worked out once.
 
-    `pairs` sums over the cells of a pair; `components` is None where T is formed instead.
+    `pairs` sums over the cells of a pair; `level` and `row` are those of each pair, sorted, `starts` where each level's
+    begin; `components` is None where T is formed instead.
     """
 
-    n_levels: int
     pairs: Groups
-    indices: Ints
-    indptr: Ints
+    level: Ints
+    row: Ints
+    starts: Ints
     profiles: "sparse.csr_array[np.float64]"
     components: tuple[Component, ...] | None
 
@@ -55,19 +56,21 @@ class Gram:
 
     def columns(self, data: Floats) -> "sparse.csr_array[np.float64]":
         """Return T from the sums of every pair, shape (n_levels, columns of P)."""
-        u = sparse.csr_array((data, self.indices, self.indptr), shape=(self.n_levels, self.profiles.shape[0]))
-        return u @ self.profiles
+        shape = (self.starts.size - 1, int(self.profiles.shape[0]))
+        return cast(
+            "sparse.csr_array[np.float64]", sparse.csr_array((data, self.row, self.starts), shape=shape) @ self.profiles
+        )
 
-    def add(self, out: Floats, data: list[Floats], factor: float = 1.0) -> None:
-        """Add factor * sum_a T_a' T_a to `out`, T_a made from `data[a]`."""
+    def subtract(self, out: Floats, data: Floats) -> None:
+        """Take sum_k T_k' T_k from `out`, T_k made from `data[k]`; shape of `data` (n_columns, n_pairs)."""
         if self.components is None:
             for values in data:
                 t = self.columns(values)
                 if t.nnz > 0.1 * t.shape[0] * t.shape[1]:
                     dense = t.toarray()
-                    out += factor * (dense.T @ dense)
+                    out -= dense.T @ dense
                 else:
-                    out += factor * (t.T @ t).toarray()
+                    out -= (t.T @ t).toarray()
             return
         for part in self.components:
             inner = np.zeros((part.shape[1], part.shape[1]))
@@ -75,7 +78,7 @@ class Gram:
                 dense = np.zeros(part.shape)
                 dense.ravel()[part.cell] = values[part.pairs]
                 inner += dense.T @ dense
-            out[np.ix_(part.columns, part.columns)] += factor * (part.rows.T @ inner @ part.rows)
+            out[np.ix_(part.columns, part.columns)] -= part.rows.T @ inner @ part.rows
 
 
 def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.float64]") -> Gram:
@@ -83,12 +86,11 @@ def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.fl
     n_profiles = profile.n_levels
     codes, inverse = np.unique(groups.level * n_profiles + profile.level, return_inverse=True)
     level, row = codes // n_profiles, codes % n_profiles
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(level, minlength=groups.n_levels))])
     return Gram(
-        n_levels=groups.n_levels,
         pairs=Groups(inverse.ravel().astype(np.int64), codes.size),
-        indices=row,
-        indptr=indptr,
+        level=level,
+        row=row,
+        starts=np.searchsorted(level, np.arange(groups.n_levels + 1)).astype(np.int64),
         profiles=profiles,
         components=_components(level, row, groups.n_levels, profiles),
     )
@@ -98,8 +100,9 @@ def _components(
     level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]", patience: float = 1.0
 ) -> tuple[Component, ...] | None:
     """Split pairs into components, or return None where T' T directly is the cheaper by `patience` times the cost."""
-    n_profiles, width = profiles.shape
-    graph = sparse.coo_array((np.ones(level.size), (level, n_levels + row)), shape=(n_levels + n_profiles,) * 2)
+    n_profiles, width = int(profiles.shape[0]), int(profiles.shape[1])
+    n_all = n_levels + n_profiles
+    graph = sparse.coo_array((np.ones(level.size), (level, n_levels + row)), shape=(n_all, n_all))
     n_parts, part_of = csgraph.connected_components(graph, directed=False)
     n_level = np.bincount(part_of[:n_levels], minlength=n_parts).astype(float)
     n_row = np.bincount(part_of[n_levels:], minlength=n_parts).astype(float)

@@ -53,7 +53,7 @@ def invert(elimination: Elimination) -> Inverse:
         blocks[b] = walk.within[b, b]
     for b in plan.rest:
         blocks[b] = walk.of_rest(b)
-    if elimination.leaf_scale is not None:
+    if plan.has_leaf:
         variance = _add_leaf(elimination, at_cells, variance, blocks)
     return Inverse(at_cells=at_cells, of_predictor=variance, blocks=blocks)
 
@@ -70,12 +70,11 @@ class _Walk:
         self.e, self.plan = elimination, elimination.plan
         self.within: dict[tuple[int, int], Floats] = {}
         self.toward: dict[int, Floats] = {}
-        self.rest: Floats | None = None
+        self.rest: Floats = np.empty((0, 0))
         self.start: dict[int, int] = {}
         n_rest = self.plan.n_rest
         if n_rest:
-            assert elimination.dense is not None
-            lower = np.asfortranarray(elimination.dense[0][:n_rest, :n_rest])
+            lower = np.asfortranarray(elimination.lower[:n_rest, :n_rest])
             self.rest = linalg.cho_solve((lower, True), np.eye(n_rest), check_finite=False)
             start = 0
             for b in self.plan.rest:
@@ -90,30 +89,33 @@ class _Walk:
 
     def add(self, s: int) -> None:
         """Find the covariances of the effects of block s of the chain, all later ones being known."""
-        e, plan = self.e, self.plan
-        groups, left, inverse = plan.blocks[s].groups, e.left[s], e.inverse[s]
-        later = [t for t in plan.chain if t > s]
+        e = self.e
+        groups, left, inverse = e.plan.blocks[s].groups, e.left[s], e.inverse[s]
+        later = [t for t in e.plan.chain if t > s]
         cross = {
             t: np.stack([np.stack([groups.sums(row * column) for column in e.columns[t]]) for row in left])
             for t in later
         }
-        toward = None
-        if self.rest is not None:
-            toward = self._coupling(s)  # N_s' times the columns of the rest
-        through_rest = toward
-        if self.rest is not None and toward is not None:
-            moved = toward @ self.rest
+        has_rest = self.rest.size > 0
+        coupling = self._coupling(s) if has_rest else np.empty(0)  # N_s' times the columns of the rest
+        if has_rest:
+            moved = coupling @ self.rest
             for t in later:
                 moved -= np.einsum("ijl,jlr->ilr", cross[t], self.toward[t][:, self.parent(s, t)])
             self.toward[s] = np.einsum("ijl,jlr->ilr", inverse, moved)
         for t in later:
-            known = sum(np.einsum("ijl,jkl->ikl", cross[v], self._between(v, t, s)) for v in later)
-            if through_rest is not None:
-                known = known - np.einsum("ilr,klr->ikl", through_rest, self.toward[t][:, self.parent(s, t)])
+            shape = (len(left), e.plan.blocks[t].size, groups.n_levels)
+            known: Floats = np.zeros(shape)
+            for v in later:
+                known += np.einsum("ijl,jkl->ikl", cross[v], self._between(v, t, s))
+            if has_rest:
+                known -= np.einsum("ilr,klr->ikl", coupling, self.toward[t][:, self.parent(s, t)])
             self.within[s, t] = -np.einsum("ijl,jkl->ikl", inverse, known)
-        own = sum((np.einsum("ijl,kjl->ikl", cross[t], self.within[s, t]) for t in later), np.zeros_like(inverse))
-        if through_rest is not None:
-            own = own - np.einsum("ilr,klr->ikl", through_rest, self.toward[s])
+        own: Floats = np.zeros_like(inverse)
+        for t in later:
+            own += np.einsum("ijl,kjl->ikl", cross[t], self.within[s, t])
+        if has_rest:
+            own -= np.einsum("ilr,klr->ikl", coupling, self.toward[s])
         self.within[s, s] = inverse - np.einsum("ijl,jkl->ikl", inverse, own)
 
     def _between(self, v: int, t: int, s: int) -> Floats:
@@ -129,7 +131,6 @@ class _Walk:
 
     def of_rest(self, b: int) -> Floats:
         """Covariance matrix of the effects of every level of a block of the rest."""
-        assert self.rest is not None
         size, n_levels = self.plan.blocks[b].size, self.plan.blocks[b].n_levels
         at = self.start[b] + np.arange(n_levels) * size
         return np.stack([np.stack([self.rest[at + i, at + j] for j in range(size)]) for i in range(size)])
@@ -143,7 +144,6 @@ class _Walk:
         for i in range(size):
             for j in range(n_other):
                 if b in plan.rest and other in plan.rest:
-                    assert self.rest is not None
                     value = self.rest[self.start[b] + level * size + i, self.start[other] + to * n_other + j]
                 elif b in plan.rest:
                     value = -self.toward[other][j, to, self.start[b] + level * size + i]
@@ -159,7 +159,6 @@ class _Walk:
 
 def _add_leaf(e: Elimination, at_cells: list[Floats], variance: Floats, blocks: list[Floats]) -> Floats:
     """Complete the covariances by the leaf, given those of everything else; return the variance of the predictor."""
-    assert e.leaf_scale is not None
     column, pull = e.columns[0], e.weights * e.leaf_scale
     # u_0 = noise - pull a x with x the rest of the predictor; the noise has covariance I - pull a a'
     spread = column * (pull**2 * variance - pull)

@@ -12,6 +12,8 @@ from evalstats.stats.mixed.laplace_plan import make_plan
 # Squared length of a Newton step in units of the effects' own standard deviations: the step below this one is the last,
 # and leaves an error of about its square.
 LAST_STEP = 1e-10
+ROUNDED = 1e-7
+SHORTEST = 1e-10  # part of a Newton step; a convex criterion falls long before
 MAX_STEPS = 200
 
 
@@ -31,7 +33,7 @@ class Pseudo:
         return float(self.trials @ (0.5 * eta - np.logaddexp(0.0, eta)))
 
     def gradient(self, beta: Floats) -> Floats:
-        """Derivative of the log-likelihood in beta."""
+        """Return the derivative of the log-likelihood in beta."""
         return self.rows.T @ (self.trials * (0.5 - _expit(self.rows @ beta)))
 
     def information(self, beta: Floats) -> Floats:
@@ -93,7 +95,7 @@ class Cells:
         return [np.zeros((block.size, block.n_levels)) for block in self.plan.blocks]
 
     def fixed_predictor(self, beta: Floats) -> Floats:
-        """Fixed part of the linear predictor of every cell, with the offset."""
+        """Return the fixed part of the linear predictor of every cell, with the offset."""
         distinct = self.plan.distinct
         out = distinct.of_cell.at_cells(distinct.rows @ beta)
         return out if self.design.offset is None else out + self.design.offset
@@ -118,7 +120,7 @@ class Cells:
         return out
 
     def random_sums(self, columns: tuple[Floats, ...], values: Floats) -> Blocks:
-        """A' times a value of every cell, block by block."""
+        """Return A' times a value of every cell, block by block."""
         return [
             np.stack([block.groups.sums(row * values) for row in column])
             for block, column in zip(self.plan.blocks, columns, strict=True)
@@ -144,38 +146,35 @@ def find_modes(cells: Cells, theta: Floats, beta: Floats, start: Blocks, *, with
     """
     factors = cells.plan.factors(theta)
     columns = cells.plan.columns(factors)
-    effects = [effect.copy() for effect in start]
-    fixed, random = cells.fixed_predictor(beta), cells.random_predictor(columns, effects)
-    minus_log, mean = cells.minus_log_likelihood(fixed + random)
+    effects = start
+    eta = cells.fixed_predictor(beta) + cells.random_predictor(columns, effects)
+    minus_log, mean = cells.minus_log_likelihood(eta)
     criterion = minus_log + _half_square(effects) - cells.pseudo.log_likelihood(beta)
-    last = False
-    for n_steps in range(MAX_STEPS + 1):
+    n_steps, last = 0, False
+    while True:
         residual = cells.successes - cells.trials * mean
         weights = cells.trials * mean * (1.0 - mean)
         extra = cells.pseudo.information(beta) if with_fixed else None
         elimination = Elimination(cells.system, factors, columns, weights, extra)
-        if last:
+        if last or n_steps == MAX_STEPS:
             break
         sides = [s - u for s, u in zip(cells.random_sums(columns, residual), effects, strict=True)]
-        side = cells.fixed_sums(residual) + cells.pseudo.gradient(beta) if with_fixed else None
+        side = cells.fixed_sums(residual) + cells.pseudo.gradient(beta) if with_fixed else np.zeros(0)
         steps, step, change = elimination.solve(sides, side)
-        fall = sum(float((s * d).sum()) for s, d in zip(sides, steps, strict=True))
-        if side is not None:
-            fall += float(side @ step)
+        fall = sum(float(np.vdot(s, d)) for s, d in zip(sides, steps, strict=True)) + float(side @ step)
         last = fall < LAST_STEP
-        eta = fixed + random
         part = 1.0
         while True:
-            new = [u + part * d for u, d in zip(effects, steps, strict=True)]
-            new_beta = beta + part * step if with_fixed else beta
+            moved = [u + part * d for u, d in zip(effects, steps, strict=True)]
+            moved_beta = beta + part * step if with_fixed else beta
             minus_log, mean = cells.minus_log_likelihood(eta + part * change)
-            value = minus_log + _half_square(new) - cells.pseudo.log_likelihood(new_beta)
+            value = minus_log + _half_square(moved) - cells.pseudo.log_likelihood(moved_beta)
             # Close to the minimum the criterion moves by less than it is rounded: the full step is right there.
-            if fall < 1e-7 or value <= criterion - 1e-4 * part * fall or part < 1e-10:
+            if fall < ROUNDED or value <= criterion - 1e-4 * part * fall or part < SHORTEST:
                 break
             part *= 0.5
-        effects, beta, criterion = new, new_beta, value
-        fixed, random = eta + part * change, np.zeros(1)
+        effects, beta, criterion, eta = moved, moved_beta, value, eta + part * change
+        n_steps += 1
     return Modes(
         theta=theta,
         beta=beta,

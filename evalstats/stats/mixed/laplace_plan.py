@@ -7,7 +7,6 @@ beside items; it stays in one dense matrix together with the fixed effects. That
 (doi:10.18637/jss.v067.i01) with an order chosen once, whatever the variances and weights are.
 """
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -33,7 +32,9 @@ class Groups:
 
     def sums(self, values: Floats) -> Floats:
         """Sum of a value of every cell over the cells of each level."""
-        return values if self.identity else np.bincount(self.level, weights=values, minlength=self.n_levels)
+        if self.identity:
+            return values
+        return np.asarray(np.bincount(self.level, weights=values, minlength=self.n_levels), dtype=np.float64)
 
     def at_cells(self, values: Floats) -> Floats:
         """Value of its level for every cell."""
@@ -127,7 +128,7 @@ class Plan:
         return out
 
     def columns(self, factors: tuple[Floats, ...]) -> tuple[Floats, ...]:
-        """What the spherical effects of every block are multiplied by, shape (n_columns, n_cells) each."""
+        """Return what the spherical effects of every block are multiplied by, shape (n_columns, n_cells) each."""
         return tuple(factor.T @ block.values for factor, block in zip(factors, self.blocks, strict=True))
 
 
@@ -245,7 +246,7 @@ def _profiles(distinct: Distinct, rest: list[Block]) -> tuple[Groups, Ints]:
 
 
 def _numbered(keys: Bits) -> tuple[Groups, Ints]:
-    """Number the distinct keys in the order in which they come first."""
+    """Return the number of every key, in the order in which distinct keys come first, and where each comes first."""
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     rank = np.empty(first.size, dtype=np.int64)
     rank[np.argsort(first)] = np.arange(first.size)

@@ -13,6 +13,13 @@ design without separation agrees with other programs. And the penalised likeliho
 given the random effects. With x of n successes and no random effects the estimate is the Haldane-Anscombe log-odds
 log((x + 1/2) / (n - x + 1/2)), whose Wald intervals cover at least their nominal level at x = n.
 
+What was tried, with three models in three scenarios, an item variance of 1 and one combination at 92% to 98% (separated in 20%
+to 47% of the data sets): 95% intervals of that combination's log-odds covered 95% to 96%, those of its difference from another
+model 96.5% to 98.5%. Half as many pseudo-trials cover the same and are a tenth wider on average, twice as many begin to pull the
+contrast in. Pseudo-trials in all combinations, separated or not, cover only 87% to 93%: they pull the estimate towards even
+odds where the data do speak. Where the true share is so near 1 that its log-odds lie beyond log(2 n + 1) by twice the standard
+error of 1.4, no such interval can reach it: read it as a lower limit.
+
 Any direction in which the augmented likelihood could still rise would have to be 0 on the separated cells, so it would have to
 be a separating direction of the data outside the largest separated set; there is none.
 """

@@ -6,6 +6,7 @@ Anderson 1984, doi:10.1093/biomet/71.1.1). Random effects change nothing: the li
 """
 
 from dataclasses import dataclass
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ LONGEST = 5.0  # logits: a Newton step is cut to that
 MOVING = 0.1  # logits: what a separated row moves by at least in a late step
 REST = 1e-5  # logits: what no other row does
 ROUNDS = 4  # times that rows are taken away which turn out to move
-DENSE = 1000  # rows of a linear programme that is written down densely
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def dependent_columns(rows: Floats) -> Ints:
     length = np.sqrt((rows**2).sum(axis=0))
     scaled = rows / np.where(length > 0.0, length, 1.0)
     if len(scaled) > 4 * scaled.shape[1]:
-        scaled = linalg.qr(scaled, mode="r", check_finite=False)[0][: scaled.shape[1]]
+        scaled = np.asarray(linalg.qr(scaled, mode="r", check_finite=False)[0][: scaled.shape[1]], dtype=np.float64)
     values = np.linalg.svd(scaled, compute_uv=False)
     if values.size == rows.shape[1] and values.min() > RANK * values.max():
         return np.zeros(0, dtype=np.int64)
@@ -132,7 +132,7 @@ def _spaces(rows: Floats) -> tuple[Floats, Floats]:
     if len(rows) == 0:
         return np.zeros((width, 0)), np.eye(width)
     if len(rows) > 4 * width:
-        rows = linalg.qr(rows, mode="r", check_finite=False)[0][:width]
+        rows = np.asarray(linalg.qr(rows, mode="r", check_finite=False)[0][:width], dtype=np.float64)
     _, values, turned = np.linalg.svd(rows, full_matrices=True)
     rank = int((values > RANK * values.max()).sum())
     return turned[:rank].T, turned[rank:].T
@@ -190,9 +190,12 @@ def _largest_separated(moves: Floats) -> Bools:
     """
     distinct, inverse = np.unique(np.round(moves, 9), axis=0, return_inverse=True)
     n, width = distinct.shape
-    result = optimize.linprog(
+    limits = sparse.csr_array(
+        sparse.hstack([sparse.csr_array(-distinct), sparse.eye_array(n, format="csr")], format="csr")
+    )
+    result: Any = optimize.linprog(
         np.concatenate([np.zeros(width), -np.ones(n)]),
-        A_ub=np.hstack([-distinct, np.eye(n)]) if n < DENSE else sparse.hstack([-distinct, sparse.eye_array(n)]),
+        A_ub=cast("Any", limits),
         b_ub=np.zeros(n),
         bounds=[(None, None)] * width + [(0.0, 1.0)] * n,
         method="highs",
@@ -209,6 +212,7 @@ def _label(row: Floats, names: tuple[str, ...]) -> str:
     parts = [
         name if value == 1.0 else f"{name} = {value:.4g}"
         for name, value in held.items()
-        if name not in ("(Intercept)", "Intercept") and not (":" in name and all(part in held for part in name.split(":")))
+        if name not in ("(Intercept)", "Intercept")
+        and not (":" in name and all(part in held for part in name.split(":")))
     ]
     return " and ".join(parts) if parts else "the baseline of every factor"

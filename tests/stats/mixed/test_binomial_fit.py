@@ -8,7 +8,6 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
 from evalstats.stats.mixed.binomial_optimum import canonical
-from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from tests.stats.mixed.binomial_by_definition import (
     dense_columns,
     dense_laplace,
@@ -250,7 +249,9 @@ class TestScores:
         rng = np.random.default_rng(8)
         item = np.repeat(np.arange(12), 5)
         successes = rng.binomial(4, 1.0 / (1.0 + np.exp(-rng.normal(size=12)[item])))
-        design = design_of(np.column_stack([np.ones(60), rng.normal(size=60)]), [term("item", item)], successes, np.full(60, 4))
+        design = design_of(
+            np.column_stack([np.ones(60), rng.normal(size=60)]), [term("item", item)], successes, np.full(60, 4)
+        )
         fit = fit_binomial(design, n_quadrature=n_quadrature)
         clusters = item // 3
         scores = cluster_scores(fit, clusters)
@@ -259,7 +260,9 @@ class TestScores:
         for cluster in range(4):
             alone = reordered(design, np.flatnonzero(clusters == cluster))
             for k, step in enumerate(1e-5 * np.eye(3)):
-                ends = [quadrature_deviance(alone, (at + s * step)[:1], (at + s * step)[1:], n_quadrature) for s in (1, -1)]
+                ends = [
+                    quadrature_deviance(alone, (at + s * step)[:1], (at + s * step)[1:], n_quadrature) for s in (1, -1)
+                ]
                 assert scores[cluster, k] == pytest.approx(-0.5 * (ends[0] - ends[1]) / 2e-5, abs=1e-6)
 
     def test_of_nested_effects_in_their_outer_grouping(self, design, fit):
@@ -280,7 +283,9 @@ class TestRefit:
     @pytest.mark.parametrize("n_quadrature", [0, 1, 3])
     def test_is_the_fit_to_the_new_response(self, n_quadrature):
         design = some_designs(9)["item"]
-        other = replace(design, response=np.random.default_rng(9).binomial(design.count.astype(int), 0.5) / design.count)
+        other = replace(
+            design, response=np.random.default_rng(9).binomial(design.count.astype(int), 0.5) / design.count
+        )
         fit = fit_binomial(design, n_quadrature=n_quadrature)
         expected = fit_binomial(other, n_quadrature=n_quadrature)
         for uncertainty in (False, True):
@@ -345,7 +350,9 @@ class TestRefusals:
             fit_binomial(self.with_response(design, [3, 4], [1.5, -0.1]))
 
     def test_successes_that_are_not_whole(self, design):
-        with pytest.raises(InputError, match=r"1 cells hold no whole number of successes .the first: 0.5 of 3 trials.*linear"):
+        with pytest.raises(
+            InputError, match=r"1 cells hold no whole number of successes .the first: 0.5 of 3 trials.*linear"
+        ):
             fit_binomial(self.with_response(design, 7, 0.5))
 
     def test_nan(self, design):

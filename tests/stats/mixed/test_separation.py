@@ -143,7 +143,10 @@ def test_a_separated_mean_is_that_of_half_a_success_more():
     successes = np.r_[np.full(n, 2), np.tile([1, 1, 2, 0], n // 4)]
     model = np.repeat([0, 1], n)
     design = design_of(
-        np.column_stack([model == 0, model == 1]), [term("item", np.tile(np.arange(n), 2))], successes, np.full(2 * n, 2)
+        np.column_stack([model == 0, model == 1]),
+        [term("item", np.tile(np.arange(n), 2))],
+        successes,
+        np.full(2 * n, 2),
     )
     fit = fit_binomial(design)
     assert fit.theta[0] == 0.0
@@ -195,7 +198,7 @@ def test_thousands_of_rows_with_covariates_are_quick():
 
 
 def test_a_refit_answers_separation_of_its_own_response(perfect):
-    item, model, scenario, successes, trials = grid()
+    *_, successes, trials = grid()
     mixed = replace(perfect, response=successes / trials)
     fit = fit_binomial(mixed)
     assert fit.penalty == ""
