@@ -13,9 +13,11 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     class OnStep(Protocol):
-        """Told what is being done, and of draws how many are done."""
+        """What is told what is being done, and of draws how many are done."""
 
-        def __call__(self, text: str, done: int = 0, total: int = 0) -> None: ...
+        def __call__(self, text: str, done: int = 0, total: int = 0) -> None:
+            """Show it."""
+            ...
 
 
 _CANNOT_ANSWER = 3
@@ -181,7 +183,7 @@ def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
         for part in _parts(text):
             level, equals, share = part.rpartition("=")
             value = _share(share)
-            if not equals or value is None:
+            if not equals or not level or value is None:
                 message = f"--weights {text!r} is not understood at {part!r}; give equal, observed, or LEVEL=SHARE,LEVEL=SHARE,..."
                 raise InputError(message)
             if level in shares:
@@ -193,7 +195,7 @@ def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
 
 def _parts(text: str) -> list[str]:
     """Split at commas, unless one of the parts would have no share: then a name holds a comma."""
-    parts = [part for part in text.split(",") if part.strip()]
+    parts = [part.strip() for part in text.split(",") if part.strip()]
     return parts if all("=" in part for part in parts) and parts else [text]
 
 
