@@ -211,6 +211,16 @@ def test_crossing_estimates_are_not_called_a_ranking(rut: ScenarioPage) -> None:
     text = words(breaks.ranking(rut))
     assert rut.model.ranking is not None
     assert f"The estimates of {rut.model.ranking.n_crossed} pairs of models cross somewhere. Noise alone" in text
+    quiet = replace(rut.model.ranking, shown=False, words="no two models are shown to change places")
+    calm = breaks.ranking(replace(rut, model=replace(rut.model, ranking=quiet)))
+    assert "which noise alone can do" in words(calm)
+    assert "tbl-crossings" not in calm
+
+
+def test_no_scenario_of_many_is_singled_out_where_nothing_is_shown(rut: ScenarioPage) -> None:
+    many = shown(example.random_scenarios())
+    assert "none of the many scenarios is singled out" in words(breaks.slopes(many))
+    assert "#fig-slopes" in breaks.slopes(rut)
 
 
 def test_what_is_missing_has_a_section_where_something_is() -> None:

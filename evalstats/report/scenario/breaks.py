@@ -148,13 +148,17 @@ def slopes(page: ScenarioPage) -> str:
     panels = shown_panels(found)
     if not panels:
         return prose(f"No {found.contrast} has a score both in {base_name(found)} and in another scenario.")
+    total = len({row.scenario for row in found.drops})
+    if total > MOST_PANELS and not any(row.verdict in ("drop", "gain") for row in found.drops):
+        return prose(
+            "No change is shown, so none of the many scenarios is singled out here; the map above has all of them."
+        )
     unit = f" in {found.score_unit}" if found.score_unit else ""
     start = "its mean over all scenarios" if found.reference == AVERAGE else base_name(found)
     caption = (
         f"From {start} (left) to each scenario (right): {found.metric}{unit}, a line for each {found.contrast}, with "
         f"{100 * found.conf_level:g}% intervals, each score's own. Coloured lines are changes that the data show."
     )
-    total = len({row.scenario for row in found.drops})
     if total > len(panels) and len(panels) == MOST_PANELS:
         caption += f" Drawn are the {MOST_PANELS} scenarios with the largest changes, of {total}."
     lead = prose(
@@ -195,7 +199,7 @@ def ranking(page: ScenarioPage) -> str:
     if change is None:
         return prose("Not asked: that takes two models and two scenarios.")
     lead = prose(ranking_sentence(found))
-    if not change.crossings:
+    if not change.crossings or not change.shown:
         return lead
     crossed = prose(
         f"The estimates of {plural(change.n_crossed, 'pair')} of models cross somewhere. Noise alone makes estimates cross, so "
