@@ -184,7 +184,7 @@ def weights_of(texts: Sequence[str] | None) -> str | dict[str, float]:
             level, equals, share = part.rpartition("=")
             value = _share(share)
             if not equals or not level or value is None:
-                message = f"--weights {text!r} is not understood at {part!r}; give equal, observed, or LEVEL=SHARE,LEVEL=SHARE,..."
+                message = f"--weights {text!r} is not understood at {part!r}; give equal, observed, or LEVEL=SHARE,..."
                 raise InputError(message)
             if level in shares:
                 message = f"--weights names {level!r} twice; give every scenario once"
