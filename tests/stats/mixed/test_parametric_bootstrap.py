@@ -1,0 +1,216 @@
+"""The parametric bootstrap: its law by hand, its false alarms with few units, and intervals."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed import parametric_bootstrap as module
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.parametric_bootstrap import (
+    bootstrap_intervals,
+    contrast_summary,
+    null_design,
+    parametric_bootstrap,
+    standard_deviations,
+)
+from evalstats.stats.mixed.simulate import simulate, with_responses
+from tests.stats.mixed.dense import golden_cases, golden_design, rows_design, term
+
+OPTIMUM = 1e-5  # of a deviance: how near two searches from different starts end
+
+
+@pytest.fixture(scope="module")
+def pastes():
+    design = golden_design("pastes", golden_cases()["pastes"], merge=True)
+    null = null_design(design, contrasts=np.eye(3)[1:])
+    return fit_linear(null, reml=False), fit_linear(design, reml=False)
+
+
+def test_the_law_by_hand(pastes):
+    null, alternative = pastes
+    found = parametric_bootstrap(null, alternative, n_resamples=20, seed=4, workers=1)
+    assert found.statistic == pytest.approx(likelihood_ratio(null, alternative).statistic)
+    for i in (0, 7, 19):
+        rng = np.random.default_rng(np.random.SeedSequence(4, spawn_key=(i,)))
+        drawn = simulate(null, rng)
+        smaller, larger = (
+            fit_linear(with_responses(f.design, drawn.responses[0], float(drawn.within[0])), reml=False) for f in pastes
+        )
+        assert found.draws[i] == pytest.approx(2 * (larger.log_likelihood - smaller.log_likelihood), abs=OPTIMUM)
+    assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic)) / 21
+    assert (found.n_resamples, found.n_failed, found.notes) == (20, 0, ())
+
+
+def test_the_number_of_processes_changes_nothing(pastes):
+    one, two = (parametric_bootstrap(*pastes, n_resamples=16, seed=1, workers=n) for n in (1, 2))
+    np.testing.assert_allclose(one.draws, two.draws, atol=OPTIMUM)
+    assert one.p_value == two.p_value
+    other = parametric_bootstrap(*pastes, n_resamples=16, seed=2, workers=1)
+    assert not np.any(np.isclose(one.draws, other.draws))
+
+
+def test_a_p_value_is_never_zero(pastes):
+    null, alternative = pastes
+    sure = replace(alternative, log_likelihood=null.log_likelihood + 500.0)
+    assert parametric_bootstrap(null, sure, n_resamples=9, workers=1).p_value == 0.1
+    none = replace(alternative, log_likelihood=null.log_likelihood)
+    assert parametric_bootstrap(null, none, n_resamples=9, workers=1).p_value == 1.0
+
+
+def test_a_variance(pastes):
+    """By REML, since the fixed effects are the same; about half of the law is at 0."""
+    design = pastes[1].design
+    alternative, null = fit_linear(design), fit_linear(null_design(design, terms=[1]))
+    found = parametric_bootstrap(null, alternative, n_resamples=60, seed=1, workers=1)
+    assert 0.3 < np.mean(found.draws < 1e-6) < 0.9
+    assert found.p_value == 1 / 61
+
+
+def test_designs_of_smaller_models():
+    design = golden_design("crossed", golden_cases()["crossed"])
+    assert null_design(design, terms=[0, 2]).terms == (design.terms[0], design.terms[2])
+    contrast = np.array([[0.0, 1.0, -1.0, 0.0]])
+    smaller = null_design(design, contrasts=contrast)
+    assert smaller.fixed.shape[1] == 3
+    # The space of X b with b_1 = b_2, and nothing else.
+    wanted = np.column_stack([design.fixed[:, 0], design.fixed[:, 1] + design.fixed[:, 2], design.fixed[:, 3]])
+    assert np.linalg.matrix_rank(np.hstack([smaller.fixed, wanted])) == 3
+    with pytest.raises(InputError, match="one column for each of 4"):
+        null_design(design, contrasts=[1.0])
+
+
+def test_failures_are_counted_and_said(pastes, monkeypatch):
+    refit = module._Refit.__call__
+    calls = {"n": 0, "every": 5}
+
+    def sometimes(self, drawn):
+        calls["n"] += 1
+        return None if calls["n"] % calls["every"] == 0 else refit(self, drawn)
+
+    monkeypatch.setattr(module._Refit, "__call__", sometimes)
+    found = parametric_bootstrap(*pastes, n_resamples=20, workers=1)
+    assert found.n_failed > 0
+    assert len(found.draws) == 20 - found.n_failed
+    assert found.notes[0].startswith(f"{found.n_failed} of 20 replicates could not be fitted")
+    assert "more than 5 %" in found.notes[0]
+    calls["every"] = 1
+    with pytest.raises(CannotAnswerError, match="20 of 20 replicates"):
+        parametric_bootstrap(*pastes, n_resamples=20, workers=1)
+
+
+def test_refusals(pastes):
+    null, alternative = pastes
+    rows = golden_design("pastes", golden_cases()["pastes"])
+    with pytest.raises(InputError, match="54 and 29 cells"):
+        parametric_bootstrap(fit_linear(null_design(rows, contrasts=np.eye(3)[1:]), reml=False), alternative)
+    with pytest.raises(InputError, match="fit both models by ML"):
+        parametric_bootstrap(fit_linear(null.design), fit_linear(alternative.design))
+
+
+def test_intervals_by_hand(pastes):
+    fit = fit_linear(pastes[1].design)
+    names = ["sample", "batch", "sigma"]
+    found = bootstrap_intervals(
+        fit, standard_deviations, names=names, n_resamples=39, seed=2, conf_level=0.9, workers=1
+    )
+    draws = []
+    for i in range(39):
+        drawn = simulate(fit, np.random.default_rng(np.random.SeedSequence(2, spawn_key=(i,))))
+        again = fit_linear(with_responses(fit.design, drawn.responses[0], float(drawn.within[0])))
+        draws.append([again.sigma * again.theta[0], again.sigma * again.theta[1], again.sigma])
+    ranked = np.sort(draws, axis=0)
+    for j, estimate in enumerate(found):
+        # (39 + 1) * .05 = 2: the second smallest and the second largest.
+        assert (estimate.conf_low, estimate.conf_high) == pytest.approx(
+            (ranked[1, j], ranked[-2, j]), rel=1e-3, abs=1e-3
+        )
+        assert estimate.std_error == pytest.approx(np.std(draws, axis=0, ddof=1)[j], rel=1e-3)
+        assert "percentile" in estimate.method
+    basic = bootstrap_intervals(
+        fit, standard_deviations, names=names, n_resamples=39, seed=2, conf_level=0.9, kind="basic", workers=1
+    )
+    for one, other in zip(found, basic, strict=True):
+        assert other.conf_low == pytest.approx(2 * one.estimate - one.conf_high)
+        assert other.conf_high == pytest.approx(2 * one.estimate - one.conf_low)
+
+
+def test_what_never_moves_has_no_interval(pastes):
+    fit = pastes[1]
+    (found,) = bootstrap_intervals(fit, lambda _: 3.0, names=["three"], n_resamples=40, workers=1)
+    assert (found.conf_low, found.std_error) == (None, None)
+    assert found.reason == "three is 3 in all replicates, so they do not show how uncertain it is"
+    with pytest.raises(InputError, match="take at least 39"):
+        bootstrap_intervals(fit, standard_deviations, names=["a", "b", "c"], n_resamples=30)
+    with pytest.raises(InputError, match="2 names"):
+        bootstrap_intervals(fit, standard_deviations, names=["a", "b"])
+
+
+def binomial_design(rng, n_items, effect=0.0, item=1.0):
+    item_of, model = np.repeat(np.arange(n_items), 2), np.tile([0.0, 1.0], n_items)
+    eta = 0.3 + effect * model + item * rng.normal(size=n_items)[item_of]
+    fixed = [("(Intercept)", np.ones(item_of.size)), ("b", model)]
+    design = rows_design(fixed, [term("item", item_of)], rng.binomial(5, special.expit(eta)) / 5)
+    return replace(design, count=np.full(item_of.size, 5.0))
+
+
+def test_binomial_models():
+    rng = np.random.default_rng(3)
+    alternative = fit_binomial(binomial_design(rng, 15, effect=1.5))
+    null = fit_binomial(null_design(alternative.design, contrasts=[0.0, 1.0]))
+    found = parametric_bootstrap(null, alternative, n_resamples=39, seed=1, workers=1)
+    assert found.p_value == (1 + np.count_nonzero(found.draws >= found.statistic)) / (1 + len(found.draws))
+    assert found.p_value < 0.2
+    assert np.all(found.draws >= 0.0)
+    (effect,) = bootstrap_intervals(
+        alternative, contrast_summary([0.0, 1.0], alternative), names=["b"], n_resamples=39, workers=1
+    )
+    assert effect.conf_low < alternative.beta[1] < effect.conf_high
+    # The standard error of the Hessian holds for 15 items of 10 trials; 39 replicates know theirs to 1 / sqrt(2 * 39).
+    assert effect.std_error == pytest.approx(alternative.std_errors[1], rel=0.4)
+
+
+@pytest.mark.slow
+def test_false_alarms_with_ten_scenarios():
+    """Four models on ten scenarios, whose effects depend on the model: chi-squared alarms too often, the bootstrap not."""
+    rng = np.random.default_rng(10)
+    scenario, model = (a.ravel() for a in np.meshgrid(np.arange(10), np.arange(4), indexing="ij"))
+    fixed = [("(Intercept)", np.ones(40)), *((f"m{k}", (model == k) * 1.0) for k in (1, 2, 3))]
+    terms = [term("scenario", scenario), term("scenario:model", scenario * 4 + model)]
+    design = replace(rows_design(fixed, terms, np.zeros(40)), count=np.full(40, 6.0))
+    n_rep, level = 250, 0.05
+    chi2 = boot = 0
+    for i in range(n_rep):
+        means = 0.7 * rng.normal(size=10)[scenario] + 0.7 * rng.normal(size=40) + rng.normal(size=40) / np.sqrt(6)
+        data = replace(design, response=means, within=float(rng.chisquare(200)))
+        alternative = fit_linear(data, reml=False)
+        null = fit_linear(null_design(data, contrasts=np.eye(4)[1:]), reml=False)
+        chi2 += likelihood_ratio(null, alternative).p_value < level
+        boot += parametric_bootstrap(null, alternative, n_resamples=59, seed=i, workers=1).p_value < level + 1e-9
+    noise = 3 * np.sqrt(level * (1 - level) / n_rep)
+    assert chi2 / n_rep > level + 0.02
+    assert boot / n_rep == pytest.approx(level, abs=noise)
+
+
+@pytest.mark.slow
+def test_intervals_of_a_variance_cover():
+    """Twenty items, three rows each, REML: the interval of sigma covers as stated, that of the items' sd nearly so."""
+    rng = np.random.default_rng(20)
+    item = np.repeat(np.arange(20), 3)
+    design = rows_design([("(Intercept)", np.ones(60))], [term("item", item)], np.zeros(60))
+    n_rep, hits = 200, np.zeros(2)
+    for i in range(n_rep):
+        y = rng.normal(size=20)[item] + rng.normal(size=60)
+        fit = fit_linear(replace(design, response=y))
+        found = bootstrap_intervals(
+            fit, standard_deviations, names=["item", "sigma"], n_resamples=99, seed=i, workers=1
+        )
+        hits += [e.conf_low <= 1.0 <= e.conf_high for e in found]
+    noise = 3 * np.sqrt(0.95 * 0.05 / n_rep)
+    assert hits[1] / n_rep == pytest.approx(0.95, abs=noise)
+    assert 0.85 < hits[0] / n_rep <= 1.0
+    assert stats.binom.sf(n_rep * 0.99, n_rep, 0.95) < 1e-2
