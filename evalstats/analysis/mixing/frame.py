@@ -23,7 +23,8 @@ from evalstats.analysis.mixing.formula import parse_formula
 from evalstats.analysis.mixing.rank import Bools, Kept, independent_columns
 from evalstats.analysis.mixing.reading import TableRead, read_table
 from evalstats.analysis.mixing.response import ResponseColumns, merged
-from evalstats.analysis.mixing.terms import INTERCEPT, MixedFormula, RandomPart, Term, term_name
+from evalstats.analysis.mixing.terms import INTERCEPT, MixedFormula, RandomPart, Term, columns_of, term_name
+from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
 from evalstats.stats.mixed.fit import Family
 
@@ -83,6 +84,31 @@ class ModelFrame:
         InputError
             If a factor is not there, or has a level that was not fitted.
         """
+        columns = self._grid_columns(grid)
+        return code_columns(self.formula.fixed, columns, grid.height, intercept=self.formula.intercept).matrix
+
+    def slope_rows(self, grid: pl.DataFrame) -> list[Floats]:
+        """Return what the effects of each random term are multiplied by in every row of a grid, shape (n_grid, n_columns).
+
+        Raises
+        ------
+        InputError
+            If a random slope is of a column that is not in the fixed part.
+        """
+        columns = self._grid_columns(grid)
+        out: list[Floats] = []
+        for part, term in zip(self.formula.random, self.design.terms, strict=True):
+            for name in columns_of(part.effects):
+                if name not in columns:
+                    raise InputError(
+                        f"the random slope of {name} by {part.group_name} has no fixed effect, so what it adds at a mean is not "
+                        f"known; put {name} into the fixed part"
+                    )
+            coded = code_columns(part.effects, columns, grid.height, intercept=part.intercept)
+            out.append(coded.matrix[:, [coded.names.index(name) for name in term.columns]])
+        return out
+
+    def _grid_columns(self, grid: pl.DataFrame) -> dict[str, Column]:
         columns: dict[str, Column] = {}
         for name in self.formula.fixed_columns:
             if name in self.factors:
@@ -92,7 +118,7 @@ class ModelFrame:
                 columns[name] = read_covariate(grid[name], name)
             else:
                 columns[name] = Covariate(name=name, values=np.full(grid.height, self.covariates[name]))
-        return code_columns(self.formula.fixed, columns, grid.height, intercept=self.formula.intercept).matrix
+        return columns
 
     def fixed_rows(self, grid: pl.DataFrame) -> Floats:
         """Return the fixed part of every row of a grid as columns of `design.fixed`, shape (n_grid, n_fixed).

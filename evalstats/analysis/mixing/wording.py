@@ -109,7 +109,7 @@ def _statistic(result: MixedModel) -> str:
 
 
 def _fixed_row(row: FixedEffect) -> tuple[str, ...]:
-    digits = _digits(row.std_error)
+    digits = digits_for(row.std_error)
     return (
         row.term,
         number(row.estimate, digits),
@@ -121,7 +121,7 @@ def _fixed_row(row: FixedEffect) -> tuple[str, ...]:
     )
 
 
-def _digits(size: float | None) -> int:
+def digits_for(size: float | None) -> int:
     """Digits after the point that show two significant ones of a standard error."""
     if size is None or not size > 0.0:
         return 3

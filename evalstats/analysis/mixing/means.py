@@ -1,0 +1,366 @@
+"""Marginal means of a fitted model and their contrasts: what it predicts for a level, averaged with stated weights."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.mixing.frame import ModelFrame
+from evalstats.analysis.mixing.hypotheses import factor_grid
+from evalstats.analysis.mixing.mean_results import ContrastRow, MeanRow, Means
+from evalstats.analysis.mixing.results import MixedModel
+from evalstats.errors import InputError
+from evalstats.stats.checks import check_level
+from evalstats.stats.mixed.contrasts import (
+    Contrasts,
+    LinearEstimates,
+    against,
+    against_mean,
+    custom,
+    linear_estimates,
+    pairwise,
+    within_each,
+)
+from evalstats.stats.mixed.design import Floats
+from evalstats.stats.mixed.families import Adjustment, FamilyEstimates, adjusted
+from evalstats.stats.mixed.means import MarginalMeans, ReferenceGrid, Weights, expanded, marginal_means
+from evalstats.stats.mixed.population import ProbabilityMeans, population_means, random_effect_sd
+from evalstats.stats.mixed.population_differences import probability_differences
+
+Comparison = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
+Scale = Literal["response", "link"]
+
+
+def means(
+    result: MixedModel,
+    specs: str | Sequence[str],
+    *,
+    by: str | Sequence[str] = (),
+    weights: Weights = "equal",
+    contrasts: Comparison = "pairwise",
+    reference: str | None = None,
+    adjust: Adjustment = "holm",
+    scale: Scale = "response",
+    conf_level: float | None = None,
+) -> Means:
+    """Marginal means of one or several fixed factors, and contrasts between them.
+
+    Linear models: means in the unit of the response, with the degrees of freedom of the fit. Binomial models: probabilities
+    averaged over the population of the random effects (scale="response"), which is not the probability at random effects of
+    0; or log-odds given random effects of 0 (scale="link"). Numbers among the fixed effects stand at their means.
+
+    Parameters
+    ----------
+    specs
+        Factors whose levels are told apart; the fixed factors not named are averaged over.
+    by
+        Further factors: contrasts are made within each of their combinations, each a family of its own.
+    weights
+        "equal", "observed" (how often the combinations of the other factors occur), or a mix of the user's, such as
+        `{"scenario": {"ideal": 0.7, "rude": 0.3}}`.
+    contrasts
+        "pairwise"; "reference": each level minus `reference` (by default the first); "mean": each minus the mean of all; a
+        dict of weights for each contrast; or "none".
+    adjust
+        "holm", "tukey", "max-t" or "none", within each family.
+    conf_level
+        By default that of the result.
+
+    Returns
+    -------
+    Means
+        Means that rest on a combination without rows are null, with the reason.
+
+    Raises
+    ------
+    InputError
+        If a factor, level or option is not known.
+
+    References
+    ----------
+    Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; Zeger, Liang & Albert 1988, doi:10.2307/2531734.
+
+    Examples
+    --------
+    >>> from evalstats.analysis.mixing.mixed import mixed
+    >>> table = {
+    ...     "score": [3.1, 2.9, 4.0, 3.8, 2.2, 2.5, 3.3, 3.0, 4.1, 3.7, 2.6, 2.4],
+    ...     "model": list("ababab" * 2),
+    ...     "item": list("ppqqrrppqqrr"),
+    ... }
+    >>> found = means(mixed("score ~ model + (1 | item)", table), "model")
+    >>> [(row.name, round(row.estimate, 3)) for row in found.rows]
+    [('a', 3.217), ('b', 3.05)]
+    """
+    over, groups = _names(specs), _names(by)
+    level = check_level(result.conf_level if conf_level is None else conf_level)
+    if scale not in ("response", "link"):
+        raise InputError(f"scale is {scale!r}; it is 'response' (scores, probabilities) or 'link' (log-odds)")
+    _check_factors(result.frame, over, groups)
+    grid = _grid(result.frame)
+    marginal = marginal_means(grid.reference, [*groups, *over], weights)
+    wanted = _contrasts(result.frame, over, groups, contrasts, reference)
+    population = result.family == "binomial" and scale == "response"
+    if population:
+        rows, compared, warnings = _probabilities(result, grid, marginal, wanted, adjust=adjust, level=level)
+    else:
+        rows, compared, warnings = _linear(result, marginal, wanted, adjust=adjust, level=level)
+    return Means(
+        specs=tuple(over),
+        by=tuple(groups),
+        response=result.response,
+        scale=_unit(result, population=population),
+        averaging=marginal.averaging,
+        adjust=adjust if compared else "none",
+        conf_level=level,
+        df_method="z" if population else result.df_method,
+        rows=_named_rows(result.frame, [*groups, *over], marginal, rows),
+        contrasts=compared,
+        warnings=tuple(dict.fromkeys([*marginal.notes, *warnings])),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Grid:
+    """Combinations of levels; `frame` and `rows` hold all fixed columns, dropped ones included."""
+
+    frame: pl.DataFrame
+    reference: ReferenceGrid
+
+
+def _grid(frame: ModelFrame) -> _Grid:
+    table = factor_grid(frame)
+    names = tuple(frame.factors)
+    codes = np.stack(
+        np.unravel_index(np.arange(table.height), [len(levels) for levels in frame.factors.values()]), axis=1
+    )
+    counts = (
+        frame.cells.select(names).with_columns(pl.Series("", frame.design.count)).group_by(names).agg(pl.col("").sum())
+    )
+    joined = table.join(counts, on=names, how="left", maintain_order="left")
+    reference = ReferenceGrid(
+        factors=names,
+        levels=tuple(frame.factors.values()),
+        codes=codes.astype(np.int64),
+        rows=frame.all_rows(table),
+        count=joined[""].fill_null(0.0).to_numpy().astype(np.float64),
+    )
+    return _Grid(frame=table, reference=reference)
+
+
+def _names(given: str | Sequence[str]) -> list[str]:
+    return [given] if isinstance(given, str) else list(given)
+
+
+def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]) -> None:
+    if not over:
+        raise InputError(f"no factor is named; the model has {', '.join(frame.factors) or 'none'}")
+    unknown = [name for name in (*over, *groups) if name not in frame.factors]
+    if unknown:
+        raise InputError(
+            f"{unknown[0]!r} is no fixed factor of the model, which has {', '.join(frame.factors) or 'none'}"
+        )
+    if len({*over, *groups}) < len(over) + len(groups):
+        raise InputError("a factor is named twice in specs and by; name each once")
+
+
+def _contrasts(
+    frame: ModelFrame, over: Sequence[str], groups: Sequence[str], wanted: Comparison, reference: str | None
+) -> Contrasts | None:
+    names = _combinations(frame, over)
+    if wanted == "none" or len(names) < 2:
+        return None
+    if reference is not None and wanted != "reference":
+        raise InputError(f"reference={reference!r} is given with contrasts={wanted!r}; pass contrasts='reference'")
+    if isinstance(wanted, Mapping):
+        made = custom(names, wanted)
+    elif wanted == "pairwise":
+        made = pairwise(names)
+    elif wanted == "reference":
+        made = against(names, names[0] if reference is None else reference)
+    elif wanted == "mean":
+        made = against_mean(names)
+    else:
+        raise InputError(f"contrasts is {wanted!r}; it is 'pairwise', 'reference', 'mean', 'none' or a dict of weights")
+    return within_each(_combinations(frame, groups), made) if groups else made
+
+
+def _combinations(frame: ModelFrame, names: Sequence[str]) -> list[str]:
+    labels = [""]
+    for name in names:
+        labels = [f"{label}, {level}" if label else level for label in labels for level in frame.factors[name]]
+    return labels
+
+
+def _linear(
+    result: MixedModel,
+    marginal: MarginalMeans,
+    wanted: Contrasts | None,
+    *,
+    adjust: Adjustment,
+    level: float,
+) -> tuple[list[MeanRow], tuple[ContrastRow, ...], tuple[str, ...]]:
+    frame, inference = result.frame, result.inference
+    columns = len(frame.columns)
+    beta, covariance = expanded(result.fit.beta, inference.covariance, frame.kept.columns, columns)
+    nothing = _null_basis(frame)
+
+    def estimates(rows: Floats, names: Sequence[str]) -> LinearEstimates:
+        free = inference.df(result.fit, frame.kept_rows(rows))
+        return linear_estimates(rows, beta, covariance, df=free, conf_level=level, names=names, null_basis=nothing)
+
+    found = estimates(marginal.rows, marginal.names)
+    rows = [_mean_row(found, at, marginal.reasons[at] or found.reasons[at]) for at in range(len(marginal.names))]
+    if wanted is None:
+        return rows, (), ()
+    compared = estimates(wanted.weights @ marginal.rows, wanted.names)
+    family = adjusted(compared, adjust, family=wanted.family)
+    return rows, _contrast_rows(wanted, compared, family), family.warnings
+
+
+def _mean_row(found: LinearEstimates, at: int, reason: str | None) -> MeanRow:
+    return MeanRow(
+        name=found.names[at],
+        levels=(),
+        estimate=_finite(found.estimate[at]),
+        std_error=_finite(found.std_error[at]),
+        df=_finite(found.df[at]),
+        conf_low=_finite(found.conf_low[at]),
+        conf_high=_finite(found.conf_high[at]),
+        reason=reason,
+    )
+
+
+def _contrast_rows(wanted: Contrasts, found: LinearEstimates, family: FamilyEstimates) -> tuple[ContrastRow, ...]:
+    return tuple(
+        ContrastRow(
+            name=wanted.names[at],
+            family=wanted.family[at],
+            estimate=_finite(found.estimate[at]),
+            std_error=_finite(found.std_error[at]),
+            df=_finite(found.df[at]),
+            statistic=_finite(found.statistic[at]),
+            p_value=_finite(found.p_value[at]),
+            p_adjusted=_finite(family.p_adjusted[at]),
+            conf_low=_finite(family.conf_low[at]),
+            conf_high=_finite(family.conf_high[at]),
+            reason=found.reasons[at],
+        )
+        for at in range(len(wanted.names))
+    )
+
+
+def _probabilities(
+    result: MixedModel,
+    grid: _Grid,
+    marginal: MarginalMeans,
+    wanted: Contrasts | None,
+    *,
+    adjust: Adjustment,
+    level: float,
+) -> tuple[list[MeanRow], tuple[ContrastRow, ...], tuple[str, ...]]:
+    found = _population(result, grid, marginal, level)
+    rows = [
+        MeanRow(
+            name=found.names[at],
+            levels=(),
+            estimate=_finite(found.estimate[at]),
+            std_error=_finite(found.std_error[at]),
+            df=None,
+            conf_low=_finite(found.conf_low[at]),
+            conf_high=_finite(found.conf_high[at]),
+            reason=found.reasons[at],
+        )
+        for at in range(len(found.names))
+    ]
+    if wanted is None:
+        return rows, (), found.warnings
+    pairs = [(np.flatnonzero(row == 1.0), np.flatnonzero(row == -1.0)) for row in wanted.weights]
+    if any(len(up) != 1 or len(down) != 1 for up, down in pairs):
+        raise InputError(
+            "probabilities are compared in pairs (contrasts='pairwise' or 'reference'); pass scale='link' for other contrasts"
+        )
+    compared = probability_differences(
+        found,
+        [int(up[0]) for up, _ in pairs],
+        [int(down[0]) for _, down in pairs],
+        method=adjust,
+        family=wanted.family,
+        names=wanted.names,
+    )
+    made = tuple(
+        ContrastRow(
+            name=wanted.names[at],
+            family=wanted.family[at],
+            estimate=_finite(compared.estimate[at]),
+            std_error=_finite(compared.std_error[at]),
+            df=None,
+            statistic=_finite(compared.statistic[at]),
+            p_value=_finite(compared.p_value[at]),
+            p_adjusted=_finite(compared.p_adjusted[at]),
+            conf_low=_finite(compared.conf_low[at]),
+            conf_high=_finite(compared.conf_high[at]),
+            reason=compared.reasons[at],
+        )
+        for at in range(len(wanted.names))
+    )
+    return rows, made, (*found.warnings, *compared.warnings)
+
+
+def _population(result: MixedModel, grid: _Grid, marginal: MarginalMeans, level: float) -> ProbabilityMeans:
+    frame, fit = result.frame, result.fit
+    sd, by_theta = random_effect_sd(fit.design.factors(fit.theta), frame.slope_rows(grid.frame))
+    n = grid.frame.height
+    lost = ~frame.estimable(grid.reference.rows)
+    said = "not estimable: the data hold nothing about some combination it needs"
+    reasons = [
+        reason or (said if bool(np.any(weight[lost] > 0.0)) else None)
+        for reason, weight in zip(marginal.reasons, marginal.weights, strict=True)
+    ]
+    joint = fit.joint_covariance
+    return population_means(
+        frame.kept_rows(grid.reference.rows),
+        fit.beta,
+        np.broadcast_to(sd, (n,)),
+        joint_covariance=joint,
+        sd_jacobian=None if joint is None else np.broadcast_to(by_theta, (n, by_theta.shape[1])),
+        covariance=fit.covariance if joint is None else None,
+        weights=marginal.weights,
+        names=marginal.names,
+        reasons=reasons,
+        conf_level=level,
+    )
+
+
+def _null_basis(frame: ModelFrame) -> Floats | None:
+    """Directions of all fixed columns that the data say nothing about, one for each dropped column."""
+    kept = frame.kept
+    if not len(kept.dropped):
+        return None
+    basis = np.zeros((len(frame.columns), len(kept.dropped)))
+    basis[kept.columns] = -kept.alias
+    basis[kept.dropped] = np.eye(len(kept.dropped))
+    return basis / np.linalg.norm(basis, axis=0)
+
+
+def _named_rows(
+    frame: ModelFrame, names: Sequence[str], marginal: MarginalMeans, rows: Sequence[MeanRow]
+) -> tuple[MeanRow, ...]:
+    """Give each mean its level of every factor."""
+    out: list[MeanRow] = []
+    for row, codes in zip(rows, marginal.codes, strict=True):
+        levels = tuple((name, frame.factors[name][int(code)]) for name, code in zip(names, codes, strict=True))
+        out.append(row.at(levels))
+    return tuple(out)
+
+
+def _unit(result: MixedModel, *, population: bool) -> str:
+    if result.family == "gaussian":
+        return f"{result.response}"
+    return "probability, averaged over the random effects" if population else "log-odds at random effects of 0"
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
