@@ -15,6 +15,7 @@ from evalstats.display.escape import one_line
 from evalstats.display.numbers import number, plural
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.scenario_cells import MapCell, MapGrid, Show, base_name, map_grid
+from evalstats.plots.segments import Segment, draw_segments
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 # The deepest colour: letters keep a contrast of 4.5 to 1 on it, on light pages and on dark ones.
@@ -103,6 +104,7 @@ def scenario_map(result: ScenarioModel, *, show: Show = "drop", medium: Medium =
             for down in range(len(grid.rows)):
                 for across, column in enumerate(panel.columns):
                     _draw_cell(axes, panel, across, down, grid.cells[down][column])
+            _draw_intervals(axes, panel)
     return figure
 
 
@@ -283,18 +285,22 @@ def _middle(panel: _Panel) -> float:
 
 
 def _draw_cell(axes: Any, panel: _Panel, across: int, down: int, cell: MapCell) -> None:
+    box = _box(panel, across, down)
+    if cell.estimate is None:
+        x, y, wide, tall = box
+        _write(axes, x + wide / 2, y + tall / 2, cell.words, panel.size.font, color=LIGHT.muted)
+        return
+    _draw_ground(axes, box, cell)
+    _write_numbers(axes, panel, box, cell)
+
+
+def _box(panel: _Panel, across: int, down: int) -> tuple[float, float, float, float]:
+    """Return left and upper edge, width and height of a cell; its name stands above it where rows are stacked."""
     size = panel.size
     gap = _GAP * size.font
     names = 1.35 * size.font if size.stacked else 0.0
     x, y = panel.x(across) + gap / 2, panel.y(down) + names + gap / 2
-    wide, tall = panel.cell - gap, panel.row - names - gap
-    if cell.estimate is None:
-        _write(axes, x + wide / 2, y + tall / 2, cell.words, size.font, color=LIGHT.muted)
-        return
-    _draw_ground(axes, (x, y, wide, tall), cell)
-    _write_numbers(axes, panel, (x, y, wide, tall), cell)
-    if not cell.base and cell.low is not None and cell.high is not None:
-        _draw_interval(axes, panel, (x, y, wide, tall), cell, (cell.low, cell.high))
+    return x, y, panel.cell - gap, panel.row - names - gap
 
 
 def _draw_ground(axes: Any, box: tuple[float, float, float, float], cell: MapCell) -> None:
@@ -345,23 +351,32 @@ def _write(axes: Any, x: float, y: float, words: str, font: float, **style: Any)
         axes.text(x, y, words, fontsize=font, parse_math=False, zorder=3, **style)
 
 
-def _draw_interval(
-    axes: Any, panel: _Panel, box: tuple[float, float, float, float], cell: MapCell, ends: tuple[float, float]
-) -> None:
-    """Draw the interval at the foot of its cell, on the axis of all cells, with a tick at zero."""
-    x, y, wide, tall = box
+def _draw_intervals(axes: Any, panel: _Panel) -> None:
+    """Draw every cell's interval at its foot, all on one axis, with a tick at zero."""
+    font = panel.size.font
+    thick, tick = 0.13 * font, 0.22 * font
     low, high = panel.grid.reach
-    inner = 0.3 * panel.size.font
-
-    def at(value: float) -> float:
-        return x + inner + (value - low) / (high - low) * (wide - 2 * inner)
-
-    level = y + tall - 0.42 * panel.size.font
-    color = tone_color(cell.tone) if cell.shown else LIGHT.neutral
-    thick = panel.size.font * 0.13
-    axes.plot([at(ends[0]), at(ends[1])], [level] * 2, color=color, linewidth=thick, solid_capstyle="butt", zorder=2)
-    if low < 0 < high and panel.grid.first_is_base:
-        tick = 0.22 * panel.size.font
-        axes.plot([at(0.0)] * 2, [level - tick, level + tick], color=LIGHT.ink, linewidth=thick * 0.55, zorder=2.5)
-    point = {"marker": "o", "markersize": panel.size.font * 0.28, "linestyle": "none", "zorder": 3}
-    axes.plot([at(cell.estimate or 0.0)], [level], color=color, **point)
+    lines: dict[str, list[Segment]] = {}
+    points: dict[str, list[tuple[float, float]]] = {}
+    zeros: list[Segment] = []
+    for down, line in enumerate(panel.grid.cells):
+        for across, column in enumerate(panel.columns):
+            cell = line[column]
+            if cell.base or cell.estimate is None or cell.low is None or cell.high is None:
+                continue
+            x, y, wide, tall = _box(panel, across, down)
+            inner, level = 0.3 * font, y + tall - 0.42 * font
+            unit = (wide - 2 * inner) / (high - low)
+            start, value, end, zero = (
+                x + inner + (each - low) * unit for each in (cell.low, cell.estimate, cell.high, 0.0)
+            )
+            color = tone_color(cell.tone) if cell.shown else LIGHT.neutral
+            lines.setdefault(color, []).append(((start, level), (end, level)))
+            points.setdefault(color, []).append((value, level))
+            zeros.append(((zero, level - tick), (zero, level + tick)))
+    for color, segments in lines.items():
+        draw_segments(axes, segments, color=color, linewidth=thick, zorder=2)
+        marks: dict[str, Any] = {"marker": "o", "markersize": 0.28 * font, "linestyle": "none", "zorder": 3}
+        axes.plot(*zip(*points[color], strict=True), color=color, **marks)
+    if panel.grid.first_is_base:
+        draw_segments(axes, zeros, color=LIGHT.ink, linewidth=0.55 * thick, zorder=2.5)

@@ -14,6 +14,7 @@ from evalstats.display.escape import one_line
 from evalstats.display.numbers import MINUS, number, plural
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.scenario_cells import base_name, drop_tone
+from evalstats.plots.segments import Segment, draw_segments
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 MOST_PANELS = 12
@@ -271,10 +272,9 @@ def _draw_slopes(panel: _Panel, slopes: Sequence[Slope]) -> None:
         strong = slope.shown
         line = {"color": color, "linewidth": font * (0.12 if strong else 0.07), "alpha": 0.9 if strong else 0.55}
         panel.axes.plot([start, end], [slope.start, slope.end], zorder=2 + strong, **line)
-        for x, ends_ in ((start, slope.start_ends), (end, slope.end_ends)):
-            if ends_ is not None:
-                whisker = {"color": color, "linewidth": font * 0.09, "alpha": 0.6}
-                panel.axes.plot([x, x], ends_, solid_capstyle="butt", zorder=1.5, **whisker)
+        ends_ = [(x, both) for x, both in ((start, slope.start_ends), (end, slope.end_ends)) if both is not None]
+        upright: list[Segment] = [((x, low), (x, high)) for x, (low, high) in ends_]
+        draw_segments(panel.axes, upright, color=color, linewidth=font * 0.09, alpha=0.6, zorder=1.5)
         panel.axes.plot(
             [start, end],
             [slope.start, slope.end],

@@ -32,14 +32,21 @@ def hollow(figure: Figure) -> list[Rectangle]:
     return [box for box in figure.axes[0].patches if isinstance(box, Rectangle) and box.get_facecolor()[3] == 0]
 
 
-def lines(figure: Figure) -> list[tuple[float, float]]:
-    """Widths of the intervals drawn in cells, from left to right and top to bottom."""
+def segments(figure: Figure, panel: int = 0) -> list[tuple[float, float, float, float]]:
+    """Ends of every straight line: x and x, y and y."""
     found = []
-    for line in figure.axes[0].lines:
+    for line in figure.axes[panel].lines:
         x, y = np.asarray(line.get_xdata(), dtype=float), np.asarray(line.get_ydata(), dtype=float)
-        if x.size == 2 and y[0] == y[1]:
-            found.append((float(x[0]), float(x[1])))
+        if line.get_linestyle() == "-" and (x.size == 2 or np.isnan(x).any()):
+            step = 2 if x.size == 2 else 3
+            found += [(float(x[i]), float(x[i + 1]), float(y[i]), float(y[i + 1])) for i in range(0, x.size, step)]
     return found
+
+
+def lines(figure: Figure) -> list[tuple[float, float]]:
+    """Both ends of the intervals drawn in cells, from top to bottom and left to right."""
+    level = [(round(y0, 6), x0, x1) for x0, x1, y0, y1 in segments(figure) if y0 == y1]
+    return [(x0, x1) for _, x0, x1 in sorted(level)]
 
 
 def assert_words_are_apart(figure: Figure) -> None:

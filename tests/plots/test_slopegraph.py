@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from evalstats.plots.slopegraph import MOST_LABELS, MOST_PANELS, shown_panels, slopegraph, slopegraph_alt, spread
 from evalstats.plots.style import LIGHT, Medium
 from tests.analysis.scenarios import example
-from tests.plots.test_scenario_map import EVERY, MEDIA, assert_words_are_apart, texts
+from tests.plots.test_scenario_map import EVERY, MEDIA, assert_words_are_apart, segments, texts
 
 
 def slopes(figure: Figure, panel: int = 0) -> list[tuple[float, float, str]]:
@@ -41,23 +41,16 @@ def test_every_line_goes_from_the_reference_to_the_scenario() -> None:
 
 def test_both_intervals_of_every_line_are_drawn() -> None:
     found = example.small()
-    upright = [
-        tuple(np.asarray(line.get_ydata(), dtype=float))
-        for line in slopegraph(found).axes[0].lines
-        if len(line.get_xdata()) == 2 and line.get_xdata()[0] == line.get_xdata()[1]
-    ]
+    upright = [(y0, y1) for x0, x1, y0, y1 in segments(slopegraph(found)) if x0 == x1]
     expected = {(100 * (row.conf_low or 0), 100 * (row.conf_high or 0)) for row in found.cells}
     assert set(upright) == expected
 
 
 def test_no_interval_hides_another_at_the_same_end() -> None:
     found = example.rut()
-    for axes in slopegraph(found).axes:
-        across = [
-            float(line.get_xdata()[0])
-            for line in axes.lines
-            if len(line.get_xdata()) == 2 and line.get_xdata()[0] == line.get_xdata()[1]
-        ]
+    figure = slopegraph(found)
+    for panel in range(len(figure.axes)):
+        across = [x0 for x0, x1, _, _ in segments(figure, panel) if x0 == x1]
         assert len(set(across)) == len(across) == 2 * found.n_models
 
 
