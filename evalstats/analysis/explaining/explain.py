@@ -9,9 +9,11 @@ from typing import Any
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.explaining.comparison import explain_comparison
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
+from evalstats.analysis.explaining.mixed import explain_mixed
 from evalstats.analysis.explaining.power import explain_power
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
+from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.results import Comparison, Score
 from evalstats.analysis.scenarios.results import ScenarioModel
@@ -27,6 +29,7 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     Leaderboard: explain_leaderboard,
     PowerPlan: explain_power,
     ScenarioModel: explain_scenarios,
+    MixedModel: explain_mixed,
 }
 
 
@@ -36,7 +39,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios` or `power` gave, or another result whose kind was added.
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed` or `power` gave, or another result whose kind was added.
 
     Raises
     ------

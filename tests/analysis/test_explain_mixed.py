@@ -1,0 +1,82 @@
+"""A mixed model explained: its own effects and variances, and no more than they say."""
+
+import re
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evalstats.analysis.explaining.explain import explain_text
+from evalstats.analysis.explaining.method_texts import texts_for
+from evalstats.analysis.mixing.mixed import mixed
+from evalstats.analysis.mixing.results import MixedModel
+
+# Effort to get up from four types of stool, nine people (Pinheiro & Bates 2000, Mixed-Effects Models in S and S-PLUS).
+_EFFORT = [
+    12, 15, 12, 10, 10, 14, 13, 12, 7, 14, 13, 9, 7, 11, 10, 9, 8, 11, 8, 7, 9, 11, 11, 10, 8, 12, 12, 11, 7, 11, 8, 7,
+    9, 13, 10, 8,
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def stools() -> MixedModel:
+    people = [f"p{person}" for person in range(9) for _ in range(4)]
+    return mixed(
+        "effort ~ stool + (1 | person)",
+        pl.DataFrame({"effort": _EFFORT, "stool": ["T1", "T2", "T3", "T4"] * 9, "person": people}),
+    )
+
+
+@pytest.fixture(scope="module")
+def successes() -> MixedModel:
+    rng = np.random.default_rng(1)
+    hard = np.repeat(rng.normal(size=60), 2)
+    side = np.tile([0.0, 1.0], 60)
+    score = (rng.random(120) < 1 / (1 + np.exp(-hard - 0.1 * side))).astype(int)
+    table = pl.DataFrame(
+        {"score": score, "model": np.where(side > 0, "b", "a"), "item": [f"q{i // 2}" for i in range(120)]}
+    )
+    return mixed("score ~ model + (1 | item)", table, family="binomial")
+
+
+def in_one_line(found: MixedModel) -> str:
+    return " ".join(explain_text(found, width=10_000).split())
+
+
+def test_every_method_of_a_mixed_model_has_words(stools: MixedModel, successes: MixedModel) -> None:
+    for found in (stools, successes):
+        names = {
+            found.method,
+            found.df_method,
+            *(row.method for row in found.fixed),
+            *(test.method for test in found.tests),
+        }
+        assert not {name for name in names if name and not texts_for(name)}
+        assert "There is no description" not in explain_text(found)
+
+
+def test_the_effects_are_the_books(stools: MixedModel) -> None:
+    text = in_one_line(stools)
+    assert "levels (9 of person) are taken as a sample of more" in text
+    # The book has 3.8889 (standard error 0.5187, 24 df) and 0.6667.
+    assert "The effect stool[T2] is +3.89 units of effort, interval [2.82, 4.96]" in text
+    assert "The effect stool[T4] is left open: zero lies in its interval, [−0.40, 1.74]" in text
+    # 1.3325 and 1.1003: shares 1.7755 and 1.2107 of 2.9861.
+    assert "59% of the variance: person (standard deviation 1.33)" in text
+    assert "41% of the variance: what is left (standard deviation 1.10)" in text
+    assert "person has 9 levels, and the spread of so few is known only roughly" in text.replace("Person", "person")
+
+
+def test_log_odds_are_not_percentage_points(stools: MixedModel, successes: MixedModel) -> None:
+    words = "in percentage points they depend on where one starts"
+    assert words in in_one_line(successes)
+    assert words not in in_one_line(stools)
+
+
+def test_an_explanation_reads_well(stools: MixedModel, successes: MixedModel) -> None:
+    for found in (stools, successes):
+        assert max(map(len, explain_text(found).splitlines())) <= 80
+        line = in_one_line(found)
+        for wrong in ("None", "nan", " ,", "—", "..", "significant"):
+            assert wrong not in line
+        assert re.search(r"[.!?] [a-z]", line.split("Where the methods")[0]) is None
