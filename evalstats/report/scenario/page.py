@@ -131,7 +131,8 @@ def open_page(
         "seed": seed,
     }
     found = ask(data, metric=metric, **options)
-    others = [_asked(data, name, options) for name in further_metrics(data, found, _named(further))]
+    alike = _as_planned(options, found)
+    others = [_asked(data, name, alike) for name in further_metrics(data, found, _named(further))]
     names = scenario_page_names(found, *(other.model for other in others if other.model is not None))
     if not reading and store:
         reading = OPEN_STORE if is_store(store) else READ_FILES
@@ -182,10 +183,16 @@ def further_metrics(data: EvalData, found: ScenarioModel, asked: tuple[str, ...]
     return own or sorted(known)[:_MOST_FURTHER]
 
 
+def _as_planned(options: Mapping[str, Any], found: ScenarioModel) -> dict[str, Any]:
+    """Return the options for further metrics: what a plan declares holds for them too, but it is not about them."""
+    if options["plan"] is None:
+        return dict(options)
+    return {**options, "plan": None, "conf_level": found.conf_level, "cluster": found.clusters or options["cluster"]}
+
+
 def _asked(data: EvalData, metric: str, options: Mapping[str, Any]) -> Further:
-    # A formula names its own metric, and a plan declares the primary one: neither is about this.
     try:
-        return Further(metric=metric, model=ask(data, metric=metric, **{**options, "formula": None, "plan": None}))
+        return Further(metric=metric, model=ask(data, metric=metric, **options))
     except EvalStatsError as error:
         return Further(metric=metric, reason=str(error))
 
