@@ -6,7 +6,7 @@ Given theta, sigma and beta the effects are normal with mean b = Lambda u and co
 
 import numpy as np
 
-from evalstats.stats.mixed.blocks import Scaling
+from evalstats.stats.mixed.blocks import Scaling, split_theta
 from evalstats.stats.mixed.design import Floats, Ints, RandomTerm
 from evalstats.stats.mixed.linear_structured import Structured
 from evalstats.stats.mixed.structure import Slot
@@ -15,21 +15,21 @@ from evalstats.stats.mixed.structure import Slot
 def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     """Conditional modes of every term, shape (n_levels, n_columns)."""
     design, plan = core.design, core.plan
-    factors = design.factors(theta)
+    factors = split_theta(design, theta)
     middle, last = core.solve_rest(theta)
-    ell, r = plan.middle_size, plan.outer_size
+    r = plan.outer_size
+    of_middle = Scaling.of(plan.middle_size, plan.middle, factors).transposed().right(middle)
+    of_outer = Scaling.of(r, plan.outer, factors).transposed().right(last[:r])
     out: dict[int, Floats] = {}
-    v = np.zeros((plan.n_components, ell + len(last) + 1))
-    v[:, :ell] = -Scaling.of(ell, plan.middle, factors).transposed().right(middle)
-    v[:, ell : ell + r] = -Scaling.of(r, plan.outer, factors).transposed().right(last[:r])
-    v[:, ell + r : -1] = -last[r:]
-    v[:, -1] = 1.0
     for slot in plan.middle:
-        out[slot.term] = -_levels(v[:, :ell].reshape(-1), slot)
+        out[slot.term] = _levels(of_middle.reshape(-1), slot)
     for slot in plan.outer:
-        out[slot.term] = -_levels(v[0, ell : ell + r], slot)
-    zw, gain = core.weighted_inner(theta)
-    b = gain @ (zw @ v[:, None, :, None])
+        out[slot.term] = _levels(of_outer, slot)
+    zm, zr, gain = core.inner_blocks(theta)
+    left = zr @ np.concatenate([-of_outer, -last[r:], [1.0]])[:, None]
+    if plan.middle:
+        left = left - zm @ of_middle[:, None, :, None]
+    b = gain @ left
     for slot in plan.inner:
         out[slot.term] = _levels(b.reshape(-1), slot)
     if plan.cell_term is not None:
@@ -46,25 +46,43 @@ def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     """Conditional covariances of every term over sigma^2, shape (n_levels, n_columns, n_columns)."""
     design, plan = core.design, core.plan
     ell, r = plan.middle_size, plan.outer_size
-    rest = core.rest_covariance(theta)[:, : ell + r, : ell + r]
-    zw, gain = core.weighted_inner(theta)
-    gain_zw = gain @ zw[..., : ell + r]
-    cross = gain_zw @ rest[:, None]  # minus the covariance of inner and other effects
-    within = gain + cross @ np.swapaxes(gain_zw, -1, -2)
+    found = core.rest_covariance(theta)
+    rest = np.empty((plan.n_components, ell + r, ell + r))
+    rest[:, :ell, :ell], rest[:, ell:, ell:] = found.mm, found.rr[:r, :r]
+    rest[:, :ell, ell:], rest[:, ell:, :ell] = found.mr[..., :r], np.swapaxes(found.mr[..., :r], -1, -2)
+    zm, zr, gain = core.inner_blocks(theta)
+    z = np.concatenate([zm, zr[..., :r]], axis=-1)
+    alike = z.shape[1] > 1 and _alike(z, gain)
+    if alike:  # complete data: one block of each component stands for all
+        z, gain = z[:, :1], gain[:, :1]
+    gain_z = gain @ z
+    cross = gain_z @ rest[:, None]  # minus the covariance of inner and other effects
+    within = gain + cross @ np.swapaxes(gain_z, -1, -2)
+    if alike:
+        within, cross = (np.repeat(a, plan.n_blocks, axis=1) for a in (within, cross))
     out: dict[int, Floats] = {}
     for slot in plan.inner:
         out[slot.term] = _blocks(within.reshape(-1, plan.inner_size, plan.inner_size), slot, slot.place)
     for slot in plan.middle:
-        out[slot.term] = _blocks(rest[:, :ell, :ell], slot, slot.place)
+        out[slot.term] = _blocks(found.mm, slot, slot.place)
     for slot in plan.outer:
-        out[slot.term] = _blocks(rest[:1], slot, slot.place + ell)
+        out[slot.term] = _blocks(found.rr[None], slot, slot.place)
     if plan.cell_term is not None:
-        t2 = float(design.factors(theta)[plan.cell_term][0, 0]) ** 2
+        t2 = float(split_theta(design, theta)[plan.cell_term][0, 0]) ** 2
         t2n = t2 * design.count
         spread = _predictor_variance(core, rest, cross, within)
         variance = t2 / (1.0 + t2n) + (t2n / (1.0 + t2n)) ** 2 * spread
         out[plan.cell_term] = _of_levels(design.terms[plan.cell_term], variance)[:, None, None]
     return tuple(out[k] for k in range(len(design.terms)))
+
+
+def _alike(z: Floats, gain: Floats) -> bool:
+    """Whether all blocks of a component are the same, but for padding; the first is never padding."""
+    if np.array_equal(z[:, 0], z[:, 1]):
+        padding = ~z.any(axis=(2, 3))
+        same = (z == z[:, :1]).all(axis=(2, 3)) & (gain == gain[:, :1]).all(axis=(2, 3))
+        return bool((same | padding).all())
+    return False
 
 
 def _levels(flat: Floats, slot: Slot) -> Floats:

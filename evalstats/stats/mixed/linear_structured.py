@@ -8,11 +8,12 @@ diagonal of its Cholesky factor holds the remaining log-determinants and the pen
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import lapack
 
-from evalstats.stats.mixed.blocks import Scaling, cholesky, invert_blocks, slot_products
-from evalstats.stats.mixed.design import Floats, MixedDesign
-from evalstats.stats.mixed.linear_products import CrossProducts, Inner, InnerState, cross_products, replace_response
+from evalstats.stats.mixed.blocks import Scaling, cholesky, invert_blocks, lower_entries, slot_products, split_theta
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.linear_inner import Inner, InnerState
+from evalstats.stats.mixed.linear_products import Rest, cross_products, replace_response
 from evalstats.stats.mixed.structure import Plan
 
 
@@ -39,17 +40,22 @@ class Pieces:
 
 @dataclass(slots=True)
 class _Factored:
-    """Intermediate arrays of one evaluation."""
+    """Intermediate arrays of one evaluation.
+
+    `reduced` is what the inner stage leaves, `middle` and `outer` the factors of the remaining effects (outer: ones for X and
+    y), `middle_inverse` and `middle_gain` the inverse of the middle stage and its product with what couples it to the rest;
+    `inverse_root` the inverse of the Cholesky factor of the rest.
+    """
 
     theta: Floats
     pieces: Pieces
-    weight: Floats
-    scaling: Scaling
     inner: InnerState
-    reduced: Floats
+    reduced: Rest
+    middle: Scaling
+    outer: Scaling
     middle_inverse: Floats
     middle_gain: Floats
-    root: Floats
+    inverse_root: Floats
 
 
 class Structured:
@@ -68,142 +74,137 @@ class Structured:
     def __init__(self, design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.plan, self.within = design, plan, within
         self.fixed, self.response = fixed, response
-        self.n_fixed = fixed.shape[1]
-        self.counts, self.of_cell = np.unique(design.count, return_inverse=True)
-        if plan.cell_term is None:
-            weights = [design.count]
-        else:  # cells with the same number of rows keep a common weight
-            weights = [np.asarray(self.of_cell == k, dtype=np.float64) for k in range(len(self.counts))]
-            self.n_cells = np.array([w.sum() for w in weights])
-        self._weight_classes = weights
-        products = tuple(cross_products(design, plan, fixed, response, w) for w in weights)
-        self.inner = Inner(plan, products)
+        self._counts, self._n_cells, self._weights = np.ones(1), np.zeros(1), [design.count]
+        if plan.cell_term is not None:  # cells with the same number of rows keep a common weight
+            self._counts, which = _distinct(design.count)
+            self._weights = [np.asarray(which == k, dtype=np.float64) for k in range(len(self._counts))]
+            self._n_cells = np.array([w.sum() for w in self._weights])
+        self._inner = Inner(plan, tuple(cross_products(design, plan, fixed, response, w) for w in self._weights))
         self._last: _Factored | None = None
-
-    @property
-    def products(self) -> tuple[CrossProducts, ...]:
-        """Cross-products of each class of cells."""
-        return self.inner.classes
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response; what does not involve it stays."""
         self.response, self.within, self._last = response, within, None
-        for weight, products in zip(self._weight_classes, self.inner.classes, strict=True):
-            replace_response(products, self.design, self.plan, self.fixed, response, weight)
-        self.inner.replace_response()
+        for weight, products in zip(self._weights, self._inner.classes, strict=True):
+            replace_response(products, self.design, self.plan, (self.fixed, response), weight)
+        if self._inner.grouped is not None:
+            self._inner.grouped.fill(self._inner.classes[0], response_only=True)
 
     def evaluate(self, theta: Floats) -> Pieces:
         """Log-determinants, penalised residual sum of squares and fixed effects at theta."""
         return self._factor(theta).pieces
 
     def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
-        """Derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss."""
+        """Return derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss."""
         f = self._factor(theta)
-        plan, p = self.plan, self.n_fixed
-        ell, r = plan.middle_size, plan.outer_size
-        scaled_bar, reduced_bar = self._back(f, _outer_derivative(f.root, r, p, reml=reml, precision=precision))
-        right = f.scaling.right(f.reduced)
+        plan = self.plan
+        k = plan.outer_size + (self.fixed.shape[1] if reml else 0)
+        scaled_bar, reduced_bar = self._back(f, _rest_derivative(f.inverse_root, k, precision))
         grads: dict[int, Floats] = {}
-        for slot in plan.middle:
-            grads[slot.term] = 2.0 * slot_products(right, scaled_bar, slot)
-        for slot in plan.outer:
-            grads[slot.term] = 2.0 * slot_products(right, scaled_bar, slot, shift=ell)
-        inner, by_weight = self.inner.gradient(f.weight, f.inner, reduced_bar)
+        if plan.middle:
+            mm, mr = f.middle.right(f.reduced.mm), f.outer.right(f.reduced.mr)
+            for slot in plan.middle:
+                grads[slot.term] = 2.0 * (
+                    slot_products(mm, scaled_bar.mm, slot) + slot_products(mr, scaled_bar.mr, slot)
+                )
+        if plan.outer:
+            rr = f.outer.right(f.reduced.rr)
+            rm, rm_bar = np.swapaxes(f.middle.left(f.reduced.mr), -1, -2), np.swapaxes(scaled_bar.mr, -1, -2)
+            for slot in plan.outer:
+                grads[slot.term] = 2.0 * slot_products(rr, scaled_bar.rr, slot)
+                if plan.middle:
+                    grads[slot.term] += 2.0 * slot_products(rm, rm_bar, slot)
+        inner, by_weight = self._inner.gradient(f.inner, reduced_bar)
         grads.update({slot.term: grad for slot, grad in zip(plan.inner, inner, strict=True)})
         if plan.cell_term is not None:
-            t = float(self.design.factors(theta)[plan.cell_term][0, 0])
+            t = float(split_theta(self.design, theta)[plan.cell_term][0, 0])
             # w = n / (1 + t^2 n), so dw/dt = -2 t w^2; and log(1 + t^2 n) once for each cell
-            slope = np.vdot(by_weight, -2.0 * t * f.weight**2) + np.vdot(self.n_cells, 2.0 * t * f.weight)
-            grads[plan.cell_term] = np.array([[slope]])
-        return _lower(self.design, grads)
+            w = f.inner.weight
+            grads[plan.cell_term] = np.array([[by_weight @ (-2.0 * t * w**2) + self._n_cells @ (2.0 * t * w)]])
+        lower = [grads[k][lower_entries(term.n_columns)] for k, term in enumerate(self.design.terms)]
+        return np.concatenate(lower)
 
     def solve_rest(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Scaled effects of the middle stage, shape (n_components, ell), and of the outer stage and beta, shape (r + p,)."""
+        """Scaled effects of the middle stage, shape (n_components, l), and of the outer stage and beta, shape (r + p,)."""
         f = self._factor(theta)
-        last = solve_triangular(f.root[:-1, :-1].T, f.root[-1, :-1], lower=False)
+        last = -f.inverse_root[-1, :-1] / f.inverse_root[-1, -1]
         middle = f.middle_gain[:, :, -1] - f.middle_gain[:, :, :-1] @ last
         return middle, last
 
-    def rest_covariance(self, theta: Floats) -> Floats:
-        """Conditional covariance over sigma^2 of the middle and outer effects of every component, in the layout of A."""
+    def rest_covariance(self, theta: Floats) -> Rest:
+        """Conditional covariance over sigma^2 of the middle and outer effects (in `rr` and `mr` X and y stay 0)."""
         f = self._factor(theta)
-        return self._back(f, _outer_derivative(f.root, self.plan.outer_size, 0, reml=False, precision=0.0))[1]
+        return self._back(f, _rest_derivative(f.inverse_root, self.plan.outer_size, 0.0))[1]
 
-    def weighted_inner(self, theta: Floats) -> tuple[Floats, Floats]:
-        """Return zw for the weights at theta, and gain, shape (n_components, n_blocks, s, s)."""
-        f = self._factor(theta)
-        return self.inner.blocks(f.weight, f.inner)
+    def inner_blocks(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return zm and zr for the weights at theta, and the gain of every block, as `Inner.blocks`."""
+        return self._inner.blocks(self._factor(theta).inner)
 
-    def _back(self, f: "_Factored", rest_bar: Floats) -> tuple[Floats, Floats]:
-        """Carry a derivative by `rest` back through the middle stage: derivatives by `scaled` and by `reduced`."""
-        ell = self.plan.middle_size
-        scaled_bar = np.empty_like(f.reduced)
-        scaled_bar[:, ell:, ell:] = rest_bar
-        if ell:
-            carried = f.middle_gain @ rest_bar
-            scaled_bar[:, :ell, ell:] = -carried
-            scaled_bar[:, ell:, :ell] = -np.swapaxes(carried, -1, -2)
-            scaled_bar[:, :ell, :ell] = f.middle_inverse + carried @ np.swapaxes(f.middle_gain, -1, -2)
-        return scaled_bar, f.scaling.transposed().both(scaled_bar)
+    def _back(self, f: "_Factored", rest_bar: Floats) -> tuple[Rest, Rest]:
+        """Carry a derivative by the rest back through the middle stage: derivatives by scaled and by reduced products."""
+        carried = f.middle_gain @ rest_bar
+        mm = f.middle_inverse + carried @ np.swapaxes(f.middle_gain, -1, -2)
+        scaled = Rest(mm, -carried, rest_bar)
+        middle, outer = f.middle.transposed(), f.outer.transposed()
+        return scaled, Rest(middle.both(mm), outer.right(middle.left(scaled.mr)), outer.both(rest_bar))
 
-    def _weights(self, factors: tuple[Floats, ...]) -> tuple[Floats, float]:
+    def _class_weights(self, factors: tuple[Floats, ...]) -> tuple[Floats, float]:
         """Weight of every class of cells, and the log-determinant of the cell stage."""
         if self.plan.cell_term is None:
             return np.ones(1), 0.0
         t2 = float(factors[self.plan.cell_term][0, 0]) ** 2
-        return self.counts / (1.0 + t2 * self.counts), float(np.vdot(self.n_cells, np.log1p(t2 * self.counts)))
+        return self._counts / (1.0 + t2 * self._counts), float(self._n_cells @ np.log1p(t2 * self._counts))
 
     def _factor(self, theta: Floats) -> _Factored:
         if self._last is not None and np.array_equal(self._last.theta, theta):
             return self._last
-        plan, p = self.plan, self.n_fixed
-        factors = self.design.factors(theta)
-        weight, logdet = self._weights(factors)
-        reduced, logdet_inner, state = self.inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
-        ell, r = plan.middle_size, plan.outer_size
-        scaling = Scaling.of(reduced.shape[-1], plan.middle, factors).join(
-            Scaling.of(reduced.shape[-1], plan.outer, factors, ell)
-        )
-        scaled = scaling.both(reduced)
-        logdet += logdet_inner
-        rest = scaled[:, ell:, ell:].sum(axis=0)
-        middle_inverse, middle_gain = scaled[:, :ell, :ell], scaled[:, :ell, ell:]
-        if ell:
-            middle_inverse, logdets = invert_blocks(scaled[:, :ell, :ell] + np.eye(ell))
+        plan = self.plan
+        r, p = plan.outer_size, self.fixed.shape[1]
+        factors = split_theta(self.design, theta)
+        weight, logdet = self._class_weights(factors)
+        reduced, inner = self._inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
+        middle = Scaling.of(plan.middle_size, plan.middle, factors)
+        outer = Scaling.of(len(reduced.rr), plan.outer, factors)
+        logdet += inner.logdet
+        rest = outer.both(reduced.rr)
+        middle_inverse, middle_gain = reduced.mm, reduced.mr
+        if plan.middle:
+            coupling = middle.left(outer.right(reduced.mr))
+            middle_inverse, logdets = invert_blocks(middle.both(reduced.mm) + np.eye(plan.middle_size))
             logdet += float(logdets.sum())
-            middle_gain = middle_inverse @ scaled[:, :ell, ell:]
-            flat = (-1, rest.shape[0])
-            rest = rest - scaled[:, :ell, ell:].reshape(flat).T @ middle_gain.reshape(flat)
+            middle_gain = middle_inverse @ coupling
+            flat = (-1, len(rest))
+            rest = rest - coupling.reshape(flat).T @ middle_gain.reshape(flat)
         rest[np.arange(r), np.arange(r)] += 1.0
         rest[-1, -1] += self.within
         root = cholesky(rest)
+        inverse_root = np.asarray(lapack.dtrtri(root, lower=1)[0], dtype=np.float64)
         diagonal = np.log(np.diag(root))
-        inverse = solve_triangular(root[r : r + p, r : r + p], np.eye(p), lower=True)
+        fixed = inverse_root[r : r + p, r : r + p]
         pieces = Pieces(
             logdet_effects=logdet + 2.0 * float(diagonal[:r].sum()),
             logdet_fixed=2.0 * float(diagonal[r : r + p].sum()),
             rss=float(root[-1, -1]) ** 2,
-            beta=inverse.T @ root[-1, r : r + p],
-            unscaled=inverse.T @ inverse,
+            beta=-inverse_root[-1, r:-1] / inverse_root[-1, -1],
+            unscaled=fixed.T @ fixed,
         )
-        self._last = _Factored(theta.copy(), pieces, weight, scaling, state, reduced, middle_inverse, middle_gain, root)
+        self._last = _Factored(
+            theta.copy(), pieces, inner, reduced, middle, outer, middle_inverse, middle_gain, inverse_root
+        )
         return self._last
 
 
-def _outer_derivative(root: Floats, r: int, p: int, *, reml: bool, precision: float) -> Floats:
-    """Return the derivative by `rest` of 2 sum log diag over outer effects (and X, if reml) + precision * rss."""
-    out = np.zeros_like(root)
-    k = r + p if reml else r
-    inverse = solve_triangular(root[:k, :k], np.eye(k), lower=True)
-    out[:k, :k] = inverse.T @ inverse
-    v = np.append(-solve_triangular(root[:-1, :-1].T, root[-1, :-1], lower=False), 1.0)
-    return out + precision * np.outer(v, v)
+def _rest_derivative(inverse_root: Floats, k: int, precision: float) -> Floats:
+    """Return the derivative by the rest of the log-determinant of its first k columns + precision * rss."""
+    v = inverse_root[-1] / inverse_root[-1, -1]
+    out = precision * np.outer(v, v)
+    out[:k, :k] += inverse_root[:k, :k].T @ inverse_root[:k, :k]
+    return out
 
 
-def _lower(design: MixedDesign, grads: dict[int, Floats]) -> Floats:
-    """Pick the lower triangles in the order of theta."""
-    out: list[Floats] = []
-    for k, term in enumerate(design.terms):
-        columns, rows = np.triu_indices(term.n_columns)
-        out.append(grads[k][rows, columns])
-    return np.concatenate(out)
+def _distinct(count: Floats) -> tuple[Floats, Ints]:
+    low = count.min()
+    if low == count.max():  # sorting would cost more than a fit
+        return np.array([low]), np.zeros(len(count), dtype=np.int64)
+    values, which = np.unique(count, return_inverse=True)
+    return values, which.astype(np.int64)
