@@ -28,7 +28,7 @@ def check_linear(design: MixedDesign) -> tuple[str, ...]:
 
 def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     n, k = design.n_rows, term.n_columns
-    seen = np.unique(term.level).size
+    seen = int(np.count_nonzero(np.bincount(term.level, minlength=term.n_levels)))
     if seen < 2:
         raise InputError(
             f"the grouping {term.group!r} has one level; its variance cannot be estimated, so leave it out"

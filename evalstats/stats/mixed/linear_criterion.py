@@ -30,6 +30,7 @@ _DENSE_SIZE = 4000  # effects in a dense remainder; beyond, sparse matrices
 _PARALLEL = 1e-9  # sine of the angle between a column of X and those before it that counts as 0
 _PARALLEL_SQUARED = 1e-12  # the same squared, where only X'X is at hand
 _STEP = 1e-5  # of the differences of a gradient, relative
+_EXACT = 1e-24  # sum of squares about the fixed part relative to that about 0, which is rounding
 _PERFECT = 1e-13  # residual variance relative to that of the fixed effects alone
 
 
@@ -95,9 +96,8 @@ class LinearCriterion:
     def __init__(self, design: MixedDesign, *, reml: bool = True) -> None:
         self.design, self.reml = design, reml
         self._fixed = _FixedPart(design)
-        self._set_scale(design.response, design.within)
+        scaled = self._scaled(design.response, design.within)
         plan = plan_elimination(design)
-        scaled = self._scaled(design.response)
         too_large = plan.entries > _DENSE_ENTRIES or plan.middle_size + plan.outer_size > _DENSE_SIZE
         self._core: Structured | Sparse
         if too_large:
@@ -117,8 +117,7 @@ class LinearCriterion:
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response of the cells and the sum of squares within them; products of Z and X stay."""
-        self._set_scale(response, within)
-        self._core.set_response(self._scaled(response), self._within)
+        self._core.set_response(self._scaled(response, within), self._within)
 
     def deviance(self, theta: Floats) -> float:
         """Profiled deviance."""
@@ -194,51 +193,49 @@ class LinearCriterion:
     def _beta(self, pieces: Pieces) -> Floats:
         return self._fixed.untransform(self._least_squares + self._scale * pieces.beta)
 
-    def _set_scale(self, response: Floats, within: float) -> None:
-        """Fit the fixed part by least squares: the fit proper works on its residuals, for accuracy."""
-        y = response if self.design.offset is None else response - self.design.offset
+    def _scaled(self, response: Floats, within: float) -> Floats:
+        """Fit the fixed part by least squares: the fit proper works on its residuals over their spread, for accuracy."""
+        design = self.design
+        y = response if design.offset is None else response - design.offset
         self._least_squares = self._fixed.fit(y)
         residual = y - self._fixed.columns @ self._least_squares
-        total = within + float(self.design.count @ residual**2)
-        spread = within + float(self.design.count @ (y - np.average(y, weights=self.design.count)) ** 2)
-        if total <= _PERFECT * (spread + float(self.design.count @ y**2) * 1e-12):
+        total = within + float(np.einsum("i,i,i->", design.count, residual, residual))
+        size = within + float(np.einsum("i,i,i->", design.count, y, y))
+        if total <= _EXACT * size:
             raise CannotAnswerError(
                 "the response is constant, or the fixed effects fit it exactly: there is no variance to divide"
             )
-        self._scale = math.sqrt(total / (self.design.n_rows - len(self._least_squares)))
+        self._scale = math.sqrt(total / (design.n_rows - len(self._least_squares)))
         self._within = within / self._scale**2
-
-    def _scaled(self, response: Floats) -> Floats:
-        y = response if self.design.offset is None else response - self.design.offset
-        return (y - self._fixed.columns @ self._least_squares) / self._scale
+        residual /= self._scale
+        return residual
 
 
 class _FixedPart:
     """X times R^-1, with orthonormal columns where that is cheap and columns of unit length else."""
 
     def __init__(self, design: MixedDesign) -> None:
-        X, n = design.fixed, design.count
-        p = X.shape[1]
-        lengths = np.sqrt(np.einsum("i,ij,ij->j", n, X, X))
+        given, n = design.fixed, design.count
+        p = given.shape[1]
+        lengths = np.sqrt(np.einsum("i,ij,ij->j", n, given, given))
         _refuse_dependent(design, np.flatnonzero(lengths == 0.0))
-        if X.shape[0] * p * p <= _QR_WORK:
+        self._count, self._gram_root = n, np.eye(p)
+        if p < 2:
+            self.columns, self._back = given / lengths, np.diag(lengths)
+        elif given.size * p <= _QR_WORK:
             root = np.sqrt(n)[:, None]
-            Q, R = np.linalg.qr(root * (X / lengths)) if p else (X, np.zeros((0, 0)))
-            _refuse_dependent(design, np.flatnonzero(np.abs(np.diag(R)) < _PARALLEL))
-            self._R = R * lengths
-            self.columns = Q / root
-            self._gram_root = np.eye(p)
+            orthonormal, triangle = np.linalg.qr(root * (given / lengths))
+            _refuse_dependent(design, np.flatnonzero(np.abs(np.diag(triangle)) < _PARALLEL))
+            self.columns, self._back = orthonormal / root, triangle * lengths
         else:
-            self.columns = X / lengths
-            self._R = np.diag(lengths)
+            self.columns, self._back = given / lengths, np.diag(lengths)
             gram = self.columns.T @ (n[:, None] * self.columns)
             self._gram_root = _unpivoted_root(design, gram)
-        self._count = n
 
     @cached_property
     def logdet(self) -> float:
-        """log |R|^2."""
-        return 2.0 * float(np.log(np.abs(np.diag(self._R))).sum())
+        """Logarithm of |R|^2."""
+        return 2.0 * float(np.log(np.abs(np.diag(self._back))).sum())
 
     def fit(self, response: Floats) -> Floats:
         """Weighted least squares, for the transformed columns."""
@@ -248,12 +245,12 @@ class _FixedPart:
 
     def untransform(self, beta: Floats) -> Floats:
         """Coefficients of the columns as they were given."""
-        return solve_triangular(self._R, beta, lower=False)
+        return solve_triangular(self._back, beta, lower=False)
 
     def untransform_covariance(self, covariance: Floats) -> Floats:
         """Their covariance."""
-        half = solve_triangular(self._R, covariance, lower=False)
-        return solve_triangular(self._R, half.T, lower=False)
+        half = solve_triangular(self._back, covariance, lower=False)
+        return solve_triangular(self._back, half.T, lower=False)
 
 
 def _unpivoted_root(design: MixedDesign, gram: Floats) -> Floats:

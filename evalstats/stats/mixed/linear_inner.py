@@ -76,7 +76,7 @@ class Inner:
         return Rest(mm, ww.mr - np.swapaxes(rows, -1, -2) @ _rows(gzr), rr), state
 
     def gradient(self, state: InnerState, bar: Rest) -> tuple[list[Floats], Floats]:
-        """Derivatives by the factor of each inner term and by the class weights, for the derivative `bar` by what is left."""
+        """Return derivatives by the factors of the inner terms and by the class weights, from that by what is left, `bar`."""
         if self.grouped is not None:
             g, w = self.grouped, float(state.weight[0])
             doubled = bar.flat(doubled=True)
@@ -96,7 +96,7 @@ class Inner:
             - 2.0 * (np.vdot(zm_bar, each.zm) + np.vdot(zr_bar, each.zr))
             for each in self.classes
         ]
-        return factors, np.array(by_weight)
+        return factors, np.array(by_weight, dtype=np.float64)
 
     def blocks(self, state: InnerState) -> tuple[Floats, Floats, Floats]:
         """Return zm and zr for these weights, and the gain of every block, shape (n_components, n_blocks, s, s)."""
@@ -109,7 +109,7 @@ class Inner:
         return [p.zz for p in self.classes], [p.zm for p in self.classes], [p.zr for p in self.classes]
 
     def _factors(self, state: InnerState, form: Floats) -> tuple[list[Floats], Floats]:
-        """Derivatives by the factors and by zz, where form = z_b bar z_b' for every block (or the sum over equal ones)."""
+        """Return derivatives by the factors and by zz, where form = z_b bar z_b' for every block (or the sum over equal ones)."""
         right = state.scaling.right(form) @ state.inverse
         n_bar = state.count[..., None, None] * state.inverse + state.inverse @ state.scaling.left(right)
         left = state.scaling.right(state.zz)
@@ -136,7 +136,7 @@ class Grouped:
     @classmethod
     def of(cls, source: CrossProducts) -> "Grouped | None":
         """Group the blocks, or return None where too many differ."""
-        n, n_blocks, s, r = source.zr.shape
+        _, n_blocks, s, r = source.zr.shape
         values, which = _distinct(source.zz.reshape(-1, s * s))
         if len(values) * s * (source.zm.shape[-1] + r) > _REPAID * n_blocks:
             return None

@@ -113,7 +113,7 @@ def replace_response(
     """Write the sums that involve the response, in place; `dense` is the fixed part and the response."""
     fixed, response = dense
     weighted = weight * response
-    mm, mr, rr = products.ww
+    mr, rr = products.ww.mr, products.ww.rr
     for slots, sums in ((plan.inner, products.zr[..., -1]), (plan.middle, mr[..., -1]), (plan.outer, rr[:, -1])):
         flat = np.zeros(sums.size)
         for column in _columns(design, slots):
@@ -165,7 +165,8 @@ def _dense_sums(column: _Column, size: int, dense: Floats) -> Floats:
     n, p = dense.shape
     if p > _FEW_COLUMNS:
         values = np.ones(n) if column.values is None else column.values
-        return np.asarray(csr_array((values, (column.at, np.arange(n))), (size, n)) @ dense, dtype=np.float64)
+        sums: Floats = csr_array((values, (column.at, np.arange(n))), (size, n)).dot(dense)
+        return sums
     out = np.empty((size, p))
     for j in range(p):
         out[:, j] = np.bincount(column.at, weights=_times(dense[:, j], column.values), minlength=size)

@@ -51,7 +51,7 @@ class Sparse:
         return self._solve(theta)[0]
 
     def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
-        """Derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss, by central differences."""
+        """Return derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss, by central differences."""
 
         def value(at: Floats) -> float:
             p = self.evaluate(at)

@@ -57,9 +57,9 @@ def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max
     Notes
     -----
     The Hessian comes from forward differences of the gradient at the start, and is updated from the gradients that the
-    steps bring. A minimum is accepted with a Hessian computed there. Negative curvature is followed: a point that is stationary by symmetry alone (a standard deviation of 0 whose variance has a
-    negative derivative) is left. Nocedal & Wright (2006), Numerical Optimization,
-    chapters 4 and 6.2.
+    steps bring. A minimum is accepted with a Hessian computed there. Negative curvature is followed: a point that is
+    stationary by symmetry alone (a standard deviation of 0 whose variance has a negative derivative) is left. Nocedal &
+    Wright (2006), Numerical Optimization, chapters 4 and 6.2.
 
     Examples
     --------
