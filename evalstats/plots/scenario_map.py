@@ -264,7 +264,7 @@ def _draw_headings(axes: Any, panel: _Panel) -> None:
 def _draw_names(axes: Any, panel: _Panel) -> None:
     size = panel.size
     # A few wide letters make a name wider than it is measured.
-    room = (size.width - 8) / _BOLD if size.stacked else panel.left - 0.8 * size.font
+    room = (size.width - 8) / _BOLD if size.stacked else panel.left - 0.7 * size.font
     for place, name in enumerate(fitted_names(panel.grid.rows, room, size.font)):
         level = panel.y(place) + (0.85 * size.font if size.stacked else _middle(panel))
         axes.text(

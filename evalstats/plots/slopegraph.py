@@ -102,7 +102,7 @@ def slopegraph(result: ScenarioModel, *, medium: Medium = "screen") -> Figure:
                 tall / height,
             )
             axes = untyped(figure).add_axes(box, label=f"slopes-{place}")
-            panel = _panel(axes, size, width - size.font, _named(slopes))
+            panel = _panel(axes, size, width - size.font, _named(slopes), _ticks(limits))
             _draw_axis(panel, limits, result, name)
             _draw_slopes(panel, slopes)
             _write_names(panel, slopes, limits, tall)
@@ -217,11 +217,12 @@ def _limits(panels: Sequence[tuple[str, Sequence[Slope]]], result: ScenarioModel
     return low, high
 
 
-def _panel(axes: Any, size: Size, width: float, named: Sequence[Slope]) -> _Panel:
+def _panel(axes: Any, size: Size, width: float, named: Sequence[Slope], ticks: Sequence[float]) -> _Panel:
     font = _SMALL * size.font
     widest = max(text_width(slope.model, font) for slope in named) * _BOLD
     names = min(0.42 * width, max(widest + font, 4 * font) + _numbers(named, font))
-    left, right = 2.6 * font, width - names - 1.6 * font
+    left = max(text_width(_tick_words(tick), font) for tick in ticks) + 0.9 * font
+    right = width - names - 1.6 * font
     n_fan = max(len(named) - 1, 1)
     fan = min(0.2 * (right - left), 1.1 * font * n_fan)
     axes.set_xlim(0, width)
@@ -235,20 +236,27 @@ def _numbers(named: Sequence[Slope], font: float) -> float:
     return max(text_width(slope.words, font) for slope in named) * _BOLD + 0.7 * font
 
 
+def _ticks(limits: tuple[float, float]) -> list[float]:
+    found = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(*limits)
+    return [float(tick) for tick in found if limits[0] <= tick <= limits[1]]
+
+
+def _tick_words(tick: float) -> str:
+    return f"{tick:g}".replace("-", MINUS)
+
+
 def _draw_axis(panel: _Panel, limits: tuple[float, float], result: ScenarioModel, name: str) -> None:
     axes, font = panel.axes, panel.size.font
     axes.set_ylim(*(limits if result.higher_is_better else limits[::-1]))
     axes.patch.set_visible(False)
     axes.set_xticks([])
     axes.spines[["left", "right", "top", "bottom"]].set_visible(False)
-    ticks = MaxNLocator(nbins=5, steps=[1, 2, 2.5, 5, 10]).tick_values(*limits)
-    ticks = [float(tick) for tick in ticks if limits[0] <= tick <= limits[1]]
+    ticks = _ticks(limits)
     axes.set_yticks([])
     axes.hlines(ticks, panel.start[0], panel.end[1], color=LIGHT.line, linewidth=0.8, zorder=0.4)
     style: dict[str, Any] = {"fontsize": _SMALL * font, "color": LIGHT.muted, "parse_math": False, "clip_on": False}
     for tick in ticks:
-        words = f"{tick:g}".replace("-", MINUS)
-        axes.text(panel.start[0] - 0.5 * font, tick, words, ha="right", va="center_baseline", **style)
+        axes.text(panel.start[0] - 0.5 * font, tick, _tick_words(tick), ha="right", va="center_baseline", **style)
     across = axes.get_xaxis_transform()
     tall = axes.bbox.height
 

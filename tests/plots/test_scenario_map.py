@@ -209,6 +209,11 @@ def test_names_are_never_mathematics_or_markup() -> None:
     assert "&lt;script&gt;" in drawn
 
 
+def test_short_names_are_not_cut() -> None:
+    found = example.made(np.full((2, 2), 0.5), ("a", "b"), ("ideal", "x"), n_items=50)
+    assert {"a", "b"} <= set(texts(scenario_map(found)))
+
+
 def test_long_names_stay_different() -> None:
     said = texts(scenario_map(example.hostile()))
     assert len({text for text in said if text.startswith("long-name")}) == 2

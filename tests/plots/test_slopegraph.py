@@ -68,6 +68,14 @@ def test_no_name_covers_another(make, medium: Medium) -> None:
     assert all(not text.get_parse_math() for axes in figure.axes for text in axes.texts)
 
 
+def test_large_numbers_have_their_room() -> None:
+    values = np.array([[12000.0, 15000.0, 9000.0], [800.0, 20000.0, 100.0]])
+    found = example.made(values, ("a", "b"), ("ideal", "x", "y"), n_items=50)
+    figure = slopegraph(found, medium="phone")
+    assert "20000" in texts(figure)
+    assert_words_are_apart(figure)
+
+
 def test_every_name_has_its_change() -> None:
     found = example.small()
     said = texts(slopegraph(found))
