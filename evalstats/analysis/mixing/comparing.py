@@ -1,18 +1,16 @@
-"""Two nested mixed models of the same rows compared by their likelihoods, and intervals by parametric bootstrap."""
+"""Two nested mixed models of the same rows compared by their likelihoods."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import polars as pl
 
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.results import json_safe
 from evalstats.display.numbers import number, p_value
 from evalstats.errors import InputError
-from evalstats.stats.checks import check_level
-from evalstats.stats.mixed.design import Floats, MixedDesign, RandomTerm
+from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.fit import MixedFit
 
 OnStep = Callable[[int, int], None]
@@ -143,69 +141,6 @@ def likelihood_ratio(
     )
 
 
-def bootstrap(
-    result: MixedModel,
-    *,
-    n_resamples: int = 1000,
-    seed: int | None = None,
-    conf_level: float | None = None,
-    workers: int | None = None,
-    on_step: OnStep | None = None,
-) -> pl.DataFrame:
-    """Percentile intervals of fixed effects and of standard deviations by parametric bootstrap.
-
-    Data are drawn from the fitted model with new random effects, and the model is fitted to each.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each: kind ("fixed" or "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level, method,
-        n_resamples, reason.
-    """
-    from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
-
-    level = check_level(result.conf_level if conf_level is None else conf_level)
-    design = result.fit.design
-    named = [("fixed", "", name) for name in design.fixed_names]
-    named += [("std_dev", term.group, name) for term in design.terms for name in term.columns]
-    named += [("std_dev", "Residual", "")] if result.family == "gaussian" else []
-    found = bootstrap_intervals(
-        result.fit,
-        effects_and_deviations,
-        names=[" ".join(part for part in parts if part) for parts in named],
-        n_resamples=n_resamples,
-        seed=result.seed if seed is None else seed,
-        conf_level=level,
-        workers=workers,
-        on_step=on_step,
-    )
-    rows = [
-        {
-            "kind": kind,
-            "group": group,
-            "term": term,
-            "estimate": each.estimate,
-            "std_error": each.std_error,
-            "conf_low": each.conf_low,
-            "conf_high": each.conf_high,
-            "conf_level": level,
-            "method": each.method,
-            "n_resamples": each.n_resamples,
-            "reason": each.reason,
-        }
-        for (kind, group, term), each in zip(named, found, strict=True)
-    ]
-    numbers = dict.fromkeys(("estimate", "std_error", "conf_low", "conf_high"), pl.Float64())
-    return pl.DataFrame(rows, schema_overrides={**numbers, "reason": pl.String()}, infer_schema_length=None)
-
-
-def effects_and_deviations(fit: MixedFit) -> Floats:
-    """Return the fixed effects of a fit, then its standard deviations: what `bootstrap` resamples."""
-    from evalstats.stats.mixed.parametric_bootstrap import standard_deviations
-
-    return np.concatenate([fit.beta, standard_deviations(fit)])
-
-
 def _check_same_rows(small: MixedModel, large: MixedModel) -> None:
     if (small.family, small.response) != (large.family, large.response):
         raise InputError(
@@ -223,9 +158,7 @@ def _smaller(small: MixedDesign, large: MixedDesign) -> MixedDesign:
     """Return the smaller model on the cells of the larger, so that both are fitted to the same numbers."""
     missing = [name for name in small.fixed_names if name not in large.fixed_names]
     if missing:
-        raise InputError(
-            f"the smaller model has the fixed effect {missing[0]}, which the larger has not: not nested"
-        )
+        raise InputError(f"the smaller model has the fixed effect {missing[0]}, which the larger has not: not nested")
     columns = [large.fixed_names.index(name) for name in small.fixed_names]
     order = sorted(columns)
     return replace(

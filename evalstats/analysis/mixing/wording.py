@@ -67,11 +67,10 @@ def _tone(result: MixedModel) -> Tone:
 def _headline(result: MixedModel) -> str:
     if not result.converged:
         return f"The fit did not converge ({result.convergence.message}), so its numbers are not an answer"
-    if result.singular:
-        return f"The fit is singular: {'; '.join(result.singular)}"
+    said = [f"The fit is singular: {'; '.join(result.singular)}"] if result.singular else []
     if result.penalty:
-        return f"The data are separated, and a weakly informative prior was needed: {result.penalty}"
-    return "The fit converged, with every variance above 0"
+        said.append(f"The data are separated, and a weakly informative prior was needed: {result.penalty}")
+    return ". ".join(said) or "The fit converged, with every variance above 0"
 
 
 def _what(result: MixedModel) -> str:
