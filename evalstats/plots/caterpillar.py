@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 from evalstats.analysis.scenarios.results import EffectRow, ScenarioModel
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import MINUS, interval, number, plural
+from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width
-from evalstats.plots.slopegraph import spread
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 
 MOST_PANELS = 4

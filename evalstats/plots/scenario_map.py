@@ -1,9 +1,5 @@
 """Where models break, as a map: a row for each model, a column for each scenario, and how certain every cell is."""
 
-import math
-import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
@@ -14,52 +10,14 @@ from evalstats.analysis.scenarios.words import digits_of
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import number, plural
 from evalstats.plots.lettering import fitted_names, text_width
-from evalstats.plots.scenario_cells import MapCell, MapGrid, Show, base_name, map_grid
+from evalstats.plots.map_layout import BOLD, SMALL, Panel, both_wide, box_of, panels_of, slant
+from evalstats.plots.scenario_cells import MapCell, Show, base_name, map_grid
 from evalstats.plots.segments import Segment, draw_segments
-from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
+from evalstats.plots.style import LIGHT, SIZES, Medium, house_style, new_figure, tone_color, untyped
 
 # The deepest colour: letters keep a contrast of 4.5 to 1 on it, on light pages and on dark ones.
 MOST_OPAQUE, LEAST_OPAQUE = 0.5, 0.12
-_ACROSS: dict[Medium, int] = {"screen": 10, "phone": 7, "print": 9}  # columns beside each other; more go below
-_WIDEST = 8.5  # a cell, in letters' heights
-_NAMES = 0.24
-_BOLD = 1.08
-_SMALL = 0.8  # letters of half the width of an interval
-_GAP = 0.16  # between cells, in letters' heights
-_PAPER_HEIGHT = 570.0
 _READ = 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Panel:
-    """Some columns of the map, and where they stand, in pixels from the top left of the figure."""
-
-    grid: MapGrid
-    columns: tuple[int, ...]
-    headings: tuple[tuple[str, ...], ...]
-    slanted: bool
-    top: float
-    head: float
-    left: float
-    cell: float
-    row: float
-    beside: bool
-    size: Size
-
-    def x(self, place: int) -> float:
-        """Return the left edge of the column at a place; the base stands off a little."""
-        apart = 0.5 * self.size.font if self.grid.models_down and self.columns[0] == 0 and place else 0.0
-        return self.left + place * self.cell + (apart if self.grid.first_is_base else 0.0)
-
-    def y(self, place: int) -> float:
-        """Return the upper edge of a row."""
-        apart = 0.5 * self.size.font if not self.grid.models_down and place else 0.0
-        return self.top + self.head + place * self.row + (apart if self.grid.first_is_base else 0.0)
-
-    @property
-    def bottom(self) -> float:
-        """The lower edge of the last row."""
-        return self.y(len(self.grid.rows))
 
 
 def scenario_map(result: ScenarioModel, *, show: Show = "drop", medium: Medium = "screen") -> Figure:
@@ -90,7 +48,7 @@ def scenario_map(result: ScenarioModel, *, show: Show = "drop", medium: Medium =
         message = "there is no model or no scenario to draw"
         raise ValueError(message)
     size = SIZES[medium]
-    panels = _panels(grid, size, medium)
+    panels = panels_of(grid, size, medium)
     height = panels[-1].bottom + 0.6 * size.font
     with house_style():
         figure = new_figure(size, height)
@@ -143,108 +101,10 @@ def _worst_words(result: ScenarioModel, model: str) -> str:
     return f"{model} {words} in {worst.scenario}, {said}"
 
 
-# --- where things stand ---
-
-
-def _panels(grid: MapGrid, size: Size, medium: Medium) -> list[_Panel]:
-    most = _ACROSS[medium]
-    n = len(grid.columns)
-    per_panel = math.ceil(n / math.ceil(n / most))
-    places = [tuple(range(start, min(start + per_panel, n))) for start in range(0, n, per_panel)]
-    font = size.font
-    left = 4.0
-    if not size.stacked:
-        widest = max(text_width(name, font) for name in grid.rows)
-        left = min(widest, _NAMES * size.width) + 0.8 * font
-    cell = min((size.width - left - 4 - 0.5 * font) / per_panel, _WIDEST * font)
-    beside = _fits_beside(grid, cell, size)
-    row = _row_height(grid, size, len(places), beside=beside)
-    panels: list[_Panel] = []
-    top = 0.0
-    for columns in places:
-        names = [grid.columns[column] for column in columns]
-        headings, slanted = _headings(names, size, cell)
-        panel = _Panel(
-            grid=grid,
-            columns=columns,
-            headings=headings,
-            slanted=slanted,
-            top=top,
-            head=_head_height(headings, size, slanted=slanted),
-            left=left,
-            cell=cell,
-            row=row,
-            beside=beside,
-            size=size,
-        )
-        panels.append(panel)
-        top = panel.bottom + 1.2 * font
-    return panels
-
-
-def _fits_beside(grid: MapGrid, cell: float, size: Size) -> bool:
-    """Whether half the width of the interval has room beside the number, in every cell, and need not stand below it."""
-    return all(_both_wide(each, size.font) + (_GAP + 0.4) * size.font <= cell for line in grid.cells for each in line)
-
-
-def _both_wide(cell: MapCell, font: float) -> float:
-    """Return how wide a number and half the width of its interval are beside each other."""
-    return text_width(cell.words, font) * _BOLD + (
-        text_width(f"±{cell.half}", _SMALL * font) + 0.3 * font if cell.half else 0
-    )
-
-
-def _row_height(grid: MapGrid, size: Size, n_panels: int, *, beside: bool) -> float:
-    lines = 2.15 if beside else 3.3
-    row = size.font * (lines + 1.35 * size.stacked)
-    if size is SIZES["print"]:
-        row = max(min(row, _PAPER_HEIGHT / n_panels / len(grid.rows)), 1.6 * size.font)
-    return row
-
-
-def _headings(names: Sequence[str], size: Size, cell: float) -> tuple[tuple[tuple[str, ...], ...], bool]:
-    """Return the lines of each heading, and whether they are slanted since a word is wider than its column."""
-    font = 0.88 * size.font
-    room = cell - 0.3 * font
-    wrapped = [_wrapped(name, room, font) for name in names]
-    if all(lines is not None and len(lines) <= 3 for lines in wrapped):
-        return tuple(lines or () for lines in wrapped), False
-    longest = (12.0 if size.stacked else 15.0) * size.font
-    return tuple((name,) for name in fitted_names(names, longest, font)), True
-
-
-def _wrapped(name: str, room: float, font: float) -> tuple[str, ...] | None:
-    """Break a name into lines behind its spaces, underscores and slashes; None where a word is too wide."""
-    lines: list[str] = []
-    for word in re.findall(r"[^\s_/]+[_/]*\s*", one_line(name)) or [name]:
-        if lines and text_width((lines[-1] + word).strip(), font) <= room:
-            lines[-1] += word
-        elif text_width(word.strip(), font) <= room:
-            lines.append(word)
-        else:
-            return None
-    return tuple(line.strip() for line in lines)
-
-
-def _slant(size: Size) -> float:
-    """Return by how many degrees slanted headings run down to the right; on a phone there is no room on their left."""
-    return 90.0 if size.stacked else 32.0
-
-
-def _head_height(headings: Sequence[Sequence[str]], size: Size, *, slanted: bool) -> float:
-    font = 0.88 * size.font
-    if not slanted:
-        return max(len(lines) for lines in headings) * 1.25 * font + 0.7 * font
-    # Letters are measured wide: what they seem to need upwards is more than they take.
-    share = 1.0 if size.stacked else 0.92
-    longest = share * max(text_width(lines[0], font) for lines in headings)
-    return longest * math.sin(math.radians(_slant(size))) + 1.5 * font
-
-
 # --- drawing ---
 
 
-def _draw_headings(axes: Any, panel: _Panel) -> None:
+def _draw_headings(axes: Any, panel: Panel) -> None:
     font = 0.88 * panel.size.font
     style: dict[str, Any] = {"fontsize": font, "color": LIGHT.muted, "parse_math": False, "clip_on": False}
     base = panel.top + panel.head - 0.45 * font
@@ -253,7 +113,7 @@ def _draw_headings(axes: Any, panel: _Panel) -> None:
         if panel.slanted and panel.size.stacked:
             axes.text(middle, base, lines[0], rotation=90, ha="center", va="bottom", **style)
         elif panel.slanted:
-            turned = {"rotation": -_slant(panel.size), "rotation_mode": "anchor"}
+            turned = {"rotation": -slant(panel.size), "rotation_mode": "anchor"}
             axes.text(middle + 0.3 * font, base, lines[0], ha="right", va="baseline", **turned, **style)
         else:
             for up, line in enumerate(reversed(lines)):
@@ -261,10 +121,10 @@ def _draw_headings(axes: Any, panel: _Panel) -> None:
                 axes.text(middle, level, line, ha="center", va="baseline", **style)
 
 
-def _draw_names(axes: Any, panel: _Panel) -> None:
+def _draw_names(axes: Any, panel: Panel) -> None:
     size = panel.size
     # A few wide letters make a name wider than it is measured.
-    room = (size.width - 8) / _BOLD if size.stacked else panel.left - 0.7 * size.font
+    room = (size.width - 8) / BOLD if size.stacked else panel.left - 0.7 * size.font
     for place, name in enumerate(fitted_names(panel.grid.rows, room, size.font)):
         level = panel.y(place) + (0.85 * size.font if size.stacked else _middle(panel))
         axes.text(
@@ -278,29 +138,20 @@ def _draw_names(axes: Any, panel: _Panel) -> None:
         )
 
 
-def _middle(panel: _Panel) -> float:
+def _middle(panel: Panel) -> float:
     """Return the middle of a cell, down from the upper edge of its row."""
     names = 1.35 * panel.size.font if panel.size.stacked else 0.0
     return names + (panel.row - names) / 2
 
 
-def _draw_cell(axes: Any, panel: _Panel, across: int, down: int, cell: MapCell) -> None:
-    box = _box(panel, across, down)
+def _draw_cell(axes: Any, panel: Panel, across: int, down: int, cell: MapCell) -> None:
+    box = box_of(panel, across, down)
     if cell.estimate is None:
         x, y, wide, tall = box
         _write(axes, x + wide / 2, y + tall / 2, cell.words, panel.size.font, color=LIGHT.muted)
         return
     _draw_ground(axes, box, cell)
     _write_numbers(axes, panel, box, cell)
-
-
-def _box(panel: _Panel, across: int, down: int) -> tuple[float, float, float, float]:
-    """Return left and upper edge, width and height of a cell; its name stands above it where rows are stacked."""
-    size = panel.size
-    gap = _GAP * size.font
-    names = 1.35 * size.font if size.stacked else 0.0
-    x, y = panel.x(across) + gap / 2, panel.y(down) + names + gap / 2
-    return x, y, panel.cell - gap, panel.row - names - gap
 
 
 def _draw_ground(axes: Any, box: tuple[float, float, float, float], cell: MapCell) -> None:
@@ -316,13 +167,13 @@ def _draw_ground(axes: Any, box: tuple[float, float, float, float], cell: MapCel
         axes.add_patch(Rectangle((x + 0.5, y + 0.5), wide - 1, tall - 1, zorder=0.5, **frame))
 
 
-def _write_numbers(axes: Any, panel: _Panel, box: tuple[float, float, float, float], cell: MapCell) -> None:
+def _write_numbers(axes: Any, panel: Panel, box: tuple[float, float, float, float], cell: MapCell) -> None:
     x, y, wide, tall = box
     font = panel.size.font
     color = LIGHT.ink if cell.shown or cell.base else LIGHT.muted
     weight = "bold" if cell.shown and not cell.base else "normal"
     half = f"±{cell.half}" if cell.half else ""
-    small = _SMALL * font
+    small = SMALL * font
     middle = x + wide / 2
     line = 0.0 if cell.base else 0.28 * font if panel.beside else 0.6 * font
     if not panel.beside:
@@ -340,7 +191,7 @@ def _write_numbers(axes: Any, panel: _Panel, box: tuple[float, float, float, flo
         _write(axes, middle, level, cell.words, font, color=color, weight=weight)
         return
     # The real letters are narrower than measured: both stand against the gap between them.
-    seam = middle - _both_wide(cell, font) / 2 + text_width(cell.words, font) * _BOLD + 0.15 * font
+    seam = middle - both_wide(cell, font) / 2 + text_width(cell.words, font) * BOLD + 0.15 * font
     _write(axes, seam - 0.1 * font, level, cell.words, font, color=color, weight=weight, ha="right")
     _write(axes, seam + 0.15 * font, level, half, small, color=color, ha="left")
 
@@ -351,7 +202,7 @@ def _write(axes: Any, x: float, y: float, words: str, font: float, **style: Any)
         axes.text(x, y, words, fontsize=font, parse_math=False, zorder=3, **style)
 
 
-def _draw_intervals(axes: Any, panel: _Panel) -> None:
+def _draw_intervals(axes: Any, panel: Panel) -> None:
     """Draw every cell's interval at its foot, all on one axis, with a tick at zero."""
     font = panel.size.font
     thick, tick = 0.13 * font, 0.22 * font
@@ -364,7 +215,7 @@ def _draw_intervals(axes: Any, panel: _Panel) -> None:
             cell = line[column]
             if cell.base or cell.estimate is None or cell.low is None or cell.high is None:
                 continue
-            x, y, wide, tall = _box(panel, across, down)
+            x, y, wide, tall = box_of(panel, across, down)
             inner, level = 0.3 * font, y + tall - 0.42 * font
             unit = (wide - 2 * inner) / (high - low)
             start, value, end, zero = (

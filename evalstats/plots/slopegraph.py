@@ -12,6 +12,7 @@ from evalstats.analysis.scenarios.results import CellRow, DropRow, MeanRow, Scen
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import MINUS, number, plural
+from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.scenario_cells import base_name, drop_tone
 from evalstats.plots.segments import Segment, draw_segments
@@ -159,36 +160,6 @@ def slopegraph_alt(result: ScenarioModel) -> str:
         f"Slopegraphs of {result.metric}{unit} from {base_name(result)} to each scenario, a line for each model. "
         f"{'. '.join(lines)}."
     )
-
-
-def spread(levels: Sequence[float], gap: float, low: float, high: float) -> list[float]:
-    """Move levels apart until none is nearer than `gap` to the next, as little as possible, within `low` and `high`.
-
-    The least sum of squared moves: blocks of neighbours that touch stand around their mean.
-
-    Parameters
-    ----------
-    levels
-        In ascending order.
-
-    Examples
-    --------
-    >>> spread([1.0, 1.0, 5.0], 1.0, 0.0, 10.0)
-    [0.5, 1.5, 5.0]
-    >>> spread([0.0, 0.1], 1.0, 0.0, 10.0)
-    [0.0, 1.0]
-    """
-    # Without their share of the gaps, the levels need only ascend: isotonic regression by pooling neighbours.
-    blocks: list[tuple[float, int]] = []
-    for place, level in enumerate(levels):
-        block = (level - place * gap, 1)
-        while blocks and blocks[-1][0] >= block[0]:
-            mean, n = blocks.pop()
-            block = ((mean * n + block[0] * block[1]) / (n + block[1]), n + block[1])
-        blocks.append(block)
-    flat = [mean for mean, n in blocks for _ in range(n)]
-    room = high - gap * (len(levels) - 1)
-    return [min(max(level, low), max(room, low)) + place * gap for place, level in enumerate(flat)]
 
 
 # --- drawing ---

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from evalstats.plots.slopegraph import MOST_LABELS, MOST_PANELS, shown_panels, slopegraph, slopegraph_alt, spread
+from evalstats.plots.labels import spread
+from evalstats.plots.slopegraph import MOST_LABELS, MOST_PANELS, shown_panels, slopegraph, slopegraph_alt
 from evalstats.plots.style import LIGHT, Medium
 from tests.analysis.scenarios import example
 from tests.plots.test_scenario_map import EVERY, MEDIA, assert_words_are_apart, segments, texts
