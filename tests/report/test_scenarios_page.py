@@ -224,7 +224,9 @@ def test_no_scenario_of_many_is_singled_out_where_nothing_is_shown(rut: Scenario
 
 
 def test_what_is_missing_has_a_section_where_something_is() -> None:
-    assert "7 harness errors" in words(breaks.missing(shown(example.with_missing_cells())))
+    text = words(breaks.missing(shown(example.with_missing_cells())))
+    assert "7 harness errors" in text
+    assert text.count("east in telecom: no score: no item of telecom was run.") == 1
     assert breaks.missing(shown(example.small())) == ""
 
 

@@ -7,7 +7,7 @@ from evalstats.analysis.scenarios.wording import missing_blocks
 from evalstats.analysis.scenarios.wording_answer import ranking_sentence, standing_sentences
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, tests_blocks
 from evalstats.analysis.scenarios.wording_tables import models_table, scenarios_table, weights_words
-from evalstats.analysis.scenarios.words import AVERAGE
+from evalstats.analysis.scenarios.words import AVERAGE, some, stopped
 from evalstats.display.blocks import Tone
 from evalstats.display.escape import for_html
 from evalstats.display.numbers import plural
@@ -16,7 +16,7 @@ from evalstats.plots.scenario_cells import base_name, map_grid
 from evalstats.plots.scenario_map import scenario_map, scenario_map_alt
 from evalstats.plots.slopegraph import MOST_PANELS, shown_panels, slopegraph, slopegraph_alt
 from evalstats.report.figures import figure_float
-from evalstats.report.markup import csv_link, folded, prose, raw, section
+from evalstats.report.markup import bullets, csv_link, folded, prose, raw, section
 from evalstats.report.scenario.blocks import shown, without_column
 from evalstats.report.scenario.page import ScenarioPage
 from evalstats.report.scenario.tables import TONES, crossings_table, drops_table, every_change, largest_drops
@@ -78,9 +78,19 @@ def in_words(page: ScenarioPage) -> str:
 
 
 def missing(page: ScenarioPage) -> str:
-    """Return which cells lack items and what was left out; nothing where nothing was."""
+    """Return which cells lack items, what was left out, and what cannot be judged; nothing where all is there."""
     said = shown(missing_blocks(page.model), "tbl-missing")
-    return section("Missing data", said)
+    return section("Missing data", said, bullets([prose(text) for text in _unjudged(page.model)]))
+
+
+def _unjudged(found: ScenarioModel) -> list[str]:
+    """Say which cells and changes have no answer, and why: each reason once."""
+    cells = [(row.reason or "no estimate", row) for row in found.cells if row.estimate is None]
+    changes = [(row.verdict_reason or "not judged", row) for row in found.drops if row.verdict == "invalid"]
+    names: dict[str, list[str]] = {}
+    for reason, row in (*cells, *changes):
+        names.setdefault(reason, []).append(f"{row.model} in {row.scenario}")
+    return [stopped(f"{some(list(dict.fromkeys(each)))}: {reason}") for reason, each in names.items()]
 
 
 def drops(page: ScenarioPage) -> str:
