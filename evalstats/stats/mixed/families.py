@@ -1,7 +1,7 @@
 """Estimates that are read together: p-values adjusted for their family, and intervals that hold together."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,6 +16,8 @@ from evalstats.stats.mixed.studentised_range import range_critical, range_p
 from evalstats.stats.multiplicity import holm
 
 Adjustment = Literal["none", "holm", "tukey", "max-t"]
+
+_DEGREE = 8
 
 _INTERVALS: dict[str, str] = {
     "none": "each interval holds on its own",
@@ -151,16 +153,33 @@ def _one_family(
     if method in {"none", "holm"}:
         m = 1 if method == "none" else members.size
         return raw if method == "none" else holm(raw), quantile((1.0 - level) / m, df), 0.0
-    free, of = np.unique(df, return_inverse=True)
     if method == "tukey":
         k = n_means or 2
         p = np.array([range_p(math.sqrt(2.0) * abs(a), k, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)])
-        q = np.array([range_critical(level, k, b) / math.sqrt(2.0) for b in free.tolist()])
-        return np.maximum(p, raw), q[of], 0.0
+        return np.maximum(p, raw), _for_each_df(df, lambda b: range_critical(level, k, b) / math.sqrt(2.0)), 0.0
     law = MaxLaw(_correlation(estimates, members), seed=seed)
     found = [law.p(a, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)]
-    q = np.array([law.critical(level, b)[0] for b in free.tolist()])
-    return np.array([p for p, _ in found]), q[of], max(error for _, error in found)
+    critical = _for_each_df(df, lambda b: law.critical(level, b)[0])
+    return np.array([p for p, _ in found]), critical, max(error for _, error in found)
+
+
+def _for_each_df(df: FloatArray, critical: Callable[[float], float]) -> FloatArray:
+    """Return the critical value of every df; where many differ, by interpolation, as it is smooth in 1/df."""
+    free, of = np.unique(df, return_inverse=True)
+    finite = free[np.isfinite(free)]
+    if finite.size <= 2 * _DEGREE:
+        return np.array([critical(each) for each in free.tolist()])[of]
+    low, high = 1.0 / float(finite[-1]), 1.0 / float(finite[0])
+
+    nodes = np.cos(math.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    at = 2.0 / (low + high + (high - low) * nodes)
+    known = np.array([math.log(critical(each)) for each in at.tolist()])
+    curve = np.polynomial.Chebyshev.fit(nodes, known, _DEGREE, domain=[-1.0, 1.0])
+    place = np.asarray((2.0 / finite - low - high) / (high - low), dtype=np.float64)
+    values = np.exp(np.asarray(curve(place), dtype=np.float64))
+    if finite.size < free.size:
+        values = np.append(values, critical(math.inf))
+    return np.asarray(values, dtype=np.float64)[of]
 
 
 def _correlation(estimates: LinearEstimates, members: IntArray) -> FloatArray:

@@ -140,6 +140,14 @@ def test_p_and_interval_say_the_same(df):
             assert (found.p_adjusted >= plain.p_value * (1 - 1e-9)).all()
 
 
+def test_many_degrees_of_freedom_are_interpolated():
+    df = np.append(np.linspace(4.0, 90.0, 27), np.inf)
+    rows = pairwise([str(i) for i in range(8)]).weights
+    found = adjusted(linear_estimates(rows, np.zeros(8), 0.5 * np.eye(8), df=df), "tukey")
+    direct = [range_critical(0.95, 8, each) / math.sqrt(2.0) for each in df]
+    np.testing.assert_allclose(found.conf_high, direct, rtol=1e-5)
+
+
 def test_families_do_not_touch_each_other():
     plain = some_estimates()
     labels = ["x", "y", "x", "y", "x", "y"]
