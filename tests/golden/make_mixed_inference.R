@@ -92,6 +92,12 @@ fit <- lme4::lmer(strength ~ cask + (1 | batch), pastes)
 set.seed(3)
 draws <- RLRTSim(getME(fit, "X"), as.matrix(t(getME(fit, "Zt"))), qr(getME(fit, "X")), diag(nlevels(factor(pastes$batch))), nsim = 2e6)
 
+cbpp <- read.csv(file.path(folder, "cbpp.csv"))
+cbpp$period <- factor(cbpp$period)
+herds <- glmer(cbind(incidence, size - incidence) ~ period + (1 | herd), cbpp, binomial,
+               control = glmerControl(optimizer = "bobyqa", tolPwrss = 1e-12, optCtrl = list(rhoend = 1e-9), calc.derivs = FALSE))
+ci <- suppressWarnings(confint(herds, method = "profile", oldNames = FALSE, quiet = TRUE))
+
 result <- list(
   sleepstudy = case(reaction ~ days + (days | subject), sleep),
   sleepstudy_holes = case(reaction ~ days + (days | subject), holes),
@@ -103,6 +109,8 @@ result <- list(
   robust_sleepstudy = robust(reaction ~ days + (days | subject), holes, "subject"),
   robust_items = robust(score ~ model + kind + (1 | item), nested, "item", joint = 2:4),
   robust_scenarios = robust(score ~ model * kind + (1 | scenario) + (1 | item) + (1 | model:scenario), nested, "scenario", joint = 6:8),
+  cbpp = list(formula = "cbind(incidence, size - incidence) ~ period + (1 | herd)",
+              profile = lapply(seq_len(nrow(ci)), function(i) list(term = rownames(ci)[i], low = ci[i, 1], high = ci[i, 2]))),
   rlrt = list(formula = "strength ~ cask + (1 | batch)", data = as.list(pastes), nsim = 2e6,
               share_zero = mean(draws < 1e-12), quantiles = list(p = c(.8, .9, .95, .99), value = unname(quantile(draws, c(.8, .9, .95, .99)))))
 )

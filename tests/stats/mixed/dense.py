@@ -32,7 +32,7 @@ def term(group, labels, *columns):
 
 def dummies(labels):
     """Treatment contrasts: one column for each level but the first."""
-    return [(level, (np.asarray(labels) == level) * 1.0) for level in np.unique(labels)[1:]]
+    return [(str(level), (np.asarray(labels) == level) * 1.0) for level in np.unique(labels)[1:]]
 
 
 def rows_design(fixed, terms, response, *, merge=False, **more):

@@ -57,7 +57,7 @@ def test_sandwich_and_df_by_their_definition(fit):
         root = np.real(linalg.sqrtm(np.linalg.inv(np.eye(own.sum()) - h[np.ix_(own, own)])))
         # X'(I - H)^(-1/2) is the multiplied score of any residual; solve for the multiplier on the score's own space.
         scores[g, 1:] = x[own].T @ root @ np.linalg.lstsq(x[own].T, scores[g, 1:], rcond=None)[0]
-        rows.append((np.linalg.inv(x.T @ x) @ x[own].T @ root @ (np.eye(len(h)) - h)[own]))
+        rows.append(np.linalg.inv(x.T @ x) @ x[own].T @ root @ (np.eye(len(h)) - h)[own])
     influence = scores @ fit.joint_covariance
     found = robust_covariance(fit, clusters)
     np.testing.assert_allclose(found.joint, influence.T @ influence, rtol=1e-7, atol=1e-10)

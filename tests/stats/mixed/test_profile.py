@@ -1,0 +1,200 @@
+"""Profile likelihood intervals against lme4, against the likelihood itself, and by how often they cover."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import optimize, stats
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.profile import profile
+from tests.stats.mixed.dense import deviance, dummies, golden_cases, golden_design, rows_design, term
+
+# Of the distance between the ends: lme4 interpolates its profile by splines.
+LME4 = 1e-4
+LME4_BINOMIAL = 3e-4  # its nonlinear optimiser stops earlier there
+CASES = ("sleepstudy", "sleepstudy_holes", "sleepstudy_uncorrelated", "penicillin", "pastes", "crossed")
+
+
+@pytest.fixture(scope="module")
+def cases():
+    return golden_cases()
+
+
+@pytest.fixture(scope="module")
+def pastes(cases):
+    return fit_linear(golden_design("pastes", cases["pastes"]), reml=False)
+
+
+def lme4_name(name):
+    what, _, group = name.partition(" by ")
+    if what.startswith("sd of "):
+        return f"sd_{what[6:]}|{group}"
+    if what.startswith("correlation of "):
+        first, second = what[15:].split(" and ")
+        return f"cor_{second}.{first}|{group}"
+    return what
+
+
+def agree(found, expected, tolerance):
+    assert len(found) == len(expected)
+    by_term = {row["term"]: row for row in expected}
+    for interval in found:
+        name = lme4_name(interval.name)
+        row = next(by_term[key] for key in by_term if key == name or (key.endswith(name) and "|" not in key))
+        width = row["high"] - row["low"]
+        assert interval.conf_low == pytest.approx(row["low"], abs=tolerance * width), name
+        assert interval.conf_high == pytest.approx(row["high"], abs=tolerance * width), name
+        assert interval.conf_low <= interval.estimate <= interval.conf_high
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_lme4(cases, name):
+    fit = fit_linear(golden_design(name, cases[name]), reml=False)
+    agree(profile(fit, contrasts=np.eye(len(fit.beta))), cases[name]["profile"], LME4)
+
+
+def test_golden_sleepstudy(cases, golden):
+    expected = json.loads((golden / "r_mixed_models.json").read_text())["sleepstudy"]["profile_ci"]
+    rows = [
+        {
+            "term": row["term"].replace("Subject", "subject").replace("Days", "days"),
+            "low": row["2.5 %"],
+            "high": row["97.5 %"],
+        }
+        for row in expected
+    ]
+    fit = fit_linear(golden_design("sleepstudy", cases["sleepstudy"]), reml=False)
+    agree(profile(fit, contrasts=np.eye(2)), rows, LME4)
+
+
+def cbpp(golden):
+    with (golden / "cbpp.csv").open() as lines:
+        rows = list(csv.DictReader(lines))
+    size, incidence = (np.array([float(row[key]) for row in rows]) for key in ("size", "incidence"))
+    fixed = [("(Intercept)", np.ones(len(rows))), *dummies([row["period"] for row in rows])]
+    design = rows_design(fixed, [term("herd", [row["herd"] for row in rows])], incidence / size)
+    return replace(design, count=size)
+
+
+def test_lme4_binomial(cases, golden):
+    fit = fit_binomial(cbpp(golden))
+    agree(profile(fit, contrasts=np.eye(4)), cases["cbpp"]["profile"], LME4_BINOMIAL)
+
+
+def test_quadrature_is_profiled_too(golden):
+    """Nine points move the ends by less than a tenth of the interval, and the estimate is theirs."""
+    fit = fit_binomial(cbpp(golden), n_quadrature=9)
+    laplace, nine = (profile(f)[0] for f in (fit_binomial(cbpp(golden)), fit))
+    assert nine.estimate == pytest.approx(float(fit.theta[0]))
+    width = laplace.conf_high - laplace.conf_low
+    assert 0.0 < abs(nine.conf_high - laplace.conf_high) < 0.1 * width
+
+
+def test_ends_lie_where_the_deviance_has_risen_by_the_quantile(pastes):
+    """The density of the normal law, minimised over everything else."""
+    design = pastes.design
+    found = {interval.name: interval for interval in profile(pastes, conf_level=0.9)}
+    quantile = stats.chi2.ppf(0.9, 1)
+
+    def at(sd=None, sigma=None):
+        def value(x):
+            s = np.exp(x[1]) if sigma is None else sigma
+            theta = [x[0] if sd is None else sd / s, x[2]]
+            return deviance(design, theta, s, restricted=False)
+
+        start = [pastes.theta[0], np.log(pastes.sigma), pastes.theta[1]]
+        return optimize.minimize(value, start, method="Nelder-Mead", options={"fatol": 1e-9, "xatol": 1e-7}).fun
+
+    least = at()
+    for name, key in (("sd of (Intercept) by sample", "sd"), ("sigma", "sigma")):
+        for end in (found[name].conf_low, found[name].conf_high):
+            assert at(**{key: end}) - least == pytest.approx(quantile, abs=1e-4)
+
+
+def test_ends_at_a_bound_are_the_bound(cases, pastes):
+    batch = profile(pastes, names=["sd of (Intercept) by batch"])[0]
+    assert batch.conf_low == 0.0
+    assert batch.notes == ("the lower end is the bound 0",)
+    flat = fit_linear(golden_design("boundary", cases["boundary"]), reml=False)
+    zero = profile(flat, names=["sd of (Intercept) by model:item"])[0]
+    assert (zero.estimate, zero.conf_low) == (pytest.approx(0.0, abs=1e-5), 0.0)
+    assert zero.conf_high > 0.1
+
+
+def test_a_correlation_of_few_groups_reaches_one(cases):
+    case = cases["sleepstudy"]
+    keep = np.isin(case["data"]["subject"], ["308", "309", "310", "330"])
+    data = {key: np.asarray(values)[keep].tolist() for key, values in case["data"].items()}
+    fit = fit_linear(golden_design("sleepstudy", {"data": data}), reml=False)
+    found = profile(fit, names=["correlation of (Intercept) and days by subject"])[0]
+    assert found.conf_high == 1.0
+    assert "the upper end is the bound 1" in found.notes
+    assert -1.0 <= found.conf_low <= found.estimate
+
+
+def test_scale_and_sign(cases, pastes):
+    design = pastes.design
+    times = fit_linear(replace(design, response=-1000.0 * design.response), reml=False)
+    for one, other in zip(
+        profile(pastes, contrasts=[0.0, 1.0, 0.0]), profile(times, contrasts=[0.0, 1.0, 0.0]), strict=True
+    ):
+        ends = np.array([one.conf_low, one.conf_high]) * (
+            1000.0 if "sd" in one.name or one.name == "sigma" else -1000.0
+        )
+        width = 1000.0 * (one.conf_high - one.conf_low)
+        assert sorted([other.conf_low, other.conf_high]) == pytest.approx(sorted(ends), abs=1e-4 * width)
+
+
+def test_a_contrast_of_two_effects(cases):
+    """The interval of m2 - m3 is that of the coefficient d in b0 + d m2 + b3 (m2 + m3) + b4 m4."""
+    design = golden_design("crossed", cases["crossed"])
+    found = profile(fit_linear(design, reml=False), names=[], contrasts=[0.0, 1.0, -1.0, 0.0])[0]
+    one, m2, m3, m4 = design.fixed.T
+    turned = replace(design, fixed=np.column_stack([one, m2, m2 + m3, m4]))
+    other = profile(fit_linear(turned, reml=False), names=[], contrasts=[0.0, 1.0, 0.0, 0.0])[0]
+    assert found.estimate == pytest.approx(other.estimate, abs=1e-6)
+    assert (found.conf_low, found.conf_high) == pytest.approx((other.conf_low, other.conf_high), abs=1e-4)
+
+
+def test_a_restricted_fit_is_profiled_by_its_likelihood(pastes):
+    reml = fit_linear(pastes.design)
+    assert reml.sigma != pytest.approx(pastes.sigma, rel=1e-6)
+    one, other = (profile(fit, names=["sigma"])[0] for fit in (reml, pastes))
+    assert (one.conf_low, one.conf_high) == pytest.approx((other.conf_low, other.conf_high), rel=1e-5)
+
+
+def test_progress_and_refusals(pastes):
+    steps = []
+    profile(pastes, names=["sigma"], contrasts=np.eye(3)[:1], on_step=lambda done, total: steps.append((done, total)))
+    assert steps == [(1, 2), (2, 2)]
+    with pytest.raises(InputError, match="no variance parameter 'tau'; give some of sd of"):
+        profile(pastes, names=["tau"])
+    with pytest.raises(InputError, match="prior against separation"):
+        profile(replace(pastes, penalty="a prior"))
+    with pytest.raises(InputError, match="one column for each of 3"):
+        profile(pastes, contrasts=[1.0])
+    wrong = replace(pastes, theta=pastes.theta * 1.5)
+    with pytest.raises(CannotAnswerError, match="not at its maximum"):
+        profile(wrong, names=["sigma"])
+
+
+@pytest.mark.slow
+def test_coverage_with_twenty_groups():
+    """Fifteen groups of four: sigma and the mean near 95 %; the groups' sd a little below, as the ML criterion is biased."""
+    rng = np.random.default_rng(15)
+    group = np.repeat(np.arange(15), 4)
+    design = rows_design([("(Intercept)", np.ones(60))], [term("g", group)], np.zeros(60))
+    n_rep, hits = 400, np.zeros(3)
+    truth = (0.8, 1.0, 2.0)
+    for _ in range(n_rep):
+        y = 2.0 + 0.8 * rng.normal(size=15)[group] + rng.normal(size=60)
+        found = profile(fit_linear(replace(design, response=y), reml=False), contrasts=[1.0])
+        hits += [i.conf_low <= value <= i.conf_high for i, value in zip(found, truth, strict=True)]
+    noise = 3 * np.sqrt(0.95 * 0.05 / n_rep)
+    assert hits[1] / n_rep == pytest.approx(0.95, abs=noise)
+    assert np.all(hits[[0, 2]] / n_rep > 0.95 - 0.02 - noise)
