@@ -21,18 +21,19 @@ PRODUCT = 10.0  # the same for one product of sparse matrices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """Levels and distinct rows that occur together, and only with each other.
+class Batch:
+    """Components of about the same size: levels and distinct rows that occur together, and only with each other.
 
-    `pairs` are positions in the list of pairs, `cell` where each goes in the dense matrix of `shape`; `columns` are the
-    columns of P that its distinct rows use, `rows` those parts of P.
+    They stand in one array of `shape` (n_components, n_levels, n_rows), padded with zeros. `pairs` are positions in the list
+    of pairs, `cell` where each goes in that array. `rows`, shape (n_components, n_rows, n_columns), are those parts of P that
+    are not 0, `columns`, shape (n_components, n_columns), where they stand in P.
     """
 
-    shape: tuple[int, int]
+    shape: tuple[int, int, int]
     pairs: Ints
     cell: Ints
-    columns: Ints
     rows: Floats
+    columns: Ints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +41,7 @@ class Gram:
     """Pairs of (level, distinct row) of one block, worked out once.
 
     `pairs` sums over the cells of a pair; `level` and `row` are those of each pair, sorted, `starts` where each level's
-    begin; `components` is None where T is formed instead.
+    begin; `batches` is None where T is formed instead.
     """
 
     pairs: Groups
@@ -48,7 +49,7 @@ class Gram:
     row: Ints
     starts: Ints
     profiles: "sparse.csr_array[np.float64]"
-    components: tuple[Component, ...] | None
+    batches: tuple[Batch, ...] | None
 
     def sums(self, values: Floats) -> Floats:
         """Sum a value of every cell over the cells of each pair."""
@@ -63,7 +64,7 @@ class Gram:
 
     def subtract(self, out: Floats, data: Floats) -> None:
         """Take sum_k T_k' T_k from `out`, T_k made from `data[k]`; shape of `data` (n_columns, n_pairs)."""
-        if self.components is None:
+        if self.batches is None:
             for values in data:
                 t = self.columns(values)
                 if t.nnz > 0.1 * t.shape[0] * t.shape[1]:
@@ -72,13 +73,18 @@ class Gram:
                 else:
                     out -= (t.T @ t).toarray()
             return
-        for part in self.components:
-            inner = np.zeros((part.shape[1], part.shape[1]))
+        for batch in self.batches:
+            inner = np.zeros((batch.shape[0], batch.shape[2], batch.shape[2]))
             for values in data:
-                dense = np.zeros(part.shape)
-                dense.ravel()[part.cell] = values[part.pairs]
-                inner += dense.T @ dense
-            out[np.ix_(part.columns, part.columns)] -= part.rows.T @ inner @ part.rows
+                dense = np.zeros(batch.shape)
+                dense.ravel()[batch.cell] = values[batch.pairs]
+                inner += dense.transpose(0, 2, 1) @ dense
+            products = batch.rows.transpose(0, 2, 1) @ inner @ batch.rows
+            if len(products) == 1:
+                out[np.ix_(batch.columns[0], batch.columns[0])] -= products[0]
+                continue
+            where = batch.columns[:, :, None] * len(out) + batch.columns[:, None, :]
+            out -= np.bincount(where.ravel(), weights=products.ravel(), minlength=out.size).reshape(out.shape)
 
 
 def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.float64]") -> Gram:
@@ -92,13 +98,13 @@ def make_gram(groups: Groups, profile: Groups, profiles: "sparse.csr_array[np.fl
         row=row,
         starts=np.searchsorted(level, np.arange(groups.n_levels + 1)).astype(np.int64),
         profiles=profiles,
-        components=_components(level, row, groups.n_levels, profiles),
+        batches=_batches(level, row, groups.n_levels, profiles),
     )
 
 
-def _components(
+def _batches(
     level: Ints, row: Ints, n_levels: int, profiles: "sparse.csr_array[np.float64]", patience: float = 1.0
-) -> tuple[Component, ...] | None:
+) -> tuple[Batch, ...] | None:
     """Split pairs into components, or return None where T' T directly is the cheaper by `patience` times the cost."""
     n_profiles, width = int(profiles.shape[0]), int(profiles.shape[1])
     n_all = n_levels + n_profiles
@@ -106,24 +112,32 @@ def _components(
     n_parts, part_of = csgraph.connected_components(graph, directed=False)
     n_level = np.bincount(part_of[:n_levels], minlength=n_parts).astype(float)
     n_row = np.bincount(part_of[n_levels:], minlength=n_parts).astype(float)
-    by_component = float((n_level * n_row**2 + n_row**3).sum()) + CALL * n_parts
+    by_component = float((n_level * n_row**2 + n_row**3).sum()) + CALL * min(n_parts, 10)
     if by_component * patience > n_levels * width**2 + CALL + PRODUCT * level.size * width:
         return None
     order = np.argsort(part_of[level], kind="stable")
     ends = np.cumsum(np.bincount(part_of[level], minlength=n_parts))
-    out: list[Component] = []
+    alike: dict[tuple[int, int, int], list[tuple[Ints, Ints, Ints, Floats, Ints]]] = {}
     for pairs in np.split(order, ends[:-1]):
+        if pairs.size == 0:  # a level that no cell has
+            continue
         levels, i = np.unique(level[pairs], return_inverse=True)
         rows, j = np.unique(row[pairs], return_inverse=True)
         part = profiles[rows]
         columns = np.unique(part.indices).astype(np.int64)
-        out.append(
-            Component(
-                shape=(levels.size, rows.size),
-                pairs=pairs,
-                cell=i * rows.size + j,
-                columns=columns,
-                rows=part[:, columns].toarray(),
-            )
-        )
-    return tuple(out)
+        size = (1 << int(levels.size - 1).bit_length(), rows.size, columns.size)
+        alike.setdefault(size, []).append((pairs, i, j, part[:, columns].toarray(), columns))
+    return tuple(_stack(size, parts) for size, parts in alike.items())
+
+
+def _stack(size: tuple[int, int, int], parts: "list[tuple[Ints, Ints, Ints, Floats, Ints]]") -> Batch:
+    """Put components of one size into one array."""
+    n_levels, n_rows, _ = size
+    cells = [(k * n_levels + i) * n_rows + j for k, (_, i, j, _, _) in enumerate(parts)]
+    return Batch(
+        shape=(len(parts), n_levels, n_rows),
+        pairs=np.concatenate([part[0] for part in parts]),
+        cell=np.concatenate(cells),
+        rows=np.stack([part[3] for part in parts]),
+        columns=np.stack([part[4] for part in parts]),
+    )

@@ -43,9 +43,9 @@ def spherical(cells, effects):
 @pytest.mark.parametrize("design", DESIGNS)
 def test_elimination_is_the_dense_system(design, by_component, monkeypatch):
     """Log-determinant, solution, precision of beta and entries of the inverse, at weights of no model."""
-    find = gram_module._components
+    find = gram_module._batches
     cost = (0.0 if by_component else np.inf,)
-    monkeypatch.setattr(gram_module, "_components", lambda *args: find(*args, cost[0]))
+    monkeypatch.setattr(gram_module, "_batches", lambda *args: find(*args, cost[0]))
     rng = np.random.default_rng(2)
     theta, _ = parameters(design)
     theta[rng.integers(theta.size)] = 0.0
