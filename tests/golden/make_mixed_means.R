@@ -59,11 +59,15 @@ binomial <- list(
   vcov = rows_of(unname(as.matrix(vcov(glm)))), grid = grid_of(rgb),
   response = tests(emmeans(rgb, "model", type = "response"), "none"),
   pairs_tukey = tests(pairs(emmeans(rgb, "model")), "tukey"), cells = tests(emmeans(rgb, ~ model * scenario), "none"))
-cb <- glmer(cbind(incidence, size - incidence) ~ period + (1 | herd), cbpp, family = "binomial")
+cb <- glmer(cbind(incidence, size - incidence) ~ period + (1 | herd), cbpp, family = "binomial",
+            control = glmerControl(optimizer = "bobyqa", tolPwrss = 1e-13))  # at the default its Hessian errs by 3%
 hess <- cb@optinfo$derivs$Hessian
 cbpp_out <- list(
   theta = unname(getME(cb, "theta")), beta = unname(fixef(cb)), vcov = rows_of(unname(as.matrix(vcov(cb)))),
-  joint = rows_of(unname(solve(hess / 2))), grid = grid_of(ref_grid(cb)),
+  joint = rows_of(unname(solve(hess / 2))),
+  response = tests(emmeans(cb, "period", type = "response"), "none"), pairs_tukey = tests(pairs(emmeans(cb, "period")), "tukey"),
+  pairs_holm = tests(pairs(emmeans(cb, "period")), "holm"),
+  control_holm = tests(contrast(emmeans(cb, "period"), "trt.vs.ctrl", ref = 1), "holm"), grid = grid_of(ref_grid(cb)),
   mvt_control = local({ k <- contrast(emmeans(cb, "period"), "trt.vs.ctrl", ref = 1); t <- abs(as.data.frame(k)$z.ratio)
     R <- cov2cor(vcov(k))
     sapply(t, function(c) 1 - pmvnorm(rep(-c, 3), rep(c, 3), corr = R, algorithm = GenzBretz(2e5, 1e-7, 0))[1]) }))

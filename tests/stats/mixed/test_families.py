@@ -189,12 +189,12 @@ def test_intervals_hold_together(method):
     rng = np.random.default_rng(1)
     a = rng.normal(size=(4, 7))
     v = a @ a.T / 7.0
-    root, df, held, n = np.linalg.cholesky(v), 9.0, 0, 300
+    root, df, held, n = np.linalg.cholesky(v), 9.0, 0, 150
     for _ in range(n):
         scale = rng.chisquare(df) / df
         found = adjusted(linear_estimates(PAIRS[4], root @ rng.normal(size=4), v * scale, df=df), method)
         held += bool(((found.conf_low <= 0) & (found.conf_high >= 0)).all())
-    # 4 standard errors of a share of .95 in 300; Bonferroni may hold more often.
+    # 4 standard errors of a share of .95 in 150; Bonferroni may hold more often.
     assert held / n > 0.95 - 4 * math.sqrt(0.95 * 0.05 / n)
     if method == "max-t":
         assert held / n < 0.95 + 4 * math.sqrt(0.95 * 0.05 / n)
