@@ -16,14 +16,24 @@ _WORKS = "Where the methods come from"
 
 def plain_words(page: ComparisonPage) -> str:
     """Return the explanation for the page alone, behind a line that can be opened."""
-    inside = "".join(_html(block) for block in _said(page))
-    fold = f'<details class="es-fold"><summary>{for_html(_INVITES)}</summary>{inside}</details>'
-    return f'::: {{.content-visible when-format="html"}}\n\n## {_TITLE}\n\n{raw("html", fold)}\n\n:::'
+    return told_on_page(_said(page))
 
 
 def plain_words_appendix(page: ComparisonPage) -> str:
     """Return the explanation for the PDF alone."""
-    inside = "\n".join(_typst(block) for block in _said(page))
+    return told_in_appendix(_said(page))
+
+
+def told_on_page(blocks: Sequence[Block]) -> str:
+    """Return an explanation for the page alone, behind a line that can be opened."""
+    inside = "".join(_html(block) for block in blocks)
+    fold = f'<details class="es-fold"><summary>{for_html(_INVITES)}</summary>{inside}</details>'
+    return f'::: {{.content-visible when-format="html"}}\n\n## {_TITLE}\n\n{raw("html", fold)}\n\n:::'
+
+
+def told_in_appendix(blocks: Sequence[Block]) -> str:
+    """Return an explanation for the PDF alone."""
+    inside = "\n".join(_typst(block) for block in blocks)
     return raw("typst", f"#heading(level: 1, {typst_string(f'Appendix: {_TITLE.lower()}')})\n{inside}")
 
 
@@ -31,7 +41,12 @@ def _said(page: ComparisonPage) -> Sequence[Block]:
     """Return the explanation without its title and its list of works: the page has both already."""
     # Ratios of costs come with intervals, of which a page that compares nothing shows none.
     result = replace(page.comparison, costs=()) if page.refused else page.comparison
-    blocks = [block for block in explain(result) if not (isinstance(block, Heading) and block.level == 1)]
+    return without_title_and_works(explain(result))
+
+
+def without_title_and_works(explanation: Sequence[Block]) -> Sequence[Block]:
+    """Return an explanation without its title and its list of works."""
+    blocks = [block for block in explanation if not (isinstance(block, Heading) and block.level == 1)]
     works = next((i for i, block in enumerate(blocks) if isinstance(block, Heading) and block.text == _WORKS), None)
     return blocks if works is None else blocks[:works]
 

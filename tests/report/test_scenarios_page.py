@@ -18,7 +18,7 @@ from evalstats.report.constructs import check_constructs
 from evalstats.report.document import read_document
 from evalstats.report.names import LONGEST
 from evalstats.report.pages import find_page
-from evalstats.report.scenario import benchmark, breaks, further, method, opening, variation
+from evalstats.report.scenario import benchmark, breaks, further, method, opening, plain, variation
 from evalstats.report.scenario import page as page_of
 from evalstats.report.scenario.names import scenario_page_names, with_scenario_names
 from evalstats.report.scenario.page import Further, ScenarioPage
@@ -31,8 +31,8 @@ PARTS: tuple[Callable[[ScenarioPage], str], ...] = (
     opening.title, opening.simulated, opening.departures, opening.verdict, opening.facts, opening.warnings,
     breaks.map_of_drops, breaks.in_words, breaks.by_scenario, breaks.scores, breaks.drops, breaks.slopes, breaks.missing,
     breaks.interaction, breaks.ranking, breaks.pairs, variation.variances, variation.effects, variation.reliability,
-    further.sections, benchmark.about, method.paragraph, method.reference_list, method.notes, method.reproduce,
-    method.provenance,
+    further.sections, benchmark.about, plain.on_page, plain.appendix, method.paragraph, method.reference_list, method.notes,
+    method.reproduce, method.provenance,
 )  # fmt: skip
 
 
@@ -322,6 +322,14 @@ def test_works_are_those_of_what_was_done() -> None:
     assert not any("Gelman" in work for work in binary)
     assert any("Gelman" in work for work in method.references(example.separated()))
     assert binary == sorted(set(binary))
+
+
+def test_plain_words_are_folded_away_and_an_appendix_in_print(rut: ScenarioPage) -> None:
+    folded = plain.on_page(rut)
+    assert 'when-format="html"' in folded
+    assert "How it was answered" in words(folded)
+    assert "{=html}" not in plain.appendix(rut)
+    assert "How it was answered" in plain.appendix(rut)
 
 
 def test_code_repeats_the_question() -> None:
