@@ -79,6 +79,7 @@ def linear_estimates(
     conf_level: float = 0.95,
     names: Sequence[str] | None = None,
     null_basis: FloatArray | None = None,
+    reasons: Sequence[str | None] | None = None,
 ) -> LinearEstimates:
     """Estimates L beta with standard errors, tests and intervals, each on its own.
 
@@ -97,6 +98,8 @@ def linear_estimates(
     null_basis
         Directions of the coefficients that the data say nothing about (`means.null_basis`), shape (n_fixed, n_missing).
         Rows of L that touch one are null.
+    reasons
+        Rows that are null from the start (`means.MarginalMeans.reasons`), which may then hold NaN.
 
     Returns
     -------
@@ -116,25 +119,30 @@ def linear_estimates(
     ([2.0, 3.0, 1.0], [0.2, 0.224, 0.3], 0.0033)
     """
     level = check_level(conf_level)
-    rows, b, v = as_linear(L, beta, covariance)
+    given, why = _null_rows(L, reasons)
+    rows, b, v = as_linear(given, beta, covariance)
     labels = _labels(names, len(rows))
     estimate, together = rows @ b, rows @ v @ rows.T
     variance, terms = np.diagonal(together).copy(), np.square(np.abs(rows) @ np.sqrt(np.diagonal(v)))
     wrong = variance < -_ROUNDING * terms
     if wrong.any():
         raise InputError(f"the variance of {labels[int(np.argmax(wrong))]} is negative; covariance must be one")
-    free = _degrees_of_freedom(df, rows)
-    reasons: list[str | None] = [None] * len(rows)
-    lost = np.zeros(len(rows), dtype=np.bool_) if null_basis is None else not_estimable(rows, null_basis)
+    lost = np.array([reason is not None for reason in why])
+    free = np.full(len(rows), np.nan)
+    free[~lost] = _degrees_of_freedom(df, rows, ~lost)
+    if null_basis is not None:
+        lost |= not_estimable(rows, null_basis)
     for i in range(len(rows)):
+        if why[i] is not None:
+            continue
         if lost[i]:
-            reasons[i] = "not estimable: the data hold nothing about some cell or combination it needs"
+            why[i] = "not estimable: the data hold nothing about some cell or combination it needs"
         elif variance[i] <= _ROUNDING * terms[i]:
-            reasons[i] = "its standard error is 0: it is not uncertain in this model, or nothing is compared"
+            why[i] = "its standard error is 0: it is not uncertain in this model, or nothing is compared"
         elif not free[i] > 0.0:
-            reasons[i] = f"it has {free[i]:g} degrees of freedom; more independent units are needed"
+            why[i] = f"it has {free[i]:g} degrees of freedom; more independent units are needed"
     estimate = np.where(lost, np.nan, estimate)
-    open_ = np.array([reason is None for reason in reasons])
+    open_ = np.array([reason is None for reason in why])
     std_error = np.where(open_ | (~lost & (variance > _ROUNDING * terms)), np.sqrt(np.maximum(variance, 0.0)), np.nan)
     std_error = np.where(std_error > 0.0, std_error, np.nan)
     free = np.where(open_, free, np.nan)
@@ -151,7 +159,7 @@ def linear_estimates(
         conf_high=np.where(open_, estimate + half, np.nan),
         conf_level=level,
         covariance=together,
-        reasons=tuple(reasons),
+        reasons=tuple(why),
     )
 
 
@@ -318,11 +326,26 @@ def _labels(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
     return tuple(names) if names is not None else tuple(f"row {i}" for i in range(n))
 
 
-def _degrees_of_freedom(df: float | ArrayLike | RowDf | None, rows: FloatArray) -> FloatArray:
+def _null_rows(
+    L: ArrayLike,  # noqa: N803
+    reasons: Sequence[str | None] | None,
+) -> tuple[FloatArray, list[str | None]]:
+    """Return L with rows of 0 where there is a reason, and a reason or None for each row."""
+    rows = np.atleast_2d(np.asarray(L, dtype=np.float64))
+    why: list[str | None] = [None] * len(rows) if reasons is None else list(reasons)
+    if len(why) != len(rows):
+        raise InputError(f"{len(why)} reasons for {len(rows)} rows of L; give one each, None where a row is not null")
+    null = np.array([reason is not None for reason in why])
+    return np.where(null[:, np.newaxis], 0.0, rows), why
+
+
+def _degrees_of_freedom(df: float | ArrayLike | RowDf | None, rows: FloatArray, asked: np.ndarray) -> FloatArray:
+    """Return the df of the rows asked about."""
     if df is None:
-        return np.full(len(rows), np.inf)
-    given = [df(row) for row in rows] if callable(df) else df
-    array = np.asarray(given, dtype=np.float64)
+        return np.full(int(asked.sum()), np.inf)
+    if callable(df):
+        return np.array([df(row) for row in rows[asked]], dtype=np.float64)
+    array = np.asarray(df, dtype=np.float64)
     if array.ndim and array.shape != (len(rows),):
         raise InputError(f"df has shape {array.shape}; give one number, or one for each of {len(rows)} rows")
-    return np.broadcast_to(array, (len(rows),)).copy()
+    return np.broadcast_to(array, (len(rows),))[asked]

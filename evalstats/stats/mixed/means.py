@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.mixed.contrasts import Contrasts
 
 Mix = Mapping[str, Mapping[str, float]]
 Weights = Literal["equal", "observed"] | Mix
@@ -70,7 +71,8 @@ class MarginalMeans:
     weights
         float64, shape (n_means, n_grid); each row adds up to 1, or is 0 where the mean is null.
     rows
-        float64, shape (n_means, n_fixed): weights @ grid.rows, for `contrasts.linear_estimates`.
+        float64, shape (n_means, n_fixed): weights @ grid.rows, for `contrasts.linear_estimates`; NaN where the mean is null,
+        so that no contrast takes it for 0: `contrast_rows` makes the rows of contrasts.
     reasons
         Why a mean is null; None where it is not.
     averaging
@@ -154,11 +156,43 @@ def marginal_means(grid: ReferenceGrid, over: Sequence[str], weights: Weights = 
         ),
         codes=codes,
         weights=weight_of,
-        rows=weight_of @ grid.rows,
+        rows=np.where([[reason is not None] for reason in reasons], np.nan, weight_of @ grid.rows),
         reasons=tuple(reasons),
         averaging=averaging,
         notes=notes,
     )
+
+
+def contrast_rows(means: MarginalMeans, contrasts: Contrasts) -> tuple[FloatArray, tuple[str | None, ...]]:
+    """Rows of fixed effects of contrasts of marginal means, and why those are null that need a null mean.
+
+    Returns
+    -------
+    tuple
+        L, shape (n_contrasts, n_fixed), and `reasons`, both for `contrasts.linear_estimates`.
+
+    Examples
+    --------
+    >>> from evalstats.stats.mixed.contrasts import pairwise
+    >>> grid = ReferenceGrid(
+    ...     factors=("model",),
+    ...     levels=(("A", "B", "C"),),
+    ...     codes=np.array([[0], [1]]),
+    ...     rows=np.array([[1.0, 0.0], [1.0, 1.0]]),
+    ... )
+    >>> rows, reasons = contrast_rows(marginal_means(grid, ["model"]), pairwise(["A", "B", "C"]))
+    >>> rows[0].tolist(), reasons
+    ([0.0, -1.0], (None, 'the grid has no row for C', 'the grid has no row for C'))
+    """
+    if contrasts.weights.shape[1] != len(means.names):
+        raise InputError(f"contrasts are of {contrasts.weights.shape[1]} means, but there are {len(means.names)}")
+    null = [reason is not None for reason in means.reasons]
+    rows = contrasts.weights @ np.where(np.array(null)[:, np.newaxis], 0.0, means.rows)
+    reasons = tuple(
+        next((means.reasons[j] for j, w in enumerate(row) if w != 0.0 and null[j]), None)
+        for row in contrasts.weights.tolist()
+    )
+    return rows, reasons
 
 
 def null_basis(design: ArrayLike) -> FloatArray:

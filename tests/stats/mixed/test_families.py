@@ -144,8 +144,9 @@ def test_many_degrees_of_freedom_are_interpolated():
     df = np.append(np.linspace(4.0, 90.0, 27), np.inf)
     rows = pairwise([str(i) for i in range(8)]).weights
     found = adjusted(linear_estimates(rows, np.zeros(8), 0.5 * np.eye(8), df=df), "tukey")
-    direct = [range_critical(0.95, 8, each) / math.sqrt(2.0) for each in df]
-    np.testing.assert_allclose(found.conf_high, direct, rtol=1e-5)
+    at = [0, 3, 14, 26, 27]
+    direct = [range_critical(0.95, 8, each) / math.sqrt(2.0) for each in df[at]]
+    np.testing.assert_allclose(found.conf_high[at], direct, rtol=1e-5)
 
 
 def test_families_do_not_touch_each_other():
