@@ -62,24 +62,28 @@ def crossings_table(result: ScenarioModel) -> Table:
     """Return pairs of models whose estimates change places between two scenarios, shown or not."""
     found = () if result.ranking is None else result.ranking.crossings
     digits, scale = digits_of(result), result.scale
-    by = of("by", result.unit)
     return Table(
-        columns=("Model", "Other model", "Ahead in", by, "Behind in", by, "p (adjusted)", "Verdict"),
+        columns=(
+            "Model",
+            "Other model",
+            of("Ahead in, by", result.unit),
+            of("Behind in, by", result.unit),
+            "p",
+            "Verdict",
+        ),
         rows=tuple(
             (
                 row.first,
                 row.second,
-                row.ahead_in,
-                scaled(row.ahead_by, scale, digits),
-                row.behind_in,
-                scaled(row.behind_by, scale, digits),
+                f"{row.ahead_in} {scaled(row.ahead_by, scale, digits)}",
+                f"{row.behind_in} {scaled(row.behind_by, scale, digits)}",
                 p_value(row.p_adjusted),
                 "shown" if row.shown else "not shown",
             )
             for row in found
         ),
-        align="lllrlrrl",
-        caption=f"The {plural(len(found), 'pair')} of models that change places most certainly between two scenarios",
+        align="llllrl",
+        caption=f"The {plural(len(found), 'pair')} of models most certain to change places between two scenarios; p is adjusted",
     )
 
 
