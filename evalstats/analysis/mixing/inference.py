@@ -15,7 +15,14 @@ from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.fit import MixedFit
 from evalstats.stats.mixed.joint_test import joint_test
 from evalstats.stats.mixed.kenward_roger import MOST_ROWS, KenwardRoger, kenward_roger, kenward_roger_f
-from evalstats.stats.mixed.satterthwaite import VarianceParameters, satterthwaite, satterthwaite_f, variance_parameters
+from evalstats.stats.mixed.satterthwaite import (
+    MOST_EFFECTS,
+    VarianceParameters,
+    most_effects,
+    satterthwaite,
+    satterthwaite_f,
+    variance_parameters,
+)
 
 DfMethod = Literal["kenward-roger", "satterthwaite", "z"]
 DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
@@ -134,12 +141,17 @@ _NAMES = {"kenward-roger": "Kenward-Roger", "satterthwaite": "Satterthwaite", "z
 
 
 def _candidates(fit: MixedFit) -> list[tuple[DfMethod, str]]:
-    n_rows = fit.design.n_rows
-    if fit.method == "REML" and n_rows <= MOST_ROWS:
-        few = f"{n_rows:,} rows are few enough for the correction of standard errors"
-        return [("kenward-roger", few), ("satterthwaite", "the next best")]
-    why = f"the model has more than {MOST_ROWS:,} rows" if fit.method == "REML" else "the model is fitted by ML"
-    return [("satterthwaite", why)]
+    n_rows, n_effects = fit.design.n_rows, most_effects(fit.design)
+    if fit.method != "REML":
+        return [("satterthwaite", "the model is fitted by ML")]
+    if n_rows > MOST_ROWS:
+        return [("satterthwaite", f"the model has more than {MOST_ROWS:,} rows")]
+    if n_effects > MOST_EFFECTS:
+        return [
+            ("satterthwaite", f"{n_effects:,} random effects hang together, too many for Kenward and Roger's matrices")
+        ]
+    few = f"{n_rows:,} rows are few enough for the correction of standard errors"
+    return [("kenward-roger", few), ("satterthwaite", "the next best")]
 
 
 def _one(fit: MixedFit, method: DfMethod, reason: str) -> Inference:
