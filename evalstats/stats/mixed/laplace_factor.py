@@ -17,8 +17,6 @@ from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.laplace_gram import Gram, make_gram
 from evalstats.stats.mixed.laplace_plan import Plan
 
-SMALL = 400_000  # entries of a matrix of distinct rows that is kept dense
-
 Blocks = list[Floats]  # one array for each block, shape (n_columns, n_levels)
 
 
@@ -28,8 +26,7 @@ class System:
     def __init__(self, plan: Plan) -> None:
         self.plan = plan
         self._grams: dict[int, Gram] = {}
-        rows, columns = plan.profiles.shape
-        self._dense = plan.profiles.toarray() if rows * columns < SMALL else None
+        self._squares = _Squares(plan.profiles)
 
     def gram(self, block: int) -> Gram:
         """Return the pairs of a block's levels with the distinct rows, found when first asked for."""
@@ -39,13 +36,35 @@ class System:
 
     def weighted(self, weights: Floats) -> Floats:
         """Return P' diag(weights) P for the distinct rows P of the rest and the fixed effects."""
-        if self._dense is not None:
-            return (self._dense.T * weights) @ self._dense
-        profiles = self.plan.profiles
-        scaled = sparse.csr_array(
-            (profiles.data * np.repeat(weights, np.diff(profiles.indptr)), profiles.indices, profiles.indptr)
-        )
-        return np.asarray((profiles.T @ scaled).toarray(), dtype=np.float64)
+        return self._squares.weighted(weights)
+
+
+class _Squares:
+    """Products of the entries of every row of P with each other, listed once where rows have few entries."""
+
+    def __init__(self, profiles: "sparse.csr_array[np.float64]") -> None:
+        self.width = int(profiles.shape[1])
+        filled = np.diff(profiles.indptr).astype(np.int64)
+        self.listed = int((filled**2).sum()) < profiles.shape[0] * self.width**2 / 10
+        self.dense = np.empty((0, 0))
+        if not self.listed:
+            self.dense = np.asarray(profiles.toarray(), dtype=np.float64)
+            return
+        # Entry e of a row meets each of the row's filled[row] entries, which begin at indptr[row].
+        of_entry = np.repeat(np.arange(filled.size), filled)
+        first = np.repeat(np.arange(of_entry.size), filled[of_entry])
+        begins = np.cumsum(filled[of_entry]) - filled[of_entry]
+        within = np.arange(first.size) - np.repeat(begins, filled[of_entry])
+        second = profiles.indptr[of_entry[first]] + within
+        self.row = of_entry[first]
+        self.value = profiles.data[first] * profiles.data[second]
+        self.where = profiles.indices[first].astype(np.int64) * self.width + profiles.indices[second]
+
+    def weighted(self, weights: Floats) -> Floats:
+        if not self.listed:
+            return (self.dense.T * weights) @ self.dense
+        total = np.bincount(self.where, weights=self.value * weights[self.row], minlength=self.width**2)
+        return np.asarray(total, dtype=np.float64).reshape(self.width, self.width)
 
 
 class Elimination:
