@@ -436,3 +436,18 @@ def test_slopes_that_no_row_has_are_dropped() -> None:
     made = model_frame(frame, "score ~ 1 + (0 + model:scenario | item)")
     assert "model[m2]:scenario[s1]" not in made.design.terms[0].columns
     assert any("model[m2]:scenario[s1] by item stand for no rows" in text for text in made.warnings)
+
+
+def test_names_that_look_like_code_are_names(tmp_path: Path) -> None:
+    left = tmp_path / "left"
+    name = f"open({str(left)!r}, 'w')"
+    frame = (
+        table()
+        .rename({"model": name})
+        .with_columns(pl.col(name).replace({"m0": "c0[T.1]:c1", "m1": "{1+1}", "m2": "C(x)", "m3": "np.exp"}))
+    )
+    made = model_frame(frame, f"score ~ `{name}` * scenario + (1 | item)")
+    assert not left.exists()
+    assert made.factors[name] == ("C(x)", "c0[T.1]:c1", "np.exp", "{1+1}")
+    assert made.design.fixed_names[1] == f"{name}[c0[T.1]:c1]"
+    np.testing.assert_array_equal(made.fixed_rows(made.cells), made.design.fixed)
