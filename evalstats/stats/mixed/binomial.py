@@ -51,8 +51,9 @@ def fit_binomial(
     Returns
     -------
     MixedFit
-        `log_likelihood` includes `design.log_constant`. `covariance` and `joint_covariance` come from the Hessian of the
-        deviance in (theta, beta) together; for n_quadrature=0 `covariance` is given theta, and there is no joint one.
+        `log_likelihood` includes `design.log_constant`; it is that of the data, also where a prior was used. `covariance` and
+        `joint_covariance` come from the Hessian of the deviance in (theta, beta) together; for n_quadrature=0 `covariance` is
+        given theta, and there is no joint one.
 
     Raises
     ------
@@ -265,7 +266,8 @@ def _made(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warni
         sigma=1.0,
         beta=point.beta,
         covariance=given_theta if joint is None else joint[k:, k:],
-        log_likelihood=design.log_constant - 0.5 * point.deviance,
+        # Of the data alone: what a prior adds would not be the same in a model without the separated cells.
+        log_likelihood=design.log_constant - 0.5 * point.deviance - cells.pseudo.log_likelihood(point.beta),
         effects=effects,
         effect_covariances=covariances,
         convergence=Convergence(

@@ -10,7 +10,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
 from evalstats.stats.mixed.penalised import prior_for
 from evalstats.stats.mixed.separation import dependent_columns, find_separation
-from tests.stats.mixed.binomial_by_definition import design_of, dummies, interaction, term
+from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
 NAMES = ["(Intercept)", "model[b]", "model[c]", "model[d]", "scenario[y]", "scenario[z]"]
 
@@ -206,6 +206,13 @@ def test_a_refit_answers_separation_of_its_own_response(perfect):
     assert again.penalty != ""
     np.testing.assert_allclose(again.beta, fit_binomial(perfect).beta, atol=2e-3)
     assert refit_binomial(again, mixed.response).penalty == ""
+
+
+def test_log_likelihood_is_that_of_the_data(perfect):
+    """At the penalised estimates, without the prior's part."""
+    fit = fit_binomial(perfect)
+    deviance = dense_laplace(perfect, fit.theta, fit.beta)[0]
+    assert fit.log_likelihood == pytest.approx(perfect.log_constant - 0.5 * deviance, abs=1e-7)
 
 
 def test_scores_leave_out_the_prior(perfect):
