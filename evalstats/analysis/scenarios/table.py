@@ -39,7 +39,8 @@ class ScenarioTable:
     column
         The column of the data that names scenarios, and `label`, what the source calls it.
     clusters
-        Labels of the columns that items are clustered by; `cluster` has the cluster of every row of the frame.
+        Labels of the columns that items are clustered by, and `cluster_columns` the columns themselves; `cluster` has the
+        cluster of every row of the frame.
     lost
         Trials without a score for each model and scenario: harness errors and unscored rows.
     """
@@ -54,6 +55,7 @@ class ScenarioTable:
     label: str
     contrast: str
     clusters: tuple[str, ...]
+    cluster_columns: tuple[str, ...]
     cluster: Ints
     rulers: Rulers
     n_error: int
@@ -133,6 +135,7 @@ def scenario_table(
         label=label,
         contrast=contrast,
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
+        cluster_columns=tuple(clusters),
         cluster=np.unique(frame[_CLUSTER].to_numpy(), return_inverse=True)[1].astype(np.int64),
         rulers=rulers_of(data, keep, contrast=contrast, accept=accept),
         n_error=int(sums["n_error"].sum()),
