@@ -117,7 +117,7 @@ def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: F
             first = (slot.place % size + shift)[term.level]
             columns += [(first + k, term.values[:, k]) for k in range(term.n_columns)]
     within = within.reshape(-1, plan.inner_size, plan.inner_size)
-    cross = cross.reshape(-1, *cross.shape[2:])
+    cross = cross.reshape(cross.shape[0] * cross.shape[1], *cross.shape[2:])
     out = np.zeros(design.n_cells)
     for at, values in inner:
         for other, more in inner:
