@@ -44,6 +44,9 @@ class RobustCovariance:
         In words.
     notes
         What a reader must know, in words.
+    influence
+        float64, shape (n_clusters, n_fixed), of a binomial model (n_clusters, n_theta + n_fixed): what every cluster
+        contributes to the estimates; the covariance is the sum of squares.
     """
 
     covariance: Floats
@@ -51,6 +54,7 @@ class RobustCovariance:
     method: str
     joint: Floats | None = None
     notes: tuple[str, ...] = ()
+    influence: Floats = field(repr=False)
     bread: Floats = field(repr=False)
     parts: tuple[_Part, ...] = field(repr=False)
 
@@ -209,6 +213,7 @@ def _linear(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
         covariance=influence.T @ influence,
         n_clusters=n_clusters,
         method=f"CR2 covariance of {n_clusters} clusters",
+        influence=influence,
         bread=bread,
         parts=tuple(parts),
     )
@@ -248,6 +253,7 @@ def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
         joint=joint,
         n_clusters=n_clusters,
         method=f"sandwich covariance of {n_clusters} clusters with leverage correction",
+        influence=influence,
         bread=bread,
         parts=tuple(parts),
     )
