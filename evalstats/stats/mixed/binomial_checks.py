@@ -21,7 +21,7 @@ def check_binomial(design: MixedDesign) -> tuple[str, ...]:
 
 def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
     """Refuse fixed effects that are not of full rank, and name what is too much."""
-    dependent = [repr(names[j]) for j in dependent_columns(distinct.rows).tolist()]
+    dependent = [repr(names[int(j)]) for j in dependent_columns(distinct.rows)]
     if dependent:
         several = len(dependent) > 1
         raise InputError(
