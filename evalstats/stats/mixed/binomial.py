@@ -70,8 +70,7 @@ def fit_binomial(
 
     Examples
     --------
-    >>> from evalstats.stats.mixed.binomial_result import make_fit
-    from evalstats.stats.mixed.design import RandomTerm
+    >>> from evalstats.stats.mixed.design import RandomTerm
     >>> item = np.repeat(np.arange(6), 2)
     >>> term = RandomTerm(
     ...     group="item", columns=("(Intercept)",), levels=tuple("abcdef"), level=item, values=np.ones((12, 1))

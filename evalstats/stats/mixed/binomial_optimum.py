@@ -17,6 +17,8 @@ Criterion = Callable[[Cells, Floats, Floats, Blocks], Point]
 TRY_ZERO = 0.2  # a standard deviation of effects below this is compared with 0
 EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
 DIFFERENCE = 2e-3  # step of the differences, in standard errors
+LONGEST_DIFFERENCE = 0.02  # logits: for a theta about which the data say nearly nothing
+TINY = 1e-20
 FAR = 0.05  # standard errors: a Hessian is taken again where the point has moved farther
 SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, in a converged fit
 
@@ -126,10 +128,11 @@ def _polish(objective: Objective, point: Point, free: Ints, rough: Floats) -> tu
     for step_number in range(12):
         if step_number == 0 or float(np.abs((x - taken_at)[free] * np.sqrt(curvature)).max()) > FAR:
             lengths = np.zeros(x.size)
-            lengths[free] = DIFFERENCE / np.sqrt(np.maximum(curvature, 1e-4))
+            lengths[free] = DIFFERENCE / np.sqrt(np.maximum(curvature, TINY))
+            lengths[: point.theta.size] = np.minimum(lengths[: point.theta.size], LONGEST_DIFFERENCE)
             exact = difference_columns(objective, x, free.tolist(), lengths)[free]
             exact = 0.5 * (exact + exact.T)
-            curvature, taken_at = np.maximum(np.diag(exact), 1e-4), x
+            curvature, taken_at = np.maximum(np.diag(exact), TINY), x
         gradient = point.gradient[free]
         fall = _fall(gradient, exact)
         if not 1e-13 < fall < np.inf:

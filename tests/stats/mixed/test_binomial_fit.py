@@ -121,6 +121,15 @@ class TestWhatDoesNotChangeAFit:
         np.testing.assert_allclose(other.beta[1], fit.beta[1] - 0.7, atol=SAME)
         assert other.deviance == pytest.approx(fit.deviance, abs=1e-8)
 
+    @pytest.mark.parametrize("unit", [1e6, 1e-6])
+    def test_units_of_a_covariate(self, unit):
+        design = slopes_design()
+        fit = fit_binomial(design)
+        other = fit_binomial(replace(design, fixed=design.fixed * [1.0, unit]))
+        assert other.convergence.converged
+        np.testing.assert_allclose(other.beta * [1.0, unit], fit.beta, atol=SAME)
+        np.testing.assert_allclose(other.std_errors * [1.0, unit], fit.std_errors, rtol=1e-4)
+
     @pytest.mark.parametrize("start", [[0.2, 3.0], [4.0, 0.2], [-1.0, 1.0]])
     def test_start(self, design, fit, start):
         other = fit_binomial(design, start=np.array(start))
