@@ -66,6 +66,7 @@ _REPAIR = About(
     points=(
         _ASSUMED,
         "The two languages of a question are two versions of one item: a change with language is a difference within questions.",
+        "Domains and languages are asked one at a time: name the other one as the column of scenarios.",
         "A question belongs to one domain: a change with domain is a difference between questions, and has wider intervals.",
         "Each criterion is a metric of its own; nothing is adjusted across the four.",
     ),
