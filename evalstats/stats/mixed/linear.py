@@ -160,18 +160,23 @@ class _Found:
 
 def _minimise(criterion: LinearCriterion, scale: Floats, start: Floats) -> Minimum:
     """Minimise over x = arsinh(scale * theta): a logarithm for large theta, theta itself near 0, where the deviance is even."""
+    impossible: list[CannotAnswerError] = []
 
     def function(x: Floats) -> tuple[float, Floats]:
         theta = np.sinh(x) / scale
         try:
             value = criterion.deviance(theta)
             return value, criterion.gradient(theta) * np.cosh(x) / scale
-        except CannotAnswerError:
+        except CannotAnswerError as error:
+            impossible.append(error)
             if np.array_equal(x, start):
                 raise
             return np.inf, np.zeros_like(x)
 
-    return minimise(function, start)
+    found = minimise(function, start)
+    if impossible and not found.converged:  # the deviance falls towards where it cannot be computed
+        raise impossible[-1]
+    return found
 
 
 def _result(criterion: LinearCriterion, found: _Found, warnings: tuple[str, ...], *, uncertainty: bool) -> MixedFit:

@@ -6,11 +6,11 @@ pivoting, which for a positive definite matrix is its LDL' factorisation.
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from scipy.sparse import block_diag, csc_array, csr_array, eye_array, hstack, kron
+from scipy.sparse import csc_array, csr_array, eye_array, hstack
 from scipy.sparse.linalg import SuperLU, splu
 
-from evalstats.stats.mixed.blocks import cholesky
-from evalstats.stats.mixed.design import Floats, MixedDesign, RandomTerm
+from evalstats.stats.mixed.blocks import cholesky, lower_entries
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear_structured import Pieces
 
 _STEP = 1e-4  # of the differences by theta
@@ -37,6 +37,7 @@ class Sparse:
         self.ZtW: Floats = np.asarray(weighted.T @ self.dense)
         self.WtW: Floats = self.dense.T @ (design.count[:, None] * self.dense)
         self.WtW[-1, -1] += within
+        self._pattern = _factor_pattern(design)
 
     def set_response(self, response: Floats, within: float) -> None:
         """Replace the response; what does not involve it stays."""
@@ -96,10 +97,8 @@ class Sparse:
         return tuple(part.reshape(term.n_levels, -1) for part, term in zip(parts, self.design.terms, strict=True))
 
     def _solve(self, theta: Floats) -> tuple[Pieces, SuperLU, Floats, csc_array]:
-        factors = self.design.factors(theta)
-        spread = csc_array(
-            block_diag([kron(eye_array(t.n_levels), f) for t, f in zip(self.design.terms, factors, strict=True)])
-        )
+        entry, rows, starts = self._pattern
+        spread = csc_array((theta[entry], rows, starts), (self.ZtZ.shape[0], self.ZtZ.shape[0]))
         matrix = csc_array(spread.T @ self.ZtZ @ spread + eye_array(spread.shape[0]))
         factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
         scaled: Floats = np.asarray(spread.T @ self.ZtW)
@@ -114,3 +113,20 @@ class Sparse:
             unscaled=root.T @ root,
         )
         return pieces, factor, scaled, spread
+
+
+def _factor_pattern(design: MixedDesign) -> tuple[Ints, Ints, Ints]:
+    """Lambda of all levels by columns: which entry of theta each number is, its row, and where columns start."""
+    entry, rows, lengths = [], [], []
+    first = first_entry = 0
+    for term in design.terms:
+        k = term.n_columns
+        below, columns = lower_entries(k)
+        levels = first + np.arange(term.n_levels)[:, None] * k
+        entry.append(np.tile(first_entry + np.arange(term.n_theta), term.n_levels))
+        rows.append((levels + below).reshape(-1))
+        lengths.append(np.tile(np.bincount(columns, minlength=k), term.n_levels))
+        first += term.n_levels * k
+        first_entry += term.n_theta
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    return np.concatenate(entry), np.concatenate(rows), starts

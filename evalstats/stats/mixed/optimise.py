@@ -123,7 +123,7 @@ def symmetric_update(hessian: Floats, step: Floats, change: Floats) -> Floats:
     """Update of rank one after which the Hessian maps the step to the change of the gradient (SR1)."""
     missed = change - hessian @ step
     along = float(missed @ step)
-    if abs(along) < 1e-8 * float(np.linalg.norm(missed) * np.linalg.norm(step)):
+    if abs(along) <= 1e-8 * float(np.linalg.norm(missed) * np.linalg.norm(step)):
         return hessian
     return hessian + np.outer(missed, missed) / along
 
