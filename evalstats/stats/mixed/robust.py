@@ -154,6 +154,10 @@ def robust_covariance(fit: MixedFit, clusters: ArrayLike) -> RobustCovariance:
     Linear models: CR2 with the model's V as working covariance; the estimate is without bias where V is right, and right
     for many clusters whatever V is.
 
+    Binomial models: the sandwich of each cluster's scores in (theta, beta), enlarged for its leverage, with the df of the
+    linearised model. In simulations with 10, 20 and 50 clusters, right models and wrong, a contrast of two models alarmed
+    falsely in .02 to .05 (nominal .05); the plain sandwich with normal quantiles in .05 to .10.
+
     Parameters
     ----------
     clusters
