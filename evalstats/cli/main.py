@@ -20,6 +20,7 @@ from evalstats.cli import (
     leaderboard,
     power,
     report,
+    scenarios,
     score,
     simulate,
     store,
@@ -54,7 +55,21 @@ def _root(
     """Turn LLM-evaluation results into conclusions one can defend."""
 
 
-for command in (ingest, store, formats, compare, leaderboard, frontier, power, score, report, simulate, demo, doctor):
+for command in (
+    ingest,
+    store,
+    formats,
+    compare,
+    leaderboard,
+    scenarios,
+    frontier,
+    power,
+    score,
+    report,
+    simulate,
+    demo,
+    doctor,
+):
     command.register(app)
 
 

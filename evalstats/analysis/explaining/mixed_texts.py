@@ -259,6 +259,15 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         takes="The data are drawn from the fitted model, so it inherits what that takes for granted",
         sources=(_HALEKOH,),
     ),
+    "parametric bootstrap, percentile interval": MethodText(
+        what="how the estimate would scatter in data drawn from the fitted model",
+        how=(
+            "New data are drawn from the fitted model, as many as there are, again and again, and the model is fitted to each. "
+            "The interval holds the middle of the estimates that come out."
+        ),
+        takes="The data are drawn from the fitted model, so it inherits what that takes for granted",
+        sources=("Davison & Hinkley 1997, doi:10.1017/CBO9780511802843",),
+    ),
     "profile": MethodText(
         what="all values that the likelihood does not rule out",
         how=(

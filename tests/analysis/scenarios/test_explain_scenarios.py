@@ -28,19 +28,8 @@ ALL: dict[str, Callable[[], ScenarioModel]] = {
     "costs": example.costs,
     "hostile": example.hostile,
 }
-# Keywords called "method" that are handed to scipy and numpy, or ask for a choice.
-_NOT_OURS = {
-    "auto",
-    "higher",
-    "highs",
-    "bounded",
-    "brentq",
-    "L-BFGS-B",
-    "trust-constr",
-    "Nelder-Mead",
-    "powell",
-    "weibull",
-}
+# Functions of scipy and numpy that take a method of their own.
+_NOT_OURS = {"minimize", "minimize_scalar", "root_scalar", "linprog", "quantile", "percentile", "solve_ivp"}
 
 
 def in_one_line(found: ScenarioModel) -> str:
@@ -60,11 +49,15 @@ def _names_in(folder: str) -> set[str]:
     """Every text that a module gives to a parameter or field called `method` or `covariance_method`."""
     names: set[str] = set()
     for path in (Path(evalstats.__file__).parent / folder).glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.keyword) and node.arg in ("method", "covariance_method"):
-                choices = [node.value.body, node.value.orelse] if isinstance(node.value, ast.IfExp) else [node.value]
-                names.update(text for each in choices if (text := _literal(each)))
-    return names - _NOT_OURS
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.Call) or getattr(call.func, "attr", getattr(call.func, "id", "")) in _NOT_OURS:
+                continue
+            for word in call.keywords:
+                if word.arg in ("method", "covariance_method"):
+                    value = word.value
+                    choices = [value.body, value.orelse] if isinstance(value, ast.IfExp) else [value]
+                    names.update(text for each in choices if (text := _literal(each)))
+    return names - {"auto"}
 
 
 @pytest.mark.parametrize("folder", ["stats/mixed", "analysis/mixing", "analysis/scenarios"])

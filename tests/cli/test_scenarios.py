@@ -1,0 +1,247 @@
+"""`evalstats scenarios` as a user types it: what is printed where, and the exit status."""
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from evalstats.cli import scenarios
+from evalstats.cli.scenarios import weights_of
+from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from tests.analysis.scenarios import example
+
+app = typer.Typer()
+
+
+@app.callback()
+def _root() -> None:
+    """Keep `scenarios` a command of its own name."""
+
+
+scenarios.register(app)
+
+RATES = {"big": (0.9, 0.85, 0.4), "comma,name": (0.75, 0.7, 0.65), "small": (0.5, 0.45, 0.4)}
+USERS = ("ideal", "vague", "hostile")
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run the command in this process; an error of ours is raised as it is."""
+    result = CliRunner().invoke(app, ["scenarios", *[str(each) for each in arguments]])
+    if isinstance(result.exception, EvalStatsError):
+        raise result.exception
+    return result
+
+
+def rows_of(n_items: int, seed: int = 2) -> list[dict[str, object]]:
+    """Three models on items that each play with three users; an item is harder or easier for all models."""
+    rng = np.random.default_rng(seed)
+    hard = rng.normal(0, 0.8, n_items)
+    logits = {model: np.log(np.array(rates) / (1 - np.array(rates))) for model, rates in RATES.items()}
+    return [
+        {
+            "item": f"q{i}",
+            "variant": user,
+            "scenario": user,
+            "topic": f"t{i // 5}",
+            "model": model,
+            "score": int(rng.random() < 1 / (1 + np.exp(-logits[model][j] - hard[i]))),
+        }
+        for model in RATES
+        for i in range(n_items)
+        for j, user in enumerate(USERS)
+    ]
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("tables") / "scores.csv"
+    pl.DataFrame(rows_of(100)).write_csv(path)
+    return path
+
+
+def values_of(*arguments: str | Path) -> dict[str, Any]:
+    return json.loads(run(*arguments, "-f", "json", "-q", "--bootstrap", "0").stdout)
+
+
+def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
+    result = run(table, "--reference", "ideal", "--bootstrap", "0")
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Where 3 models on table break"
+    assert lines[3].startswith("BREAKS SHOWN 1 of 3 models (big) is shown to do worse in hostile than in ideal")
+    assert max(map(len, lines)) <= 80
+    for heading in ("Changes (pp) one by one", "Where the variation comes from", "Method"):
+        assert heading in result.stdout
+
+
+def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
+    result = run(table, "--reference", "ideal", "--format", "json", "--seed", "3", "--bootstrap", "0", "--explain")
+    values = json.loads(result.stdout)
+    assert {row["name"] for row in values["models"]} == set(RATES)
+    assert values["scenarios"][0]["name"] == "ideal"
+    assert values["seed"] == 3
+    assert len(values["cells"]) == 9
+    assert len(values["drops"]) == 6
+    assert values["reference"] == "ideal"
+    assert values["explanation"].startswith("Where 3 models on table break: what this says")
+    observed = pl.read_csv(table).group_by("model", "scenario").agg(pl.col("score").mean())
+    for row in values["cells"]:
+        share = observed.filter(model=row["model"], scenario=row["scenario"])["score"].item()
+        assert row["observed"] == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
+)
+def test_other_formats_and_a_file(table: Path, style: str, sign: str, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    result = run(table, "--format", style, "--output", target, "--quiet", "--bootstrap", "0")
+    assert result.output == ""
+    assert sign in target.read_text(encoding="utf-8")
+
+
+def test_models_are_kept_by_name(table: Path) -> None:
+    values = values_of(table, "--models", "big", "--models", "comma,name", "--reference", "ideal")
+    assert {row["name"] for row in values["models"]} == {"big", "comma,name"}
+
+
+def test_another_column_may_name_the_scenarios(table: Path) -> None:
+    values = values_of(table, "--scenario", "topic", "--where", "scenario=ideal")
+    assert values["scenario"] == "topic"
+    assert values["n_scenarios"] == 20
+    assert values["scenario_as"] == "random"
+    assert values_of(table, "--as", "fixed", "--reference", "ideal")["scenario_as"] == "fixed"
+    with pytest.raises(InputError, match="fewer than 5"):
+        run(table, "--as", "random", "--bootstrap", "0")
+
+
+def test_weights_move_the_means_and_no_change(table: Path) -> None:
+    equal = values_of(table, "--reference", "ideal")
+    mixed = values_of(table, "--reference", "ideal", "--weights", "ideal=70%,vague=0.3,hostile=0")
+    assert [row["estimate"] for row in mixed["drops"]] == pytest.approx([row["estimate"] for row in equal["drops"]])
+    of = {(row["model"], row["scenario"]): row["estimate"] for row in mixed["cells"]}
+    for row in mixed["models"]:
+        assert row["estimate"] == pytest.approx(0.7 * of[row["name"], "ideal"] + 0.3 * of[row["name"], "vague"])
+    with pytest.raises(InputError, match="no scenario"):
+        run(table, "--weights", "ideal=1,rude=2", "--bootstrap", "0")
+
+
+def test_a_formula_and_clusters_are_handed_on(table: Path) -> None:
+    values = values_of(table, "--formula", "score ~ model * scenario + (1 | item)", "--reference", "ideal")
+    assert "(1 | item)" in values["formula"]
+    clustered = values_of(table, "--cluster", "topic", "--reference", "ideal")
+    assert clustered["clusters"] == ["topic"]
+    assert clustered["n_clusters"] == 20
+
+
+def test_bad_usage(table: Path, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="'rude'"):
+        run(table, "--reference", "rude", "--bootstrap", "0")
+    assert run(table, "--as", "sampled").exit_code == 2
+    assert run(table, "--bootstrap", "-1").exit_code == 2
+    with pytest.raises(InputError, match="--weights"):
+        run(table, "--weights", "most")
+    bare = tmp_path / "bare.csv"
+    pl.DataFrame(rows_of(30)).drop("scenario", "variant", "topic").unique(["item", "model"]).write_csv(bare)
+    with pytest.raises(EvalStatsError, match="scenario"):
+        run(bare, "--bootstrap", "0")
+
+
+def test_data_that_cannot_answer_end_with_status_3(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalstats.analysis.scenarios import scenarios as module
+
+    def unanswered(*_: object, **__: object) -> object:
+        return example.without_answer()
+
+    monkeypatch.setattr(module, "scenarios", unanswered)
+    result = run(table)
+    assert result.exit_code == 3
+    assert "NOT CONVERGED" in result.stdout
+
+
+def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalstats.analysis.scenarios import scenarios as module
+
+    signature = inspect.signature(module.scenarios)
+    seen: dict[str, Any] = {}
+
+    def recorded(*given: object, **named: object) -> object:
+        seen.update(signature.bind(*given, **named).arguments)
+        return example.small()
+
+    monkeypatch.setattr(module, "scenarios", recorded)
+    options = [
+        "--metric",
+        "score",
+        "--scenario",
+        "topic",
+        "--reference",
+        "average",
+        "--weights",
+        "observed",
+        "--as",
+        "random",
+    ]
+    options += ["--cluster", "topic", "--conf-level", "0.9", "--contrast", "model", "--bootstrap", "99", "--seed", "5"]
+    options += ["--backend", "statsmodels", "--accept", "judge"]
+    assert run(table, *options, "--models", "big,small", "--formula", "score ~ 1", "-q").exit_code == 0
+    expected = {
+        "metric": "score",
+        "scenario": "topic",
+        "reference": "average",
+        "weights": "observed",
+        "as_": "random",
+        "cluster": ["topic"],
+        "conf_level": 0.9,
+        "contrast": "model",
+        "n_resamples": 99,
+        "backend": "statsmodels",
+        "seed": 5,
+        "models": ["big", "small"],
+        "formula": "score ~ 1",
+        "accept": ["judge"],
+    }
+    assert {name: seen[name] for name in expected} == expected
+    assert seen["on_step"] is None  # no terminal, no bar
+
+
+def test_too_few_items_are_no_answer(tmp_path: Path) -> None:
+    few = tmp_path / "few.csv"
+    pl.DataFrame(rows_of(3)).write_csv(few)
+    try:
+        result = run(few, "--reference", "ideal", "--bootstrap", "0")
+    except CannotAnswerError:
+        return
+    assert result.exit_code == 3
+
+
+# --- weights ---
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (None, "equal"),
+        (["equal"], "equal"),
+        (["observed"], "observed"),
+        (["a=1, b=2"], {"a": 1.0, "b": 2.0}),
+        (["a=77.4%", "b=0.226"], {"a": 0.774, "b": 0.226}),
+        (["a=b=0.5,c=0.5"], {"a=b": 0.5, "c": 0.5}),
+        (["one, two=0.5", "c=0.5"], {"one, two": 0.5, "c": 0.5}),
+    ],
+)
+def test_weights_are_read(texts: list[str] | None, expected: object) -> None:
+    found = weights_of(texts)
+    assert found == (expected if isinstance(expected, str) else pytest.approx(expected))
+
+
+@pytest.mark.parametrize("texts", [["most"], ["a="], ["a=x"], ["equal", "observed"], ["a=1,a=2"], [","], ["=1"]])
+def test_weights_that_are_not_understood(texts: list[str]) -> None:
+    with pytest.raises(InputError, match="--weights"):
+        weights_of(texts)
