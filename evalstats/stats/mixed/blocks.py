@@ -130,6 +130,11 @@ def invert_blocks(blocks: Floats) -> tuple[Floats, Floats]:
     return out.reshape(blocks.shape), logdets.reshape(blocks.shape[:-2])
 
 
+def invert_lower(root: Floats) -> Floats:
+    """Invert a lower-triangular matrix (LAPACK, without the threads that solving for many columns would start)."""
+    return np.asarray(lapack.dtrtri(root, lower=1)[0], dtype=np.float64) if root.size else root
+
+
 def cholesky(matrix: Floats) -> Floats:
     """Lower Cholesky factor of one or many matrices; in words where there is none."""
     try:

@@ -15,9 +15,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import lapack, solve_triangular
+from scipy.linalg import lapack
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.blocks import invert_lower
 from evalstats.stats.mixed.design import Floats, MixedDesign
 from evalstats.stats.mixed.linear_effects import effect_covariances, effects
 from evalstats.stats.mixed.linear_sparse import Sparse
@@ -219,7 +220,7 @@ class _FixedPart:
         p = given.shape[1]
         lengths = np.sqrt(np.einsum("i,ij,ij->j", n, given, given))
         _refuse_dependent(design, np.flatnonzero(lengths == 0.0))
-        self._count, self._gram_root = n, np.eye(p)
+        self._count, self._gram_inverse = n, np.eye(p)
         if p < 2:
             self.columns, self._back = given / lengths, np.diag(lengths)
         elif given.size * p <= _QR_WORK:
@@ -230,7 +231,9 @@ class _FixedPart:
         else:
             self.columns, self._back = given / lengths, np.diag(lengths)
             gram = self.columns.T @ (n[:, None] * self.columns)
-            self._gram_root = _unpivoted_root(design, gram)
+            inverse = invert_lower(_unpivoted_root(design, gram))
+            self._gram_inverse = inverse.T @ inverse
+        self._back_inverse = invert_lower(self._back.T).T
 
     @cached_property
     def logdet(self) -> float:
@@ -239,18 +242,15 @@ class _FixedPart:
 
     def fit(self, response: Floats) -> Floats:
         """Weighted least squares, for the transformed columns."""
-        right = self.columns.T @ (self._count * response)
-        half = solve_triangular(self._gram_root, right, lower=True)
-        return solve_triangular(self._gram_root.T, half, lower=False)
+        return self._gram_inverse @ (self.columns.T @ (self._count * response))
 
     def untransform(self, beta: Floats) -> Floats:
         """Coefficients of the columns as they were given."""
-        return solve_triangular(self._back, beta, lower=False)
+        return self._back_inverse @ beta
 
     def untransform_covariance(self, covariance: Floats) -> Floats:
         """Their covariance."""
-        half = solve_triangular(self._back, covariance, lower=False)
-        return solve_triangular(self._back, half.T, lower=False)
+        return self._back_inverse @ covariance @ self._back_inverse.T
 
 
 def _unpivoted_root(design: MixedDesign, gram: Floats) -> Floats:

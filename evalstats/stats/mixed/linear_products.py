@@ -165,8 +165,8 @@ def _dense_sums(column: _Column, size: int, dense: Floats) -> Floats:
     n, p = dense.shape
     if p > _FEW_COLUMNS:
         values = np.ones(n) if column.values is None else column.values
-        sums: Floats = csr_array((values, (column.at, np.arange(n))), (size, n)).dot(dense)
-        return sums
+        cells = csr_array((values, (column.at, np.arange(n))), (size, n))
+        return np.column_stack([np.asarray(cells @ dense[:, j], dtype=np.float64) for j in range(p)])
     out = np.empty((size, p))
     for j in range(p):
         out[:, j] = np.bincount(column.at, weights=_times(dense[:, j], column.values), minlength=size)

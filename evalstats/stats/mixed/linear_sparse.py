@@ -5,11 +5,10 @@ pivoting, which for a positive definite matrix is its LDL' factorisation.
 """
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.sparse import csc_array, csr_array, eye_array, hstack
 from scipy.sparse.linalg import SuperLU, splu
 
-from evalstats.stats.mixed.blocks import cholesky, lower_entries
+from evalstats.stats.mixed.blocks import cholesky, invert_lower, lower_entries
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear_structured import Pieces
 
@@ -104,7 +103,7 @@ class Sparse:
         scaled: Floats = np.asarray(spread.T @ self.ZtW)
         p = self.n_fixed
         root_of_rest = cholesky(self.WtW - scaled.T @ factor.solve(scaled))
-        root = solve_triangular(root_of_rest[:p, :p], np.eye(p), lower=True)
+        root = invert_lower(root_of_rest[:p, :p])
         pieces = Pieces(
             logdet_effects=float(np.log(np.abs(factor.U.diagonal())).sum()),
             logdet_fixed=2.0 * float(np.log(np.diag(root_of_rest)[:p]).sum()),
@@ -117,7 +116,9 @@ class Sparse:
 
 def _factor_pattern(design: MixedDesign) -> tuple[Ints, Ints, Ints]:
     """Lambda of all levels by columns: which entry of theta each number is, its row, and where columns start."""
-    entry, rows, lengths = [], [], []
+    entry: list[Ints] = []
+    rows: list[Ints] = []
+    lengths: list[Ints] = []
     first = first_entry = 0
     for term in design.terms:
         k = term.n_columns

@@ -8,9 +8,16 @@ diagonal of its Cholesky factor holds the remaining log-determinants and the pen
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lapack
 
-from evalstats.stats.mixed.blocks import Scaling, cholesky, invert_blocks, lower_entries, slot_products, split_theta
+from evalstats.stats.mixed.blocks import (
+    Scaling,
+    cholesky,
+    invert_blocks,
+    invert_lower,
+    lower_entries,
+    slot_products,
+    split_theta,
+)
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.linear_inner import Inner, InnerState
 from evalstats.stats.mixed.linear_products import Rest, cross_products, replace_response
@@ -178,7 +185,7 @@ class Structured:
         rest[np.arange(r), np.arange(r)] += 1.0
         rest[-1, -1] += self.within
         root = cholesky(rest)
-        inverse_root = np.asarray(lapack.dtrtri(root, lower=1)[0], dtype=np.float64)
+        inverse_root = invert_lower(root)
         diagonal = np.log(np.diag(root))
         fixed = inverse_root[r : r + p, r : r + p]
         pieces = Pieces(
