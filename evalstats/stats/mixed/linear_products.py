@@ -5,7 +5,7 @@ With Z1 the inner effects (items), Zm the middle ones, R = [outer effects, X, y]
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -165,8 +165,8 @@ def _dense_sums(column: _Column, size: int, dense: Floats) -> Floats:
     n, p = dense.shape
     if p > _FEW_COLUMNS:
         values = np.ones(n) if column.values is None else column.values
-        cells = csr_array((values, (column.at, np.arange(n))), (size, n))
-        return np.column_stack([np.asarray(cells @ dense[:, j], dtype=np.float64) for j in range(p)])
+        cells = cast("Any", csr_array)((values, (column.at, np.arange(n))), (size, n))  # its types lose the numbers
+        return np.asarray(cells @ dense, dtype=np.float64)
     out = np.empty((size, p))
     for j in range(p):
         out[:, j] = np.bincount(column.at, weights=_times(dense[:, j], column.values), minlength=size)
