@@ -108,6 +108,10 @@ def _item_terms(table: ScenarioTable) -> tuple[str, ...]:
         ("item:model", table.codes("item", "model")),
         (f"{version}:model", table.codes(*version.split(":"), "model")),
     ]
+    if table.is_single and ((trials <= 1).all() or not _same(item, candidates[-3][1])):
+        # Each model's own luck with an item is left to the covariance, which is clustered by item and needs no term for it; in
+        # a binomial model of items that are crossed with scenarios the term costs minutes and moves the means by nothing.
+        candidates = candidates[:-2]
     for name, codes in candidates:
         # A grouping that is another one over again, or has one answer a level, cannot be told from it or from noise.
         if any(_same(codes, other) for other in seen) or len(np.unique(codes)) < 2:

@@ -1,0 +1,166 @@
+"""Fit the model chosen, and turn it into cells on the metric's own scale with a covariance clustered by item."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from evalstats.analysis.scenarios.cells import Cells
+from evalstats.analysis.scenarios.choice import Choice
+from evalstats.analysis.scenarios.design import CellDesign, cell_design
+from evalstats.analysis.scenarios.table import ScenarioTable
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import too_few_clusters
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.logistic_normal import averaged_expit
+from evalstats.stats.mixed.prediction import prediction_covariance
+from evalstats.stats.mixed.robust import RobustCovariance, robust_covariance
+from evalstats.stats.mixed.satterthwaite import satterthwaite
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedScenarios:
+    """The fit, its layout, its cells, and where their covariance comes from.
+
+    `covariance_method` says it in words; `notes` hold why it is not the clustered one where it is not, and
+    `no_interval` why there is none at all.
+    """
+
+    laid: CellDesign
+    fit: MixedFit
+    cells: Cells
+    covariance_method: str
+    robust: RobustCovariance | None
+    notes: tuple[str, ...]
+    no_interval: str = ""
+
+
+def fitted_scenarios(table: ScenarioTable, choice: Choice) -> FittedScenarios:
+    """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed.
+
+    Raises
+    ------
+    InputError, CannotAnswerError
+        As the fits do, in words.
+    """
+    laid = cell_design(table, choice)
+    fit = fit_binomial(laid.design) if choice.family == "binomial" else fit_linear(laid.design)
+    if choice.scenario_as == "random":
+        return _sampled(table, laid, fit)
+    notes: list[str] = []
+    few = too_few_clusters(table.n_clusters) or ""
+    try:
+        robust = robust_covariance(fit, laid.cluster)
+    except CannotAnswerError as error:
+        robust = None
+        if not few:
+            notes.append(f"the model's own covariance is in force: {error}")
+    return FittedScenarios(
+        laid=laid,
+        fit=fit,
+        cells=_fixed_cells(table, laid, fit, robust, known=not few),
+        covariance_method="none" if few else robust.method if robust else "the model's own covariance",
+        robust=robust,
+        no_interval=few,
+        notes=tuple(notes) + (robust.notes if robust else ()),
+    )
+
+
+def _fixed_cells(
+    table: ScenarioTable, laid: CellDesign, fit: MixedFit, robust: RobustCovariance | None, *, known: bool
+) -> Cells:
+    """Cells of fixed scenarios: a mean over the population of items, from (theta, beta) of a binomial model, or beta."""
+    link = laid.rows @ fit.beta
+    if fit.family == "gaussian":
+        own, joint, jacobian, value = fit.covariance, None if robust is None else robust.covariance, laid.rows, link
+        n_theta = 0
+    else:
+        n_theta = len(fit.theta)
+        own = _joint(fit)
+        joint = None if robust is None else robust.joint
+        value, by_link, by_spread = averaged_expit(link, laid.spread(fit.theta))
+        jacobian = np.hstack([by_spread[:, None] * laid.spread_slope(fit.theta), by_link[:, None] * laid.rows])
+    link_jacobian = np.hstack([np.zeros((len(link), n_theta)), laid.rows])
+    return Cells(
+        cells=laid.cells,
+        value=value,
+        link=link,
+        jacobian=jacobian,
+        link_jacobian=link_jacobian,
+        covariance=np.zeros_like(own) if not known else own if joint is None else joint,
+        model_covariance=own,
+        influence=None if robust is None else robust.influence,
+        df=_df(table, fit, robust, n_theta),
+        shape=(len(table.models), len(table.scenarios)),
+    )
+
+
+def _joint(fit: MixedFit) -> Floats:
+    """Covariance of (theta, beta) by the model."""
+    if fit.joint_covariance is not None:
+        return fit.joint_covariance
+    n_theta = len(fit.theta)
+    out = np.zeros((n_theta + len(fit.beta),) * 2)
+    out[n_theta:, n_theta:] = fit.covariance
+    return out
+
+
+def _df(
+    table: ScenarioTable, fit: MixedFit, robust: RobustCovariance | None, n_theta: int
+) -> Callable[[Floats], Floats]:
+    """Degrees of freedom of contrasts: Satterthwaite's, of the clustered covariance where it is in force."""
+
+    def of(rows: Floats) -> Floats:
+        fixed = rows[:, n_theta:]
+        if robust is not None:
+            found = robust.df(fixed)
+        elif fit.family == "gaussian" and len(fit.theta):
+            found = satterthwaite(fit, fixed)
+        else:
+            found = np.full(len(rows), float(table.n_clusters - 1))
+        # No contrast rests on more than the clusters there are, whatever the approximation gives.
+        return np.clip(found, 1.0, max(1.0, float(table.n_clusters - 1)))
+
+    return of
+
+
+def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedScenarios:
+    """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
+    design = fit.design
+    sampled = [k for k in range(len(design.terms)) if k not in laid.averaged]
+    covariance = prediction_covariance(fit, sampled)
+    first_row = np.unique(laid.of_row, return_index=True)[1]
+    parts = [laid.rows]
+    effects = [fit.beta]
+    for k in sampled:
+        term = design.terms[k]
+        part = np.zeros((len(laid.cells), term.n_levels))
+        part[np.arange(len(laid.cells)), term.level[first_row]] = 1.0
+        parts.append(part)
+        effects.append(fit.effects[k].ravel())
+    rows = np.hstack(parts)
+    link = rows @ np.concatenate(effects)
+    value, jacobian = link, rows
+    if fit.family == "binomial":
+        value, by_link, _ = averaged_expit(link, laid.spread(fit.theta))
+        jacobian = by_link[:, None] * rows
+    n_scenarios = len(table.scenarios)
+    cells = Cells(
+        cells=laid.cells,
+        value=value,
+        link=link,
+        jacobian=jacobian,
+        link_jacobian=rows,
+        covariance=covariance,
+        model_covariance=covariance,
+        influence=None,
+        df=lambda some: np.full(len(some), float(n_scenarios - 1)),
+        shape=(len(table.models), n_scenarios),
+    )
+    method = "the model's own covariance of fixed effects and predictions"
+    return FittedScenarios(laid=laid, fit=fit, cells=cells, covariance_method=method, robust=None, notes=())
