@@ -13,9 +13,13 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare import compare
     from evalstats.analysis.frontiers.frontier import frontier
     from evalstats.analysis.frontiers.results import Frontier
+    from evalstats.analysis.mixing.mixed import mixed
+    from evalstats.analysis.mixing.results import MixedModel
     from evalstats.analysis.planning.power import power
     from evalstats.analysis.planning.results import PowerPlan
     from evalstats.analysis.results import Comparison, Score
+    from evalstats.analysis.scenarios.results import ScenarioModel
+    from evalstats.analysis.scenarios.scenarios import scenarios
     from evalstats.analysis.scores import score
     from evalstats.errors import (
         CannotAnswerError,
@@ -47,9 +51,11 @@ _WHERE = {
     "Frontier": "evalstats.analysis.frontiers.results",
     "InputError": "evalstats.errors",
     "Leaderboard": "evalstats.analysis.boards.results",
+    "MixedModel": "evalstats.analysis.mixing.results",
     "Plan": "evalstats.schema.plan",
     "PowerPlan": "evalstats.analysis.planning.results",
     "RenderError": "evalstats.errors",
+    "ScenarioModel": "evalstats.analysis.scenarios.results",
     "Score": "evalstats.analysis.results",
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
@@ -58,10 +64,12 @@ _WHERE = {
     "frontier": "evalstats.analysis.frontiers.frontier",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
+    "mixed": "evalstats.analysis.mixing.mixed",
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.planning.power",
     "read": "evalstats.loaders.registry",
     "read_plan": "evalstats.loaders.plan_file",
+    "scenarios": "evalstats.analysis.scenarios.scenarios",
     "score": "evalstats.analysis.scores",
     "simulate_rutbench": "evalstats.simulate.rutbench",
 }
@@ -76,9 +84,11 @@ __all__ = [
     "Frontier",
     "InputError",
     "Leaderboard",
+    "MixedModel",
     "Plan",
     "PowerPlan",
     "RenderError",
+    "ScenarioModel",
     "Score",
     "StoreError",
     "UnreadableFileError",
@@ -88,11 +98,13 @@ __all__ = [
     "frontier",
     "glossary",
     "leaderboard",
+    "mixed",
     "open_store",
     "power",
     "read",
     "read_plan",
     "report",
+    "scenarios",
     "score",
     "simulate_rutbench",
 ]

@@ -16,7 +16,7 @@ _KEY = ("run", "benchmark", "task", "item", "variant", "trial", "metric", "judge
 
 
 def entries_of(
-    data: EvalData, *, metric: str | None, models: Sequence[str] | None, contrast: str
+    data: EvalData, *, metric: str | None, models: Sequence[str] | None, contrast: str, least: int = 2
 ) -> tuple[Metric, tuple[Arm, ...], tuple[str, ...]]:
     """Find the systems to rank, and the metric that all of them have.
 
@@ -27,6 +27,8 @@ def entries_of(
     ----------
     models
         Names to keep, as in `compare`: runs, systems, models, or levels of `contrast`. None keeps every entry.
+    least
+        How many systems the question needs: two to rank them, one to ask where it breaks.
 
     Returns
     -------
@@ -41,7 +43,7 @@ def entries_of(
     CannotAnswerError
         If fewer than two entries have rows of the metric.
     """
-    if models is not None and len(models) < 2:
+    if models is not None and len(models) < least:
         message = f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
         raise InputError(message)
     labelled, notes = _labelled(data.outcomes, contrast) if models is None else _named(data, models, contrast)
@@ -58,7 +60,7 @@ def entries_of(
             *notes,
             f"{len(absent)} of {len(every)} systems have no {chosen.name!r} and are not listed: {listed(absent)}",
         )
-    if len(with_rows) < 2:
+    if len(with_rows) < least:
         message = (
             f"a leaderboard needs two systems with {chosen.name!r}; there is {listed(with_rows)} alone: "
             "`score` gives a single system's score"

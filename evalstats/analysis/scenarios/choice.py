@@ -31,6 +31,8 @@ class Choice:
         Groupings that belong to items: what a mean over items is averaged over.
     scenario_terms
         Groupings by scenario, where scenarios are random.
+    given
+        The formula of the user, where there is one.
     """
 
     scenario_as: As
@@ -39,6 +41,8 @@ class Choice:
     fixed: str
     item_terms: tuple[str, ...]
     scenario_terms: tuple[str, ...]
+    given: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def random(self) -> tuple[str, ...]:
@@ -48,6 +52,8 @@ class Choice:
     @property
     def formula(self) -> str:
         """The model in lme4's notation."""
+        if self.given:
+            return self.given
         return " + ".join([f"score ~ {self.fixed}", *(f"(1 | {group})" for group in self.random)])
 
 

@@ -2,13 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 
 from evalstats.analysis.scenarios.choice import Choice
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
+from evalstats.errors import InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
+
+if TYPE_CHECKING:
+    from evalstats.analysis.mixing.frame import ModelFrame
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -98,6 +104,100 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
         cluster=table.cluster,
         averaged=tuple(range(len(choice.item_terms))),
     )
+
+
+def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choice]:
+    """Lay the table out for a formula in lme4's notation; factors besides model and scenario are averaged over equally.
+
+    Raises
+    ------
+    InputError
+        If the formula cannot be read, its response is not `score`, or models or scenarios have no part in it.
+    """
+    from evalstats.analysis.mixing.frame import model_frame
+
+    read = model_frame(
+        table.frame,
+        formula,
+        family="binomial" if table.is_single else "gaussian",
+        count=COUNT,
+        within=None if table.is_single else WITHIN,
+        levels={"model": list(table.models), "scenario": list(table.scenarios)},
+    )
+    several = len(table.models) > 1
+    absent = [name for name in ("model", "scenario") if name not in read.cells.columns and (several or name != "model")]
+    if absent:
+        message = (
+            f"the formula {formula!r} has no {absent[0]}; where models break needs both, such as "
+            "score ~ model * scenario + (1 | item)"
+        )
+        raise InputError(message)
+    groups = [term.group for term in read.design.terms]
+    fixed = "scenario" in read.factors
+    sampled = [k for k, group in enumerate(groups) if not fixed and set(group.split(":")) <= {"model", "scenario"}]
+    n = read.cells.height
+    model = _places(read.cells["model"].to_list() if several else [table.models[0]] * n, table.models)
+    scenario = _places(read.cells["scenario"].to_list(), table.scenarios)
+    cells, of_row = np.unique(np.stack([model, scenario], axis=1), axis=0, return_inverse=True)
+    choice = Choice(
+        scenario_as="fixed" if fixed else "random",
+        reason="the formula says so",
+        family="binomial" if table.is_single else "gaussian",
+        fixed=formula.partition("~")[2].strip(),
+        item_terms=tuple(group for k, group in enumerate(groups) if k not in sampled),
+        scenario_terms=tuple(groups[k] for k in sampled),
+        given=formula,
+        notes=(*read.warnings, *read.notes),
+    )
+    laid = CellDesign(
+        design=read.design,
+        cells=cells.astype(np.int64),
+        rows=_grid_rows(table, read, cells),
+        of_row=of_row.ravel().astype(np.int64),
+        cluster=_cluster_of_cells(table, read.cells),
+        averaged=tuple(k for k in range(len(groups)) if k not in sampled),
+    )
+    return laid, choice
+
+
+def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:
+    """Return what the fixed effects are multiplied by in each cell, a mean over the levels of all other factors."""
+    others = {name: levels for name, levels in read.factors.items() if name not in ("model", "scenario")}
+    grid = pl.DataFrame(
+        {
+            "model": [table.models[int(i)] for i in cells[:, 0]],
+            "scenario": [table.scenarios[int(j)] for j in cells[:, 1]],
+            "_cell": range(len(cells)),
+        }
+    )
+    for name, levels in others.items():
+        grid = grid.join(pl.DataFrame({name: list(levels)}), how="cross")
+    rows = read.all_rows(grid)
+    place = grid["_cell"].to_numpy()
+    mean = np.zeros((len(cells), rows.shape[1]))
+    np.add.at(mean, place, rows)
+    mean /= np.bincount(place)[:, None]
+    lost = np.flatnonzero(~read.estimable(mean))
+    if len(lost):
+        i, j = cells[lost[0]]
+        message = (
+            f"the formula leaves {len(lost)} of {len(cells)} cells unknown, first {table.models[int(i)]!r} in "
+            f"{table.scenarios[int(j)]!r}: some combination of factors has no rows; leave the interaction out"
+        )
+        raise InputError(message)
+    return read.kept_rows(mean)
+
+
+def _cluster_of_cells(table: ScenarioTable, cells: pl.DataFrame) -> Ints:
+    """Return the independent unit of every row of the design; where a row mixes units, all rows are one."""
+    own = table.frame.with_columns(pl.Series("_cluster", table.cluster))
+    key = [name for name in cells.columns if name in own.columns and name != "score"]
+    per_cell = own.group_by(key).agg(pl.col("_cluster").min(), pl.col("_cluster").max().alias("_last"))
+    joined = cells.select(key).join(per_cell, on=key, how="left", maintain_order="left", nulls_equal=True)
+    mixed = bool((joined["_cluster"] != joined["_last"]).any()) or joined["_cluster"].null_count() > 0
+    if mixed:
+        return np.zeros(cells.height, dtype=np.int64)
+    return joined["_cluster"].to_numpy().astype(np.int64)
 
 
 def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:

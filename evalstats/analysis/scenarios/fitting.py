@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from evalstats.analysis.scenarios.cells import Cells
 from evalstats.analysis.scenarios.choice import Choice
-from evalstats.analysis.scenarios.design import CellDesign, cell_design
+from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.table import ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import too_few_clusters
@@ -40,7 +40,7 @@ class FittedScenarios:
     no_interval: str = ""
 
 
-def fitted_scenarios(table: ScenarioTable, choice: Choice) -> FittedScenarios:
+def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
     """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed.
 
     Raises
@@ -48,7 +48,6 @@ def fitted_scenarios(table: ScenarioTable, choice: Choice) -> FittedScenarios:
     InputError, CannotAnswerError
         As the fits do, in words.
     """
-    laid = cell_design(table, choice)
     fit = fit_binomial(laid.design) if choice.family == "binomial" else fit_linear(laid.design)
     if choice.scenario_as == "random":
         return _sampled(table, laid, fit)

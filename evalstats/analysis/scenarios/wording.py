@@ -89,7 +89,7 @@ def _beside(result: ScenarioModel) -> list[str]:
             if result.n_models > 1
             else "That one change is shown and another is not does not make the two different."
         )
-    if judged(result) and all(row.paired is None for row in result.drops):
+    if result.reference != AVERAGE and judged(result) and all(row.paired is None for row in result.drops):
         said.append(
             "No item was scored in two scenarios: a change may be that of the items, harder or easier in one than in the other."
         )

@@ -126,10 +126,7 @@ def reliability_sentence(found: Reliability) -> str:
         *([f"{order} for the order of the models (Eρ²)"] if found.relative is not None else []),
         *([f"{level} for the scores themselves (Φ)"] if found.absolute is not None else []),
     ]
-    return (
-        f"Reliability{design}: {' and '.join(parts)}, where 1 is a benchmark without noise. It holds for models as unlike each "
-        "other as these: the nearer the models, the lower it is."
-    )
+    return f"Reliability{design}: {' and '.join(parts)}, where 1 is a benchmark without noise."
 
 
 def reliability_blocks(result: ScenarioModel) -> list[Block]:

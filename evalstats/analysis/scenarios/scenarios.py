@@ -1,0 +1,398 @@
+"""Where do models break? Success by model and scenario type, with what is noise and what is not."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arms import require_outcomes
+from evalstats.analysis.boards.entries import entries_of
+from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
+from evalstats.analysis.scenarios.choice import As, Choice, chosen_model, weight_shares
+from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows, pair_rows
+from evalstats.analysis.scenarios.design import CellDesign, cell_design, formula_design
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios
+from evalstats.analysis.scenarios.paired import item_means
+from evalstats.analysis.scenarios.pooled import pooled_cells
+from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.spread import effect_rows, reliability_of, variance_rows
+from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
+from evalstats.analysis.scenarios.term_tests import ranking, term_tests
+from evalstats.display.numbers import plural
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.plan import Plan as DeclaredPlan
+from evalstats.schema.plan import plan_account, settled, with_aliases
+
+DEFAULT_LEVEL = 0.95
+OnStep = Callable[..., None]
+_FEW_ITEMS = 10
+
+
+def scenarios(
+    data: EvalData | object,
+    *,
+    formula: str | None = None,
+    metric: str | None = None,
+    scenario: str | None = None,
+    reference: str | None = None,
+    weights: str | Mapping[str, float] = "equal",
+    as_: As | None = None,
+    cluster: str | Sequence[str] | None = None,
+    models: Sequence[str] | None = None,
+    contrast: str = "model",
+    conf_level: float | None = None,
+    n_resamples: int | None = None,
+    backend: str = "evalstats",
+    accept: Sequence[str] = (),
+    plan: DeclaredPlan | None = None,
+    seed: int = 0,
+    on_step: OnStep | None = None,
+) -> ScenarioModel:
+    """Say where models break: estimate every model in every scenario, and what is lost from the reference to each.
+
+    Parameters
+    ----------
+    data
+        What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
+    formula
+        The model in lme4's notation with the columns `score`, `model`, `scenario`, `item`, `version` and the data's factors,
+        such as "score ~ model * scenario + (1 | item)". None: chosen from the design of the data, and said.
+    metric
+        The score; needed only where the benchmark declares no headline.
+    scenario
+        Column that names the scenarios; None for the standard one.
+    reference
+        The scenario that drops are counted from, or "average". None: that of ideal users where the data mark one, else
+        "average", each scenario against the mean of the others.
+    weights
+        How scenarios count in a model's mean: "equal", "observed" (by their items), or a share for every scenario (a live mix).
+    as_
+        "fixed" or "random" scenarios; None: fixed up to eight, random beyond.
+    cluster
+        As in `compare`; items with several versions are clusters in any case.
+    models
+        Names to keep (runs, systems, models, or levels of `contrast`); None for all.
+    contrast
+        What is compared: "model", or another column.
+    conf_level
+        Level of intervals; 0.95 where neither it nor a plan says otherwise.
+    n_resamples
+        Draws of the parametric bootstrap of the test of the interaction; None: 199 where there are fewer than 20 independent
+        units and the data are small, else none. 0 for none.
+    backend
+        "evalstats"; the other engine, statsmodels, is for a single model fit: see `evalstats.mixed`.
+    accept
+        Settings in which the runs differ on purpose; any other grave difference keeps models from being compared.
+    plan
+        What was declared before looking; options that are given go before it.
+    seed
+        For random signs and draws.
+    on_step
+        Told what is being done: a text, and of draws how many are done and how many there are.
+
+    Returns
+    -------
+    ScenarioModel
+        Cells, drops, means, tests, the split of the variation, and how all were reached.
+
+    Raises
+    ------
+    InputError
+        If a name, column, weight or option is unknown, or the formula cannot be read.
+    CannotAnswerError
+        If there is nothing to estimate, or the fit fails.
+
+    Notes
+    -----
+    Binary scores: a binomial mixed model (Laplace), its means averaged over the population of items. Others: a linear mixed
+    model (REML). Every cell has its own fixed effect where scenarios are fixed. The covariance is clustered by item (CR2, or a
+    sandwich with leverage correction), since a random intercept takes one correlation for all pairs of models, which near-copies
+    among them belie. A drop needs its adjusted interval (Bonferroni within the model) to exclude 0, and the differences
+    within items not to speak against it.
+
+    References
+    ----------
+    Baayen, Davidson & Bates 2008, doi:10.1016/j.jml.2007.12.005; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
+
+    Examples
+    --------
+    >>> from evalstats import datasets
+    >>> found = scenarios(datasets.tenacious_held_out(), scenario="scenario", as_="random")
+    >>> found.n_models, found.n_scenarios, found.scenario_as
+    (2, 7, 'random')
+    """
+    if plan is not None:
+        given: dict[str, object] = {
+            "clusters": [cluster] if isinstance(cluster, str) else cluster,
+            "conf_level": conf_level,
+            "accept": list(accept) or None,
+        }
+        rest = {
+            "formula": formula,
+            "scenario": scenario,
+            "reference": reference,
+            "weights": weights,
+            "as_": as_,
+            "models": models,
+            "contrast": contrast,
+            "n_resamples": n_resamples,
+            "backend": backend,
+            "seed": seed,
+            "on_step": on_step,
+        }
+        return _planned(with_aliases(as_data(data), plan.aliases), plan, metric, given, rest)
+    level = _checked(conf_level, backend=backend, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
+    data = as_data(data)
+    require_outcomes(data, *(models or ()))
+    column = contrast if contrast == "model" else data.factor(contrast)
+    chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column, least=1)
+    table = scenario_table(
+        data,
+        chosen,
+        arms,
+        scenario=scenario,
+        reference=reference,
+        cluster=cluster,
+        contrast=column,
+        accept=accept,
+    )
+    counts = table.frame.group_by("scenario").agg(pl.struct("item", "version").n_unique().alias("n"))
+    sizes = dict(counts.iter_rows())
+    shares, words, told = weight_shares(
+        dict(weights) if isinstance(weights, Mapping) else weights,
+        table.scenarios,
+        [float(sizes[name]) for name in table.scenarios],
+    )
+    step = on_step or _silent
+    step("fitting the model")
+    laid, choice = _laid(table, formula, as_)
+    fitted = fitted_scenarios(table, choice, laid)
+    asked = _Asked(
+        reference=_reference(table, reference),
+        conf_level=level,
+        shares=shares,
+        weights=words,
+        n_resamples=n_resamples,
+        seed=seed,
+        notes=(*notes, *told),
+    )
+    return _answer(table, choice, fitted, asked, step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What was asked, settled."""
+
+    reference: str
+    conf_level: float
+    shares: tuple[float, ...]
+    weights: str
+    n_resamples: int | None
+    seed: int
+    notes: tuple[str, ...]
+
+
+def _silent(text: str, done: int = 0, total: int = 0) -> None:
+    """Say nothing."""
+
+
+def _laid(table: ScenarioTable, formula: str | None, as_: As | None) -> tuple[CellDesign, Choice]:
+    if formula is not None:
+        return formula_design(table, formula)
+    choice = chosen_model(table, as_)
+    return cell_design(table, choice), choice
+
+
+def _reference(table: ScenarioTable, reference: str | None) -> str:
+    """Return the scenario that drops are counted from, or "average"."""
+    if reference == "average":
+        return "average"
+    rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
+    if reference is not None or has_ideal(rows, table.column, table.scenarios):
+        return table.scenarios[0]
+    return "average"
+
+
+def _answer(
+    table: ScenarioTable, choice: Choice, fitted: FittedScenarios, asked: _Asked, step: OnStep
+) -> ScenarioModel:
+    """Put the result together."""
+    metric, fit, level = table.metric, fitted.fit, asked.conf_level
+    step("drops and means")
+    random = choice.scenario_as == "random"
+    pooled, no_pooling = (None, "") if random else pooled_cells(table, fitted, level)
+    items = item_means(table, fitted.laid)
+    cells = cell_rows(table, fitted, pooled, level)
+    drops = drop_rows(table, fitted, pooled, items, reference=asked.reference, conf_level=level)
+    models, by_scenario = mean_rows(table, fitted, asked.shares, level)
+    step("tests")
+    tests, untested = term_tests(table, choice, fitted, n_resamples=asked.n_resamples, seed=asked.seed, on_step=step)
+    step("splitting the variation")
+    variances, unsplit = variance_rows(table, choice, level)
+    return ScenarioModel(
+        benchmark=metric.benchmark,
+        metric=metric.name,
+        metric_kind=metric.kind,
+        higher_is_better=metric.higher_is_better,
+        scale=metric.scale,
+        unit=metric.shown_unit,
+        score_unit=metric.score_unit,
+        contrast=table.contrast,
+        scenario=table.label,
+        scenario_as=choice.scenario_as,
+        scenario_reason=choice.reason,
+        reference=asked.reference,
+        formula=choice.formula,
+        family=choice.family,
+        method=_method(fit.method, choice),
+        method_reason=_method_reason(choice),
+        estimand=_estimand(table, choice),
+        conf_level=level,
+        weights=asked.weights,
+        weight_shares=tuple(zip(table.scenarios, asked.shares, strict=True)),
+        cells=cells,
+        models=models,
+        scenarios=by_scenario,
+        drops=drops,
+        pairs=() if random else pair_rows(table, fitted, asked.shares, level),
+        tests=tests,
+        ranking=None if random else ranking(table, fitted, conf_level=level, seed=asked.seed),
+        variances=variances,
+        effects=effect_rows(fitted, level),
+        reliability=reliability_of(table, choice, conf_level=level, seed=asked.seed),
+        covariance_method=fitted.covariance_method,
+        log_likelihood=fit.log_likelihood,
+        aic=fit.deviance + 2 * fit.n_parameters,
+        bic=fit.deviance + float(np.log(fit.design.n_rows)) * fit.n_parameters,
+        converged=fit.convergence.converged,
+        convergence=fit.convergence.message,
+        singular=fit.singular,
+        penalty=fit.penalty,
+        n_models=len(table.models),
+        n_scenarios=len(table.scenarios),
+        n_items=table.frame.select("item", "version").n_unique(),
+        n_trials=round(float(fitted.laid.design.count.sum())),
+        n_error=table.n_error,
+        n_unscored=table.n_unscored,
+        n_clusters=table.n_clusters,
+        clusters=table.clusters,
+        n_resamples=next((test.n_resamples for test in tests if test.n_resamples), None),
+        seed=asked.seed,
+        version=toolkit_version(),
+        sources=sources_of(table.data, table.runs),
+        warnings=_warnings(table, choice, fitted),
+        notes=(
+            *asked.notes,
+            *table.notes,
+            *fitted.notes,
+            *([pooled.note] if pooled else []),
+            *([no_pooling] if no_pooling else []),
+            *untested,
+            *unsplit,
+            *table.rulers.of("note"),
+            *notes_of(table.data, table.runs),
+        ),
+    )
+
+
+def _method(fitted_by: str, choice: Choice) -> str:
+    kind = "binomial (logit) mixed model" if choice.family == "binomial" else "linear mixed model"
+    return f"{kind}, {fitted_by}"
+
+
+def _method_reason(choice: Choice) -> str:
+    if choice.given:
+        return "the formula was given"
+    if choice.family == "binomial":
+        return "scores are right or wrong"
+    return "scores are graded"
+
+
+def _estimand(table: ScenarioTable, choice: Choice) -> str:
+    units = " and ".join(table.clusters) if table.clusters else "item"
+    over = (
+        f"new {units}s like these"
+        if choice.scenario_as == "fixed"
+        else f"new {table.label} types and {units}s like these"
+    )
+    return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
+
+
+def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:
+    """Say what every reader must know."""
+    out = [*choice.notes, *fitted.fit.warnings]
+    if fitted.no_interval:
+        out.append(f"no interval can be given: {fitted.no_interval}")
+    few = table.frame.group_by("model", "scenario").len().filter(pl.col("len") < _FEW_ITEMS).sort("model", "scenario")
+    if few.height:
+        first = few.row(0)
+        out.append(
+            f"{plural(few.height, 'cell')} of {len(table.models) * len(table.scenarios)} rest on fewer than {_FEW_ITEMS} items "
+            f"(first {first[0]} in {first[1]})"
+        )
+    empty = len(table.models) * len(table.scenarios) - len(fitted.laid.cells)
+    if empty:
+        out.append(f"{plural(empty, 'cell')} without a score: no number is given there")
+    lost = table.n_error + table.n_unscored
+    if lost:
+        parts = [
+            f"{table.n_error:,} harness errors" if table.n_error else "",
+            f"{table.n_unscored:,} unscored" if table.n_unscored else "",
+        ]
+        out.append(
+            f"{plural(lost, 'trial')} have no score ({' and '.join(part for part in parts if part)}): they are missing, not wrong"
+        )
+    return (*out, *table.rulers.refusal(), *table.rulers.of("weakens"))
+
+
+def _planned(
+    data: EvalData, plan: DeclaredPlan, metric: str | None, given: dict[str, object], rest: Mapping[str, Any]
+) -> ScenarioModel:
+    """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
+    benchmarks = data.outcomes["benchmark"].unique().to_list()
+    benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
+    metric = metric or plan.primary_for(benchmark)
+    found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **given)
+    result = scenarios(
+        data,
+        metric=metric,
+        cluster=found["clusters"],
+        conf_level=found["conf_level"],
+        accept=found["accept"] or (),
+        **rest,
+    )
+    account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **given)
+    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+
+
+def _checked(
+    conf_level: float | None, *, backend: str, as_: object, formula: str | None, seed: object, n_resamples: object
+) -> float:
+    level = DEFAULT_LEVEL if conf_level is None else conf_level
+    if isinstance(level, str) or not 0.5 < level < 1:
+        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
+        raise InputError(message)
+    if backend != "evalstats":
+        message = (
+            f"backend {backend!r} does not answer this question: statsmodels has no clustered covariance of a mixed model and no "
+            "binomial likelihood; to check a linear fit with it, use evalstats.mixed(formula, frame, backend='statsmodels')"
+        )
+        raise InputError(message)
+    if as_ not in (None, "fixed", "random"):
+        message = f"as_ is {as_!r}; scenarios are 'fixed' or 'random'"
+        raise InputError(message)
+    if as_ is not None and formula is not None:
+        message = "a formula says itself whether scenarios are fixed or random; give either it or as_ (--as)"
+        raise InputError(message)
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        message = f"seed is {seed}; it must be a whole number from 0"
+        raise InputError(message)
+    if n_resamples is not None and (
+        isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 0
+    ):
+        message = f"n_resamples is {n_resamples}; it must be a whole number from 0"
+        raise InputError(message)
+    return level

@@ -1,0 +1,300 @@
+"""What the variation is made of, which levels stand out, and how well the benchmark tells models apart."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy import stats
+
+from evalstats.analysis.scenarios.choice import Choice
+from evalstats.analysis.scenarios.design import random_intercept
+from evalstats.analysis.scenarios.fitting import FittedScenarios
+from evalstats.analysis.scenarios.results import DesignPoint, EffectRow, Needed, Reliability, VarianceRow
+from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
+from evalstats.display.numbers import plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.satterthwaite import variance_parameters
+from evalstats.stats.reliability.coefficients import reliability
+from evalstats.stats.reliability.dstudy import levels_needed
+from evalstats.stats.reliability.generalizability import GStudy, from_components
+from evalstats.stats.reliability.uncertainty import reliability_interval
+
+Floats = npt.NDArray[np.float64]
+_LATENT = np.pi**2 / 3
+_DRAWS = 4_000
+_TARGET = 0.9
+_LABELS = {
+    "model": "some models are better everywhere",
+    "scenario": "some scenarios are harder for every model",
+    "model:scenario": "models differ in where they break",
+    "item": "some items are harder for every model",
+    "item:scenario": "a scenario hits some items harder",
+    "item:version": "versions of one item differ",
+    "item:model": "a model has items that suit it",
+    "item:scenario:model": "an item suits a model in one scenario",
+    "item:version:model": "a version of an item suits a model",
+    "residual": "what repeats of one answer differ by, and all else",
+}
+
+
+def variance_rows(
+    table: ScenarioTable, choice: Choice, conf_level: float
+) -> tuple[tuple[VarianceRow, ...], tuple[str, ...]]:
+    """Split the variance of a single score with models, scenarios and items all taken as samples."""
+    several = ("model", "model:scenario") if len(table.models) > 1 else ()
+    groups = [*several[:1], "scenario", *several[1:], *choice.item_terms]
+    design = _random_design(table, table.frame, groups)
+    try:
+        fit = fit_binomial(design) if choice.family == "binomial" else fit_linear(design)
+    except (CannotAnswerError, InputError) as error:
+        return (), (f"the variation was not split: {error}",)
+    rows = _component_rows(fit, conf_level)
+    total = sum(row.variance for row in rows)
+    return tuple(replace(row, share=row.variance / total) for row in rows), fit.warnings
+
+
+def _random_design(table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[str]) -> MixedDesign:
+    own = replace(table, frame=frame)
+    share = frame["score"].to_numpy().astype(np.float64)
+    return MixedDesign(
+        fixed=np.ones((frame.height, 1)),
+        fixed_names=("(Intercept)",),
+        terms=tuple(random_intercept(own, group) for group in groups),
+        count=frame[COUNT].to_numpy().astype(np.float64),
+        response=np.clip(share, 0.0, 1.0) if table.is_single else share,
+        within=float(frame[WITHIN].sum()),
+    )
+
+
+def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
+    """One row for each random intercept, then what is left."""
+    variances, free = _components(fit)
+    rows: list[VarianceRow] = []
+    for term, variance, df in zip(fit.design.terms, variances, free, strict=False):
+        low, high = _sd_interval(variance, df, conf_level)
+        singular = bool(variance < 1e-10)
+        rows.append(
+            VarianceRow(
+                term=term.group,
+                label=_LABELS.get(term.group, f"levels of {term.group} differ"),
+                variance=float(variance),
+                std_dev=float(np.sqrt(variance)),
+                conf_low=low,
+                conf_high=high,
+                n_levels=term.n_levels,
+                singular=singular,
+                note="estimated as 0: the data show none beyond noise" if singular else "",
+            )
+        )
+    if fit.family == "binomial":
+        label = "noise of a single answer (pi squared over 3 on the log-odds scale)"
+        rows.append(VarianceRow(term="residual", label=label, variance=_LATENT, std_dev=_LATENT**0.5))
+        return rows
+    low, high = _sd_interval(fit.sigma**2, free[-1], conf_level)
+    label = _LABELS["residual"]
+    residual = VarianceRow(
+        term="residual", label=label, variance=fit.sigma**2, std_dev=fit.sigma, conf_low=low, conf_high=high
+    )
+    return [*rows, residual]
+
+
+def _components(fit: MixedFit) -> tuple[Floats, Floats]:
+    """Variances of intercepts and the residual, with the degrees of freedom that match their estimated variance.
+
+    Satterthwaite: df = 2 v^2 / Var(v), so that v df / chi-squared(df) has the right first two moments.
+    """
+    theta = fit.theta
+    variances = np.append((fit.sigma * theta) ** 2, fit.sigma**2)
+    if fit.family == "binomial":
+        spread = np.zeros((len(theta) + 1,) * 2)
+        if fit.joint_covariance is not None:
+            spread[:-1, :-1] = fit.joint_covariance[: len(theta), : len(theta)]
+    else:
+        spread = variance_parameters(fit).covariance
+    # d log v = 2 d log theta + 2 d log sigma.
+    inverse = np.divide(1.0, theta, out=np.zeros(len(theta)), where=theta > 1e-8)
+    slope = 2.0 * np.hstack([np.diag(np.append(inverse, 0.0))])
+    slope[:, -1] += 2.0 * (fit.family == "gaussian")
+    of_log = np.einsum("ip,pq,iq->i", slope, spread, slope)
+    return variances, np.divide(2.0, of_log, out=np.zeros(len(variances)), where=of_log > 0)
+
+
+def _sd_interval(variance: float, df: float, conf_level: float) -> tuple[float | None, float | None]:
+    if not (variance > 1e-10 and df > 0):
+        return None, None
+    tail = (1 - conf_level) / 2
+    ends = [float(np.sqrt(variance * df / stats.chi2.isf(p, df))) for p in (tail, 1 - tail)]
+    return ends[0], ends[1] if np.isfinite(ends[1]) else None
+
+
+def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, ...]:
+    """Return every level of the random effects of the fit, with what is left open about it."""
+    z = float(stats.norm.isf((1 - conf_level) / 2))
+    out: list[EffectRow] = []
+    fit = fitted.fit
+    for term, effects, spread in zip(fit.design.terms, fit.effects, fit.effect_covariances, strict=True):
+        errors = np.sqrt(np.maximum(np.einsum("lkk->lk", spread), 0.0))
+        for level, name in enumerate(term.levels):
+            for k, column in enumerate(term.columns):
+                value, error = float(effects[level, k]), float(errors[level, k])
+                out.append(
+                    EffectRow(
+                        group=term.group,
+                        column=column,
+                        level=name,
+                        estimate=value,
+                        std_error=error,
+                        conf_low=value - z * error,
+                        conf_high=value + z * error,
+                    )
+                )
+    return tuple(out)
+
+
+def reliability_of(table: ScenarioTable, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+    """Generalizability on the metric's own scale: a linear model of the scores with all sources random."""
+    if len(table.models) < 2:
+        return Reliability(relative=None, absolute=None, reason="one model alone has nothing to be told apart from")
+    try:
+        return _reliability(table, choice, conf_level=conf_level, seed=seed)
+    except (CannotAnswerError, InputError) as error:
+        return Reliability(relative=None, absolute=None, reason=str(error))
+
+
+def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, seed: int) -> Reliability:
+    frame = _one_version(table)
+    own = replace(table, frame=frame)
+    crossed = frame.select("item", "scenario").n_unique() > frame["item"].n_unique()
+    trials = bool(np.mean(frame[COUNT].to_numpy() > 1) > 0.1)
+    groups = ["model", "scenario", "model:scenario", "item"]
+    if crossed:
+        groups += ["item:scenario", "item:model"]
+    if trials:
+        groups.append("item:scenario:model" if crossed else "item:model")
+    groups = [group for group in groups if _identified(own, group)]
+    fit = fit_linear(_random_design(table, frame, groups))
+    study = _study(own, choice, fit, groups, crossed=crossed, trials=trials)
+    point = reliability(study)
+    draws = _draws(study, fit, groups, seed=seed)
+    ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
+    if point.reason is None:
+        for kind in ("relative", "absolute"):
+            found = reliability_interval(study, coefficient=kind, conf_level=conf_level, draws=draws)
+            ends[kind] = (found.conf_low, found.conf_high)
+    facets = [name for name in ("item", "trial") if name in {facet.name for facet in study.facets}]
+    if choice.scenario_as == "random":
+        facets.append("scenario")
+    needed = tuple(_needed(study, facet, kind) for facet in facets for kind in ("relative", "absolute"))
+    return Reliability(
+        relative=point.relative,
+        absolute=point.absolute,
+        relative_low=ends["relative"][0],
+        relative_high=ends["relative"][1],
+        absolute_low=ends["absolute"][0],
+        absolute_high=ends["absolute"][1],
+        design=_design_words(point.sizes, crossed=crossed),
+        components=tuple((part.name, part.variance) for part in study.components if part.variance > 0),
+        curve=_curve(study, facets, needed),
+        needed=needed,
+        notes=(
+            "reliability is that of these models: where models are more unlike, it is higher",
+            *study.warnings,
+            *fit.singular,
+        ),
+        reason=point.reason,
+    )
+
+
+def _design_words(sizes: Mapping[str, int], *, crossed: bool) -> str:
+    """Write a design, such as "19 models, 7 scenarios, 234 items"."""
+    words = [plural(n, name) for name, n in sizes.items() if name != "model"]
+    return ", ".join(f"{text} in each scenario" if "item" in text and not crossed else text for text in words)
+
+
+def _one_version(table: ScenarioTable) -> pl.DataFrame:
+    """Average the versions of an item within a scenario, so that an item has one score for each model and scenario."""
+    key = ["model", "scenario", "item"]
+    frame = table.frame
+    if frame.select(key).is_unique().all():
+        return frame
+    return (
+        frame.group_by(key, maintain_order=True)
+        .agg(pl.col("score").mean(), pl.col(COUNT).sum(), pl.lit(0.0).alias(WITHIN))
+        .with_columns(pl.lit(1.0).alias(COUNT), pl.lit("").alias("version"))
+    )
+
+
+def _identified(table: ScenarioTable, group: str) -> bool:
+    """Whether a grouping can be told from single scores: some of its levels have several."""
+    codes = table.codes(*group.split(":"))
+    per_level = np.bincount(codes, weights=table.frame[COUNT].to_numpy())
+    return bool((per_level > 1).mean() > 0.1) and len(per_level) > 1
+
+
+def _study(
+    table: ScenarioTable, choice: Choice, fit: MixedFit, groups: Sequence[str], *, crossed: bool, trials: bool
+) -> GStudy:
+    frame = table.frame
+    n_items = frame.select("item").n_unique() if crossed else frame.select("item", "scenario").n_unique()
+    per_scenario = n_items if crossed else max(1, round(n_items / len(table.scenarios)))
+    levels = {"model": len(table.models), "scenario": len(table.scenarios), "item": per_scenario}
+    nested: dict[str, tuple[str, ...]] = {} if crossed else {"item": ("scenario",)}
+    if trials:
+        levels["trial"] = max(1, round(float(frame[COUNT].mean() or 1)))  # pyright: ignore[reportArgumentType] - a Float64 column
+        nested["trial"] = ("model", "scenario", "item")
+    variances = _named(fit, groups, crossed=crossed)
+    fixed = ("scenario",) if choice.scenario_as == "fixed" else ()
+    return from_components(variances, levels, nested=nested, fixed=fixed)
+
+
+def _named(fit: MixedFit, groups: Sequence[str], *, crossed: bool) -> dict[str, float]:
+    """Variances under the names of the theory: an item nested in scenarios is one of its scenario."""
+    out: dict[str, float] = {}
+    for group, value in zip(groups, (fit.sigma * fit.theta) ** 2, strict=True):
+        name = group
+        if not crossed and "item" in group.split(":"):
+            name = ":".join(dict.fromkeys([*group.split(":"), "scenario"]))
+        out[name] = float(value)
+    out["residual"] = float(fit.sigma**2)
+    return out
+
+
+def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) -> Floats:
+    """Draw the components that the fit leaves open: each as its estimate times df over chi-squared."""
+    rng = np.random.default_rng(seed)
+    variances, free = _components(fit)
+    crossed = not any(facet.within for facet in study.facets if facet.name == "item")
+    named = _named(fit, groups, crossed=crossed)
+    drawn: dict[frozenset[str], Floats] = {}
+    everything = frozenset([study.object, *(facet.name for facet in study.facets)])
+    for name, variance, df in zip(named, variances, free, strict=True):
+        factors = everything if name == "residual" else frozenset(name.split(":"))
+        steady = np.full(_DRAWS, variance)
+        drawn[factors] = steady if df <= 0 else variance * df / rng.chisquare(df, size=_DRAWS)
+    return np.stack([drawn.get(frozenset(part.factors), np.zeros(_DRAWS)) for part in study.components], axis=1)
+
+
+def _needed(study: GStudy, facet: str, kind: str) -> Needed:
+    which = "relative" if kind == "relative" else "absolute"
+    found = levels_needed(study, facet, _TARGET, coefficient=which)
+    return Needed(kind=which, target=_TARGET, facet=facet, n=found.n, reason=found.reason or "")
+
+
+def _curve(study: GStudy, facets: Sequence[str], needed: Sequence[Needed]) -> tuple[DesignPoint, ...]:
+    observed: Mapping[str, int] = {facet.name: facet.n_levels for facet in study.facets}
+    out: list[DesignPoint] = []
+    for facet in facets:
+        ends = [row.n for row in needed if row.facet == facet and row.n is not None]
+        top = max(2 * observed[facet], min(2 * max(ends, default=1), 20 * observed[facet]), 10)
+        sizes = np.unique(np.rint(np.geomspace(1, top, 30)).astype(int)).tolist()
+        for n in sorted({*sizes, observed[facet]}):
+            at = reliability(study, {facet: n})
+            if at.relative is not None and at.absolute is not None:
+                out.append(DesignPoint(facet=facet, n=n, relative=at.relative, absolute=at.absolute))
+    return tuple(out)

@@ -1,0 +1,279 @@
+"""Do models differ in where they break? Tests of the interaction and of the scenarios, and of whether the ranking changes."""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from evalstats.analysis.scenarios.choice import Choice
+from evalstats.analysis.scenarios.fitting import FittedScenarios
+from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTest
+from evalstats.analysis.scenarios.table import ScenarioTable
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.design import MixedDesign
+from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.multiplier import max_contrast
+from evalstats.stats.mixed.parametric_bootstrap import null_design, parametric_bootstrap
+from evalstats.stats.mixed.ranking_change import ranking_change
+from evalstats.stats.mixed.variance_test import variance_ratio
+
+Floats = npt.NDArray[np.float64]
+OnStep = Callable[..., None]
+INTERACTION = "model:scenario"
+MAX_T = "largest |t| of all contrasts, random signs of clusters"
+# A joint test of more contrasts than a quarter of the clusters has no power and takes long.
+_CLUSTERS_A_CONTRAST = 4
+_MOST_CROSSINGS = 50
+# Below so many independent units the law of the likelihood ratio is drawn, not assumed, while that is quick.
+FEW_UNITS = 20
+_QUICK_ROWS = 5_000
+DEFAULT_DRAWS = 199
+
+
+def term_tests(
+    table: ScenarioTable,
+    choice: Choice,
+    fitted: FittedScenarios,
+    *,
+    n_resamples: int | None,
+    seed: int,
+    on_step: OnStep | None,
+) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
+    """Return the tests, the interaction first, and notes on those that could not be made."""
+    if choice.scenario_as == "random":
+        return _variance_tests(table, fitted)
+    several = len(table.models) > 1
+    term = INTERACTION if several else "scenario"
+    basis = _contrast_basis(fitted, several=several)
+    if not len(basis):
+        return (), ("no contrast of models and scenarios is left once empty cells are left out",)
+    tests: list[TermTest] = []
+    notes: list[str] = []
+    rows = fitted.cells.link_jacobian
+    if fitted.robust is not None:
+        residual = _interaction_rows(fitted, several=several)
+        tests.extend(_attempt(lambda: _signs(fitted, residual, term, "headline", seed), notes, term))
+        if len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters:
+            tests.extend(_attempt(lambda: _hotelling(fitted, basis, term), notes, term))
+        if several:
+            main = _scenario_rows(fitted)
+            tests.extend(_attempt(lambda: _signs(fitted, main, "scenario", "check", seed), notes, "scenario"))
+    wanted = n_resamples
+    if wanted is None and table.n_clusters < FEW_UNITS and fitted.laid.design.n_cells <= _QUICK_ROWS:
+        wanted = DEFAULT_DRAWS
+    contrasts = basis @ rows[:, -len(fitted.fit.beta) :]
+    tests.extend(
+        _attempt(lambda: _ratio(fitted, contrasts, term, wanted=wanted, seed=seed, on_step=on_step), notes, term)
+    )
+    return tuple(tests), tuple(notes)
+
+
+def _attempt(make: Callable[[], TermTest], notes: list[str], term: str) -> list[TermTest]:
+    """Make a test, or note why it cannot be made."""
+    try:
+        return [make()]
+    except (CannotAnswerError, InputError) as error:
+        notes.append(f"a test of {term} was not made: {error}")
+        return []
+
+
+def _interaction_rows(fitted: FittedScenarios, *, several: bool) -> Floats:
+    """Coefficients of the cells in what is left of each once rows and columns (or the mean) are taken out."""
+    cells = fitted.cells.cells
+    columns = [np.ones((len(cells), 1))]
+    if several:
+        columns = [(cells[:, k][:, None] == np.unique(cells[:, k])).astype(np.float64) for k in (0, 1)]
+    basis = np.linalg.qr(np.hstack(columns) if several else columns[0])[0]
+    if several:
+        left, size, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
+        basis = left[:, size > 1e-9 * size[0]]
+    rows = np.eye(len(cells)) - basis @ basis.T
+    return rows[np.abs(rows).max(axis=1) > 1e-9]
+
+
+def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
+    """As few contrasts as span them."""
+    rows = _interaction_rows(fitted, several=several)
+    if not len(rows):
+        return rows
+    _, size, right = np.linalg.svd(rows, full_matrices=False)
+    return right[size > 1e-9]
+
+
+def _scenario_rows(fitted: FittedScenarios) -> Floats:
+    """Coefficients of the cells in each scenario's mean over models less the mean over all cells."""
+    cells = fitted.cells.cells
+    by_scenario = (cells[:, 1] == np.unique(cells[:, 1])[:, None]).astype(np.float64)
+    means = by_scenario / by_scenario.sum(axis=1, keepdims=True)
+    return means - means.mean(axis=0)
+
+
+def _signs(fitted: FittedScenarios, weights: Floats, term: str, role: str, seed: int) -> TermTest:
+    cells = fitted.cells
+    rows = weights @ cells.link_jacobian
+    if cells.influence is None:
+        message = "no contributions of clusters are at hand"
+        raise CannotAnswerError(message)
+    # The contributions have no part of theta where the parameters are beta alone.
+    found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed)
+    return TermTest(
+        term=term,
+        method=MAX_T,
+        role="headline" if role == "headline" else "check",
+        statistic=found.statistic,
+        p_value=found.p_value,
+        n_resamples=found.n_resamples,
+        note="every pattern of signs" if found.exact else f"seed {seed}",
+    )
+
+
+def _hotelling(fitted: FittedScenarios, basis: Floats, term: str) -> TermTest:
+    if fitted.robust is None:
+        message = "no clustered covariance is in force"
+        raise CannotAnswerError(message)
+    found = fitted.robust.f_test(fitted.fit.beta, basis @ fitted.laid.rows)
+    return TermTest(
+        term=term,
+        method="approximate Hotelling test (HTZ)",
+        role="check",
+        statistic=found.statistic,
+        df=float(found.df_numerator),
+        df_denominator=found.df_denominator,
+        p_value=found.p_value,
+    )
+
+
+def _ratio(
+    fitted: FittedScenarios,
+    contrasts: Floats,
+    term: str,
+    *,
+    wanted: int | None,
+    seed: int,
+    on_step: OnStep | None,
+) -> TermTest:
+    """Test by the likelihood ratio: its law drawn from the smaller model where draws are wanted, else chi-squared."""
+    large = _likelihood_fit(fitted.fit)
+    smaller = null_design(large.design, contrasts=contrasts)
+    small = fit_binomial(smaller) if large.family == "binomial" else fit_linear(smaller, reml=False)
+    if wanted:
+
+        def told(done: int, total: int) -> None:
+            if on_step is not None:
+                on_step("drawing from the model", done, total)
+
+        drawn = parametric_bootstrap(small, large, n_resamples=wanted, seed=seed, on_step=told)
+        return TermTest(
+            term=term,
+            method="likelihood ratio, parametric bootstrap",
+            role="check",
+            statistic=drawn.statistic,
+            p_value=drawn.p_value,
+            n_resamples=wanted,
+            note="; ".join(drawn.notes),
+        )
+    found = likelihood_ratio(small, large)
+    return TermTest(
+        term=term,
+        method="likelihood ratio, chi-squared",
+        role="check",
+        statistic=found.statistic,
+        df=float(sum(weight * df for weight, df in found.df)),
+        p_value=found.p_value,
+        note="takes the model's variances as right for every pair of models",
+    )
+
+
+def _likelihood_fit(fit: MixedFit) -> MixedFit:
+    """REML criteria of models with different fixed effects measure different things: refit by ML."""
+    return fit_linear(fit.design, reml=False) if fit.method == "REML" else fit
+
+
+def _variance_tests(table: ScenarioTable, fitted: FittedScenarios) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
+    """Test the variances of sampled scenarios: of the interaction first."""
+    notes: list[str] = []
+    tests: list[TermTest] = []
+    design = fitted.fit.design
+    for group in (INTERACTION, "scenario"):
+        if group not in {term.group for term in design.terms}:
+            continue
+        role = "headline" if not tests else "check"
+        made = _attempt(lambda group=group, role=role: _without(fitted.fit, design, group, role), notes, group)
+        tests.extend(made)
+    if len(table.models) == 1:
+        notes.append("one model: nothing is said of whether models differ in where they break")
+    return tuple(tests), tuple(notes)
+
+
+def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermTest:
+    kept = [k for k, term in enumerate(design.terms) if term.group != group]
+    smaller = null_design(design, terms=kept)
+    small = fit_binomial(smaller) if fit.family == "binomial" else fit_linear(smaller)
+    found = variance_ratio(small, fit)
+    return TermTest(
+        term=group,
+        method="likelihood ratio of a variance, mixture of chi-squared",
+        role="headline" if role == "headline" else "check",
+        statistic=found.statistic,
+        p_value=found.p_value,
+        note="; ".join(found.notes),
+    )
+
+
+def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float, seed: int) -> RankingChange | None:
+    """Say whether the order of models changes between scenarios; None where there is one model or no interval."""
+    if len(table.models) < 2 or fitted.no_interval or table.rulers.apart:
+        return None
+    cells = fitted.cells
+    sign = 1.0 if table.metric.higher_is_better else -1.0
+    grid = sign * cells.grid(cells.value)
+    n_scenarios = grid.shape[1]
+    covariance = np.full((grid.size, grid.size), np.nan)
+    places = cells.cells[:, 0] * n_scenarios + cells.cells[:, 1]
+    covariance[np.ix_(places, places)] = cells.jacobian @ cells.covariance @ cells.jacobian.T
+    try:
+        found = ranking_change(
+            grid,
+            np.nan_to_num(covariance),
+            models=table.models,
+            scenarios=table.scenarios,
+            df=float(max(1, table.n_clusters - 1)),
+            conf_level=conf_level,
+            seed=seed,
+        )
+    except (InputError, CannotAnswerError) as error:
+        return RankingChange(shown=False, words=f"whether the ranking changes was not tested: {error}")
+    place = {name: k for k, name in enumerate(table.models)}
+    at = {name: k for k, name in enumerate(table.scenarios)}
+    crossings = [
+        Crossing(
+            first=swap.first,
+            second=swap.second,
+            ahead_in=swap.first_better,
+            behind_in=swap.second_better,
+            ahead_by=float(
+                grid[place[swap.first], at[swap.first_better]] - grid[place[swap.second], at[swap.first_better]]
+            ),
+            behind_by=float(
+                grid[place[swap.second], at[swap.second_better]] - grid[place[swap.first], at[swap.second_better]]
+            ),
+            p_value=swap.p_value or 1.0,
+            p_adjusted=swap.p_adjusted or 1.0,
+            shown=swap.shown,
+        )
+        for swap in found.swaps
+        if swap.first_better is not None and swap.second_better is not None and swap.p_value is not None
+    ]
+    crossings = [row for row in crossings if row.ahead_by > 0 and row.behind_by > 0]
+    crossings.sort(key=lambda row: (row.p_value, row.first, row.second))
+    return RankingChange(
+        shown=any(row.shown for row in crossings),
+        words=found.conclusion,
+        p_value=min((row.p_adjusted for row in crossings), default=None),
+        method="intersection-union of one-sided tests, Holm over pairs",
+        n_crossed=len(crossings),
+        crossings=tuple(crossings[:_MOST_CROSSINGS]),
+    )
