@@ -12,13 +12,12 @@ from evalstats.report.names import LONGEST, shortened
 
 _SHORT = 34
 # Columns of the rows of a result that hold names of models or scenarios.
-_NAMED = frozenset({"model", "scenario", "reference", "name", "first", "second", "ahead_in", "behind_in", "level"})
+_NAMED = frozenset({"model", "scenario", "reference", "name", "first", "second", "ahead_in", "behind_in"})
 
 
 def scenario_page_names(*results: ScenarioModel) -> dict[str, str]:
     """Return what the page calls each name that is too long for it; two names that would become one get a number."""
     every = [name for found in results for name in (*found.model_names, *found.scenario_names, found.benchmark)]
-    every += [row.level for found in results for row in found.effects]
     long = [name for name in dict.fromkeys(every) if len(one_line(name)) > LONGEST]
     taken = set(every) - set(long)
     short: dict[str, str] = {}
@@ -54,7 +53,8 @@ def with_scenario_names(result: ScenarioModel, names: Mapping[str, str]) -> Scen
         scenarios=_rows(result.scenarios, names),
         drops=_rows(result.drops, names),
         pairs=_rows(result.pairs, names),
-        effects=_rows(result.effects, names),
+        # A level may be put together of several names.
+        effects=tuple(replace(row, level=said(row.level)) for row in result.effects),
         ranking=ranking,
         reliability=found,
         warnings=tuple(map(said, result.warnings)),
