@@ -100,7 +100,7 @@ def _meaning(found: ScenarioModel) -> str:
     return (
         f"A change is the score in a scenario minus that in {base_name(found)}; it is shown where its {level} interval, which "
         f"holds for all scenarios of the {found.contrast} together, leaves out 0. Not shown is not the same as none. "
-        f"Conclusions are for {found.estimand}."
+        f"What is estimated: {found.estimand}."
     )
 
 

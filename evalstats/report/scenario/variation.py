@@ -32,10 +32,7 @@ def _shares_caption(found: ScenarioModel) -> str:
     scale = (
         "on the scale of log-odds, where chance has the variance π²/3" if found.family == "binomial" else "of the whole"
     )
-    return (
-        f"What scores vary by once the {found.contrast}s' own means are taken out: shares of the variance, {scale}. SD is the "
-        "standard deviation."
-    )
+    return f"What scores vary by: shares of the variance, {scale}. SD is the standard deviation."
 
 
 def effects(page: ScenarioPage) -> str:
