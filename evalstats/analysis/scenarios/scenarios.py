@@ -16,7 +16,7 @@ from evalstats.analysis.scenarios.design import CellDesign, cell_design, formula
 from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios
 from evalstats.analysis.scenarios.paired import item_means
 from evalstats.analysis.scenarios.pooled import pooled_cells
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.spread import effect_rows, reliability_of, variance_rows
 from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
 from evalstats.analysis.scenarios.term_tests import ranking, term_tests
@@ -286,6 +286,7 @@ def _answer(
         warnings=_warnings(table, choice, fitted),
         notes=(
             *asked.notes,
+            *_families(table, drops, level),
             *table.notes,
             *fitted.notes,
             *([pooled.note] if pooled else []),
@@ -319,6 +320,18 @@ def _estimand(table: ScenarioTable, choice: Choice) -> str:
         else f"new {table.label} types and {units}s like these"
     )
     return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
+
+
+def _families(table: ScenarioTable, drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
+    """Say what many families leave to chance."""
+    n = sum(any(row.conf_low is not None for row in drops if row.model == name) for name in table.models)
+    expected = (1 - level) * n
+    if expected < 0.25:
+        return ()
+    return (
+        f"intervals and p hold together for the scenarios of one model; over {n} models, up to {expected:.1g} of them would show a "
+        "change somewhere by chance, were there none at all",
+    )
 
 
 def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:

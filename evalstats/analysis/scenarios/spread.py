@@ -28,6 +28,7 @@ from evalstats.stats.reliability.uncertainty import reliability_interval
 Floats = npt.NDArray[np.float64]
 _LATENT = np.pi**2 / 3
 _DRAWS = 4_000
+_LEAST_DF = 1.0
 _TARGET = 0.9
 _LABELS = {
     "model": "some models are better everywhere",
@@ -89,7 +90,7 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
                 conf_high=high,
                 n_levels=term.n_levels,
                 singular=singular,
-                note="estimated as 0: the data show none beyond noise" if singular else "",
+                note=_variance_note(variance, low),
             )
         )
     if fit.family == "binomial":
@@ -102,6 +103,12 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
         term="residual", label=label, variance=fit.sigma**2, std_dev=fit.sigma, conf_low=low, conf_high=high
     )
     return [*rows, residual]
+
+
+def _variance_note(variance: float, low: float | None) -> str:
+    if variance < 1e-10:
+        return "estimated as 0: the data show none beyond noise"
+    return "" if low is not None else "too close to 0 for an interval: it may be none at all"
 
 
 def _components(fit: MixedFit) -> tuple[Floats, Floats]:
@@ -126,7 +133,7 @@ def _components(fit: MixedFit) -> tuple[Floats, Floats]:
 
 
 def _sd_interval(variance: float, df: float, conf_level: float) -> tuple[float | None, float | None]:
-    if not (variance > 1e-10 and df > 0):
+    if not (variance > 1e-10 and df >= _LEAST_DF):
         return None, None
     tail = (1 - conf_level) / 2
     ends = [float(np.sqrt(variance * df / stats.chi2.isf(p, df))) for p in (tail, 1 - tail)]
@@ -276,7 +283,10 @@ def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) ->
     for name, variance, df in zip(named, variances, free, strict=True):
         factors = everything if name == "residual" else frozenset(name.split(":"))
         steady = np.full(_DRAWS, variance)
-        drawn[factors] = steady if df <= 0 else variance * df / rng.chisquare(df, size=_DRAWS)
+        # A variance that hardly rises above 0 has next to no df, and chi-squared draws of that lie at 0: one is the least.
+        drawn[factors] = (
+            steady if df <= 0 else variance * (held := max(df, _LEAST_DF)) / rng.chisquare(held, size=_DRAWS)
+        )
     return np.stack([drawn.get(frozenset(part.factors), np.zeros(_DRAWS)) for part in study.components], axis=1)
 
 

@@ -1,6 +1,6 @@
 """Where models break, in words: what is shown, what is left open, and what to beware of. Only what is in the result is said."""
 
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import (
     answer_label,
     answer_tone,
@@ -72,7 +72,7 @@ def _tables(result: ScenarioModel) -> list[Block]:
     found: list[Table | None] = [scenarios_table(result), matrix(result)]
     if result.n_models > 1:
         found.append(models_table(result))
-    if result.drops:
+    if lists_drops(result):
         found.append(drops_table(result))
     found.append(pairs_table(result))
     blocks: list[Block] = [table for table in found if table is not None]
@@ -80,10 +80,23 @@ def _tables(result: ScenarioModel) -> list[Block]:
     return [*blocks, *([Bullets(items=beside)] if beside else [])]
 
 
+def _excludes_0(row: DropRow) -> bool:
+    return row.conf_low is not None and row.conf_high is not None and (row.conf_low > 0 or row.conf_high < 0)
+
+
+def lists_drops(result: ScenarioModel) -> bool:
+    """Whether changes are listed one by one: not where scenarios are many and sampled, and none of them is shown."""
+    return bool(result.drops) and (
+        result.scenario_as == "fixed" or any(row.verdict in ("drop", "gain") for row in result.drops)
+    )
+
+
 def _beside(result: ScenarioModel) -> list[str]:
     """Say what the lines alone would suggest wrongly, and where the rest is."""
     said: list[str] = []
-    if len(result.drops) > 1:
+    if len(result.drops) > 1 and not lists_drops(result):
+        said.append(f"The {len(result.drops):,} changes are in the JSON and in drops_frame(); none is shown.")
+    if lists_drops(result) and len(result.drops) > 1:
         said.append(
             "That one change is shown and another is not does not make the two different; the interaction is what asks that."
             if result.n_models > 1
@@ -114,6 +127,11 @@ def _beside(result: ScenarioModel) -> list[str]:
         (row.verdict_reason, f"{row.model} in {row.scenario}") for row in result.drops if row.verdict == "invalid"
     ]
     reasons += [(str(row.reason), row.name) for row in (*result.models, *result.scenarios) if row.reason]
+    reasons += [
+        (f"not shown, although the interval excludes 0: {row.verdict_reason}", f"{row.model} in {row.scenario}")
+        for row in result.drops
+        if row.verdict == "not shown" and _excludes_0(row)
+    ]
     for reason in dict.fromkeys(reason for reason, _ in reasons):
         names = [name for other, name in reasons if other == reason]
         said.append(stopped(f"{some(names)}: {reason or 'cannot be judged'}"))

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
-from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words
+from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words, spread_ends
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import (
     LISTED,
@@ -21,7 +21,7 @@ from evalstats.analysis.scenarios.words import (
     worst_first,
 )
 from evalstats.display.blocks import Tone
-from evalstats.display.numbers import interval, number, plural
+from evalstats.display.numbers import number, plural
 
 _NO_ANSWER, _NOT_CONVERGED, _SAMPLED = "no answer", "not converged", "scenarios sampled"
 
@@ -154,16 +154,27 @@ def _randomheadline(result: ScenarioModel) -> str:
     if own is None:
         return f"{n} are taken as a sample of more; how far new ones would differ is not estimated"
     text = f"From scenario to scenario {result.metric} varies with an SD of {_spread(own)} ({scale}), judged by a sample of {n}"
+    text += _not_shown(result, own)
     if crossed is None:
         return text
     if crossed.singular:
         return f"{text}; nothing is seen of models that break in places of their own, which is no proof that none does"
-    return f"{text}; what a model has of its own in a scenario varies with an SD of {_spread(crossed)}"
+    own_places = f"what a model has of its own in a scenario varies with an SD of {_spread(crossed)}"
+    return f"{text}; {own_places}{_not_shown(result, crossed)}"
+
+
+def _not_shown(result: ScenarioModel, row: VarianceRow) -> str:
+    """Say that a variance may be 0, where its test says so."""
+    found = [test for test in result.tests if test.term == row.term and test.p_value is not None]
+    p = found[0].p_value if found else row.p_value
+    if p is None or p <= 1 - result.conf_level:
+        return ""
+    return f", not shown to be more than 0 ({p_text(p)})"
 
 
 def _spread(row: VarianceRow) -> str:
-    ends = "" if row.conf_low is None or row.conf_high is None else f" {interval(row.conf_low, row.conf_high)}"
-    return f"{number(row.std_dev)}{ends}"
+    ends = spread_ends(row)
+    return number(row.std_dev) if ends == "–" else f"{number(row.std_dev)} {ends}"
 
 
 def _scenario_rows(result: ScenarioModel) -> tuple[VarianceRow | None, VarianceRow | None]:
@@ -186,7 +197,7 @@ def standing_sentences(result: ScenarioModel) -> list[str]:
     said = [
         (
             f"{plural(result.n_models, 'model')} in {plural(result.n_scenarios, 'scenario')} ({result.scenario}), "
-            f"{plural(result.n_items, 'item')}{_clusters(result)}; {result.metric}, {better} is better."
+            f"{_items(result)}; {result.metric}, {better} is better."
         )
     ]
     if not answers(result):
@@ -202,10 +213,13 @@ def standing_sentences(result: ScenarioModel) -> list[str]:
     return said
 
 
-def _clusters(result: ScenarioModel) -> str:
+def _items(result: ScenarioModel) -> str:
+    items = plural(result.n_items, "item")
     if result.n_clusters is None or not result.clusters:
-        return ""
-    return f" in {plural(result.n_clusters, 'cluster')} ({' and '.join(result.clusters)})"
+        return items
+    if result.clusters == ("item",):
+        return f"{result.n_items:,} versions of {plural(result.n_clusters, 'item')}"
+    return f"{items} in {plural(result.n_clusters, 'cluster')} ({' and '.join(result.clusters)})"
 
 
 def _verdict_sentences(result: ScenarioModel) -> list[str]:
@@ -243,11 +257,11 @@ def ranking_sentence(result: ScenarioModel) -> str:
     if ranking is None:
         return ""
     text = capital(ranking.words.rstrip(" ."))
-    p = f" ({p_text(ranking.p_value)})" if ranking.p_value is not None and "p " not in ranking.words else ""
+    least = f"smallest adjusted {p_text(ranking.p_value)}" if ranking.p_value is not None else ""
     if ranking.shown or not ranking.n_crossed:
-        return f"{text}{p}."
-    order = f"the estimates of {plural(ranking.n_crossed, 'pair')} cross, which noise alone can do"
-    return f"{text}{p}; {order}."
+        return f"{text}{f' ({least})' if least and '. ' not in text else ''}."
+    noise = f"The estimates of {plural(ranking.n_crossed, 'pair')} cross, which noise alone can do"
+    return f"{text}. {noise}{f' ({least})' if least else ''}."
 
 
 def _overall_sentences(result: ScenarioModel) -> list[str]:

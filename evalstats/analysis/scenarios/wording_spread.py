@@ -6,6 +6,8 @@ from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
 from evalstats.display.numbers import interval, number, p_value
 
 _POINTS = 12
+# An upper end of so many times the estimate says only that the data give none.
+_OPEN = 50
 
 
 def is_interaction(test: TermTest) -> bool:
@@ -41,7 +43,7 @@ def tests_table(result: ScenarioModel) -> Table | None:
         caption="Tests of whole terms; the first row decides whether models break in different places"
         if result.interaction is not None and is_interaction(result.interaction)
         else "Tests of whole terms",
-        wide=("df", "Role"),
+        wide=("Statistic", "df", "Role"),
     )
 
 
@@ -50,8 +52,15 @@ def tests_blocks(result: ScenarioModel) -> list[Block]:
     table = tests_table(result)
     if table is None:
         return []
-    notes = tuple(stopped(f"{test.term}, {test.method}: {test.note}") for test in result.tests if test.note)
+    notes = tuple(
+        stopped(f"{test.term}, {test.method}: {test.note}") for test in result.tests if _worth_saying(test.note)
+    )
     return [table, *([Bullets(items=notes)] if notes else [])]
+
+
+def _worth_saying(note: str) -> bool:
+    """Whether a note says more than the seed, which stands with the method."""
+    return bool(note) and not note.startswith("seed ")
 
 
 def _df(test: TermTest) -> str:
@@ -81,9 +90,9 @@ def variance_blocks(result: ScenarioModel) -> list[Block]:
         rows=tuple(
             (
                 row.label or row.term,
-                "–" if row.share is None else f"{number(100 * row.share, 1)}%",
+                _share(row.share),
                 "0 (bound)" if row.singular and row.std_dev == 0 else number(row.std_dev),
-                interval(row.conf_low, row.conf_high) if row.conf_low is not None else "–",
+                spread_ends(row),
                 "–" if row.n_levels is None else f"{row.n_levels:,}",
                 p_value(row.p_value),
                 number(row.variance, 3),
@@ -100,6 +109,19 @@ def variance_blocks(result: ScenarioModel) -> list[Block]:
     )
     notes = tuple(dict.fromkeys(_variance_note(row) for row in result.variances if row.note or row.singular))
     return [table, *([Bullets(items=notes)] if notes else [])]
+
+
+def _share(share: float | None) -> str:
+    return "–" if share is None else "<0.1%" if 0 < share < 0.0005 else f"{number(100 * share, 1)}%"
+
+
+def spread_ends(row: VarianceRow) -> str:
+    """Write the interval of a standard deviation; an upper end beyond all that the data could mean is left open."""
+    if row.conf_low is None or row.conf_high is None:
+        return "–"
+    if row.std_dev > 0 and row.conf_high > _OPEN * row.std_dev:
+        return f"[{number(row.conf_low)}, open]"
+    return interval(row.conf_low, row.conf_high)
 
 
 def _variance_note(row: VarianceRow) -> str:

@@ -49,6 +49,7 @@ def scenarios_table(result: ScenarioModel) -> Table:
     if not result.drops:
         for name in ("Break", "Gain", "Largest drop"):
             del columns[name]
+    kind = "the mean" if result.scenario_as == "fixed" else "the predicted mean, drawn towards that of all,"
     over = "over the models, each counting the same" if result.n_models > 1 else f"of {result.model_names[0]}"
     counted = (
         f"; Break and Gain count the models shown to do worse and better there than {against(result, several=True)}"
@@ -58,7 +59,7 @@ def scenarios_table(result: ScenarioModel) -> Table:
     some_of = f"; the {len(rows)} at either end of {len(result.scenarios)}" if len(rows) < len(result.scenarios) else ""
     return _table(
         columns,
-        caption=f"Scenarios: the mean {over}{counted}{some_of}",
+        caption=f"Scenarios: {kind} {over}{counted}{some_of}",
         left=(result.scenario, "Code", "Largest drop"),
         wide=("Largest drop", "Gain", "Items"),
     )
@@ -201,8 +202,9 @@ def drops_table(result: ScenarioModel) -> Table:
         "Log odds": [number(row.log_odds, sign=True) for row in told],
         "Items": [f"{row.n_items:,}" for row in told],
     }
-    if all(row.log_odds is None for row in told):
-        del columns["Log odds"]
+    for name in ("Log odds", "Paired", "Interval, paired", "Pooled", "Interval, pooled"):
+        if all(text in ("–", "none") for text in columns[name]):
+            del columns[name]
     more = f"; the first {len(told)} of {len(rows)} are shown" if len(told) < len(rows) else ""
     base = (
         "each model in a scenario minus its mean over the others"
@@ -229,7 +231,7 @@ def pairs_table(result: ScenarioModel) -> Table | None:
     columns = {
         "Model": [pair.first for pair in pairs],
         "Other": [pair.second for pair in pairs],
-        of("Difference", result.unit): [change_text(pair.estimate, result, unit=False) for pair in pairs],
+        "Difference": [change_text(pair.estimate, result, unit=False) for pair in pairs],
         "Interval": [ends_text(pair.conf_low, pair.conf_high, result, sign=True) for pair in pairs],
         "p (adjusted)": [p_value(pair.p_adjusted) for pair in pairs],
         "Separated": [_separated(pair.reason, separated=pair.separated) for pair in pairs],
@@ -237,7 +239,7 @@ def pairs_table(result: ScenarioModel) -> Table | None:
     return _table(
         columns,
         caption=(
-            f"Models against each other over all scenarios ({weights_words(result)}); {plural(len(pairs), 'pair')} as one family"
+            f"Models against each other over all scenarios{f', in {result.unit}' if result.unit else ''} ({weights_words(result)}); {plural(len(pairs), 'pair')} as one family"
         ),
         left=("Model", "Other", "Separated"),
         wide=(),
