@@ -30,13 +30,6 @@ class As(StrEnum):
     RANDOM = "random"
 
 
-class Backend(StrEnum):
-    """What fits the model."""
-
-    EVALSTATS = "evalstats"
-    STATSMODELS = "statsmodels"
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("scenarios")(scenarios)
@@ -98,7 +91,6 @@ def scenarios(
             show_default=False,
         ),
     ] = None,
-    backend: Annotated[Backend, typer.Option(help="What fits the model.")] = Backend.EVALSTATS,
     accept: options.Accept = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
@@ -139,7 +131,6 @@ def scenarios(
             contrast=contrast,
             conf_level=conf_level,
             n_resamples=bootstrap,
-            backend=backend.value,
             accept=accept or (),
             plan=declared.plan if declared else None,
             seed=seed,

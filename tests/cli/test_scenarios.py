@@ -189,7 +189,7 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         "random",
     ]
     options += ["--cluster", "topic", "--conf-level", "0.9", "--contrast", "model", "--bootstrap", "99", "--seed", "5"]
-    options += ["--backend", "statsmodels", "--accept", "judge"]
+    options += ["--accept", "judge"]
     assert run(table, *options, "--models", "big,small", "--formula", "score ~ 1", "-q").exit_code == 0
     expected = {
         "metric": "score",
@@ -201,7 +201,6 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         "conf_level": 0.9,
         "contrast": "model",
         "n_resamples": 99,
-        "backend": "statsmodels",
         "seed": 5,
         "models": ["big", "small"],
         "formula": "score ~ 1",

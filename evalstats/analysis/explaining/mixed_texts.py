@@ -25,6 +25,17 @@ _NORMAL_EFFECTS = (
     "monstrous items, or many that nobody solves, bend the estimates"
 )
 
+_BINOMIAL = MethodText(
+    what="log-odds of success for models and scenarios, and random deviations for what was sampled",
+    how=(
+        "The log-odds of a success are a mean that belongs to the model and the scenario, plus what the item adds for "
+        "everybody. Items are drawn from many that could have been asked, so what they add counts as one spread. What is "
+        "shown is turned back into shares of success, averaged over easy and hard items alike, and not that of an item "
+        "of middling difficulty, which would be another number."
+    ),
+    takes=_NORMAL_EFFECTS,
+    sources=(_BATES, _BAAYEN),
+)
 _REML = MethodText(
     what="variances are judged by what is left after the means have been fitted",
     how=(
@@ -99,17 +110,8 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         takes=_NORMAL_EFFECTS,
         sources=(_BATES, _BAAYEN),
     ),
-    "binomial mixed model": MethodText(
-        what="log-odds of success for models and scenarios, and random deviations for what was sampled",
-        how=(
-            "The log-odds of a success are a mean that belongs to the model and the scenario, plus what the item adds for "
-            "everybody. Items are drawn from many that could have been asked, so what they add counts as one spread. What is "
-            "shown is turned back into shares of success, averaged over easy and hard items alike, and not that of an item "
-            "of middling difficulty, which would be another number."
-        ),
-        takes=_NORMAL_EFFECTS,
-        sources=(_BATES, _BAAYEN),
-    ),
+    "binomial mixed model": _BINOMIAL,
+    "binomial (logit) mixed model": _BINOMIAL,
     "REML": _REML,
     "Laplace": _LAPLACE,
     "AGHQ": _QUADRATURE,
@@ -175,6 +177,15 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
             "Kauermann & Carroll 2001, doi:10.1198/016214501753382309",
         ),
     ),
+    "the model's own covariance": MethodText(
+        what="standard errors that hold if the model's own account of the scatter is right",
+        how=(
+            "The model says how scores of one item, and of one scenario, hang together. Standard errors follow from that and "
+            "from how much of each there is."
+        ),
+        takes="All pairs of models are taken as equally alike on an item; near-copies of one another are not",
+        sources=(_BATES,),
+    ),
     "CR1": MethodText(
         what="standard errors from what the items actually did, with the simple correction for the number of groups",
         how=(
@@ -232,6 +243,25 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         takes="The chi-squared law holds for many units; with few it finds too much",
         sources=(_WILKS,),
     ),
+    "likelihood ratio, parametric bootstrap": MethodText(
+        what="how much better the data are explained with the term, judged by data made without it",
+        how=(
+            "The model is fitted with the term and without, and the gain in likelihood is the statistic. New data are drawn from "
+            "the model without the term, again and again, and both are fitted to them; the p is the share of draws with as "
+            "large a gain. It needs no law for many units."
+        ),
+        takes="The data are drawn from the fitted model, so it inherits what that takes for granted",
+        sources=(_HALEKOH,),
+    ),
+    "likelihood ratio of a variance": MethodText(
+        what="how much better the data are explained with the variance than without, by the law for a variance",
+        how=(
+            "The model is fitted twice, with the variance and without. A variance cannot be below 0: if it is truly 0, half of "
+            "all data give a gain of exactly 0, and the other half follow a chi-squared law."
+        ),
+        takes="With few levels it is cautious",
+        sources=(_SELF, "Stram & Lee 1994, doi:10.2307/2533455"),
+    ),
     "half chi-squared": MethodText(
         what="the law for a variance, which cannot be below 0",
         how=(
@@ -275,6 +305,16 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
             "fit is not much worse. It may be lopsided, and reach down to 0."
         ),
         sources=(_BATES,),
+    ),
+    "largest |t| of all contrasts, random signs of clusters": MethodText(
+        what="the largest of all differences, judged by random signs on what each item contributes",
+        how=(
+            "For every pair of models and scenarios it is worked out how far the data are from one change that all models share, "
+            "and the largest of these is the statistic. Each item's contribution then gets a random sign, many times; the p is "
+            "the share of turns in which the largest is as large. It takes nothing for granted of how models hang together."
+        ),
+        takes="Under no difference, what an item contributes must be as likely to point either way",
+        sources=("Kline & Santos 2012, doi:10.1515/2156-6674.1006",),
     ),
     "random signs": MethodText(
         what="how often random signs on the clusters' contributions give as large a largest effect",

@@ -64,7 +64,7 @@ def _question(result: ScenarioModel) -> list[str]:
             f"Where {does} {plural(result.n_models, 'model')} on {result.benchmark} do worse, in {result.metric}, of which "
             f"{better} is better? The {plural(result.n_scenarios, 'scenario')} are the levels of {result.scenario}.{compared}"
         ),
-        f"What is estimated is for {result.estimand.rstrip('.')}.",
+        f"What is estimated: {result.estimand.rstrip('.')}.",
     ]
 
 
@@ -73,7 +73,13 @@ def _method(result: ScenarioModel) -> list[str]:
     told = [f"The method: {result.method}, because {result.method_reason}. {fitted}"]
     sampled = "these very ones" if result.scenario_as == "fixed" else "a sample of more that could come"
     told.append(f"Scenarios count as {sampled}: {result.scenario_reason}.")
-    if result.covariance_method:
+    if result.scenario_as == "random":
+        told.append(
+            "Numbers of single scenarios are predictions: each is drawn towards the mean, by as much as noise makes likely."
+        )
+    if result.covariance_method == "none":
+        told.append("There are no standard errors: the data have too few independent units for any.")
+    elif result.covariance_method:
         told.append(
             f"Standard errors: {result.covariance_method}. "
             + " ".join(text.how for text in described(result.covariance_method))
@@ -83,13 +89,17 @@ def _method(result: ScenarioModel) -> list[str]:
     return told
 
 
+def _covariance(result: ScenarioModel) -> str:
+    return "" if result.covariance_method == "none" else result.covariance_method
+
+
 def _penalty(result: ScenarioModel) -> tuple[MethodText, ...]:
     """Return what is known of a penalty; there is one only where the data are separated."""
     return () if not result.penalty else texts_for(result.penalty) or described("log-F prior")
 
 
 def _assumptions(result: ScenarioModel) -> list[str]:
-    texts = [text for name in (result.method, result.covariance_method) if name for text in described(name)]
+    texts = [text for name in (result.method, _covariance(result)) if name for text in described(name)]
     takes = list({text.takes: None for text in (*texts, *_penalty(result)) if text.takes})
     found = [_independence(result), *takes, *_same_items(result)]
     lacking = [row for row in result.cells if row.n_missing]
@@ -112,6 +122,9 @@ def _independence(result: ScenarioModel) -> str:
     unit, n = ("groups", result.n_clusters) if result.clusters else ("items", result.n_items)
     of = f" ({' and '.join(result.clusters)})" if result.clusters else ""
     advice = "" if result.clusters else "; if they share passages, templates or environments, name those as clusters"
+    if result.clusters == ("item",):
+        unit, of = "items, each with all its versions,", ""
+        advice = "; if they share passages, templates or environments, name those as clusters"
     return f"The {n or 0:,} {unit}{of} are taken as independent of each other{advice}"
 
 
@@ -120,7 +133,7 @@ def _same_items(result: ScenarioModel) -> list[str]:
     rows = judged(result)
     if not rows:
         return []
-    if all(row.paired is None for row in rows):
+    if result.reference != AVERAGE and all(row.paired is None for row in rows):
         return [
             (
                 f"No item was scored in two scenarios, so a {result.scenario} with harder items looks like one in which models "

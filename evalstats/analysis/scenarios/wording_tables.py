@@ -228,6 +228,7 @@ def pairs_table(result: ScenarioModel) -> Table | None:
     pairs = [pair for pair in result.pairs if not pair.scenario]
     if not 0 < len(pairs) <= _MOST_PAIRS:
         return None
+    unit = f", in {result.unit}" if result.unit else ""
     columns = {
         "Model": [pair.first for pair in pairs],
         "Other": [pair.second for pair in pairs],
@@ -239,7 +240,8 @@ def pairs_table(result: ScenarioModel) -> Table | None:
     return _table(
         columns,
         caption=(
-            f"Models against each other over all scenarios{f', in {result.unit}' if result.unit else ''} ({weights_words(result)}); {plural(len(pairs), 'pair')} as one family"
+            f"Models against each other over all scenarios{unit} ({weights_words(result)}); {plural(len(pairs), 'pair')} as one "
+            "family"
         ),
         left=("Model", "Other", "Separated"),
         wide=(),

@@ -218,6 +218,24 @@ def test_random_scenarios_are_told_by_their_spread() -> None:
     assert "nothing is seen of models that break in places of their own, which is no proof" in headline(nothing)
 
 
+def test_a_spread_that_may_be_nothing_is_said_to_be_so() -> None:
+    found = example.random_scenarios()
+    open_test = TermTest(term="env_id", method="likelihood ratio of a variance", role="check", p_value=0.23)
+    text = headline(replace(found, tests=(open_test,)))
+    assert "judged by a sample of 40 scenarios, not shown to be more than 0 (p = 0.230); what a model has" in text
+    assert "not shown to be" not in headline(replace(found, tests=(replace(open_test, p_value=0.001),)))
+
+
+def test_many_sampled_scenarios_are_not_listed_change_by_change() -> None:
+    found = example.random_scenarios()
+    assert not any(row.verdict in ("drop", "gain") for row in found.drops)
+    text = in_one_line(found)
+    assert "Changes (pp) one by one" not in text
+    assert "The 120 changes are in the JSON and in drops_frame(); none is shown." in text
+    one = replace(found.drops[0], verdict="drop", conf_low=-0.3, conf_high=-0.1, estimate=-0.2)
+    assert "Changes (pp) one by one" in in_one_line(replace(found, drops=(one, *found.drops[1:])))
+
+
 # --- where lower is better ---
 
 
@@ -267,7 +285,7 @@ def test_crossings_that_are_not_shown_are_called_noise_at_most() -> None:
         shown=False, words="no two models are shown to change places", p_value=0.4, method="x", n_crossed=3
     )
     text = in_one_line(replace(example.small(), ranking=ranking))
-    assert "the estimates of 3 pairs cross, which noise alone can do" in text
+    assert "The estimates of 3 pairs cross, which noise alone can do (smallest adjusted p = 0.400)." in text
     assert "Does the ranking change?" not in text
 
 
@@ -279,8 +297,32 @@ def test_a_drop_that_the_paired_difference_doubts_is_named() -> None:
     assert "the paired interval includes 0" not in in_one_line(found)
 
 
+def test_a_change_that_is_not_shown_although_its_interval_excludes_0_has_its_reason() -> None:
+    found = example.small()
+    reason = "only 3 items differ between the two; 6 are needed"
+    row = replace(found.drop("alpha", "impatient"), verdict="not shown", verdict_reason=reason)
+    drops = tuple(row if each.model == "alpha" else each for each in found.drops)
+    text = in_one_line(replace(found, drops=drops))
+    assert f"alpha in impatient: not shown, although the interval excludes 0: {reason}." in text
+    assert "although the interval excludes 0" not in in_one_line(found)
+
+
+def test_versions_of_items_are_not_called_items() -> None:
+    found = replace(example.small(), n_items=300, n_clusters=150, clusters=("item",))
+    assert "300 versions of 150 items; success" in in_one_line(found)
+    assert "300 items in 150 clusters (topic)" in in_one_line(replace(found, clusters=("topic",)))
+
+
+def test_an_upper_end_that_the_data_do_not_give_is_left_open() -> None:
+    found = example.small()
+    rows = tuple(replace(row, conf_high=1e6) if row.term == "item:model" else row for row in found.variances)
+    text = in_one_line(replace(found, variances=rows))
+    assert "[0.57, open]" in text
+    assert "open]" not in in_one_line(found)
+
+
 def test_scenarios_without_common_items_are_confounded_with_them() -> None:
-    found = example.medium()
+    found = example.small()
     bare = tuple(replace(row, paired=None, paired_low=None, paired_high=None) for row in found.drops)
     assert "No item was scored in two scenarios: a change may be that of the items" in in_one_line(
         replace(found, drops=bare)
