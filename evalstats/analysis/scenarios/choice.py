@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.display.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 
 Ints = npt.NDArray[np.int64]
 As = Literal["fixed", "random"]
@@ -67,6 +67,8 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
     ------
     InputError
         If scenarios are to be random and there are fewer than five.
+    CannotAnswerError
+        If no item has a second score, so that no random effect of items can be told from noise.
     """
     n = len(table.scenarios)
     scenario_as: As = as_ or ("fixed" if n <= MOST_FIXED else "random")
@@ -88,12 +90,20 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
     else:
         fixed = "model" if several else "1"
         scenario_terms = ("scenario", "model:scenario") if several else ("scenario",)
+    item_terms = _item_terms(table)
+    if not item_terms and not scenario_terms:
+        message = (
+            f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so what "
+            "items share cannot be told from what models and scenarios do; more models on the same items or more trials are needed, "
+            "or `score` and `compare --by` for each scenario alone"
+        )
+        raise CannotAnswerError(message)
     return Choice(
         scenario_as=scenario_as,
         reason=reason,
         family="binomial" if table.is_single else "gaussian",
         fixed=fixed,
-        item_terms=_item_terms(table),
+        item_terms=item_terms,
         scenario_terms=scenario_terms,
     )
 

@@ -78,8 +78,8 @@ def cell_rows(
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
                     pooled=None if pooled is None else _number(pooled.value[place]),
-                    pooled_low=None if pooled is None else _number(pooled.low[place]),
-                    pooled_high=None if pooled is None else _number(pooled.high[place]),
+                    pooled_low=None if pooled is None or not spread else _number(pooled.low[place]),
+                    pooled_high=None if pooled is None or not spread else _number(pooled.high[place]),
                     reason=None if _number(low[place]) is not None else fitted.no_interval or NO_SPREAD,
                 )
             )
@@ -224,16 +224,39 @@ def mean_rows(
 ) -> tuple[tuple[MeanRow, ...], tuple[MeanRow, ...]]:
     """Return the models averaged over scenarios by their shares, and the scenarios averaged over models."""
     cells = fitted.cells
-    models = tuple(
-        _mean_row(table, fitted, model_weights(cells, i, shares), kind="model", name=name, conf_level=conf_level)
-        for i, name in enumerate(table.models)
-    )
+    if fitted.model_means is None:
+        models = tuple(
+            _mean_row(table, fitted, model_weights(cells, i, shares), kind="model", name=name, conf_level=conf_level)
+            for i, name in enumerate(table.models)
+        )
+    else:
+        models = _sampled_means(table, fitted.model_means, conf_level)
     even = [1 / len(table.models)] * len(table.models)
     scenarios = tuple(
         _mean_row(table, fitted, _scenario_weights(cells, j, even), kind="scenario", name=name, conf_level=conf_level)
         for j, name in enumerate(table.scenarios)
     )
     return models, scenarios
+
+
+def _sampled_means(table: ScenarioTable, found: Contrasts, conf_level: float) -> tuple[MeanRow, ...]:
+    """Return the models over scenarios that could come."""
+    low, high = level_interval(found, table.metric, conf_level)
+    codes = table.codes("item", "version")
+    return tuple(
+        MeanRow(
+            kind="model",
+            name=name,
+            estimate=float(found.estimate[i]),
+            std_error=_number(found.std_error[i]),
+            conf_low=_number(low[i]),
+            conf_high=_number(high[i]),
+            df=_number(found.df[i]),
+            n_items=_distinct(table.frame["model"].to_numpy() == name, codes),
+            reason=None if _number(low[i]) is not None else NO_SPREAD,
+        )
+        for i, name in enumerate(table.models)
+    )
 
 
 def model_weights(cells: Cells, i: int, shares: Sequence[float]) -> Floats | None:

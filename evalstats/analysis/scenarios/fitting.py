@@ -1,12 +1,12 @@
 """Fit the model chosen, and turn it into cells on the metric's own scale with a covariance clustered by item."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.scenarios.cells import Cells
+from evalstats.analysis.scenarios.cells import Cells, Contrasts
 from evalstats.analysis.scenarios.choice import Choice
 from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.table import ScenarioTable
@@ -28,7 +28,7 @@ class FittedScenarios:
     """The fit, its layout, its cells, and where their covariance comes from.
 
     `covariance_method` says it in words; `notes` hold why it is not the clustered one where it is not, and
-    `no_interval` why there is none at all.
+    `no_interval` why there is none at all. `model_means` are the models over new scenarios, where scenarios are a sample.
     """
 
     laid: CellDesign
@@ -38,6 +38,7 @@ class FittedScenarios:
     robust: RobustCovariance | None
     notes: tuple[str, ...]
     no_interval: str = ""
+    model_means: Contrasts | None = None
 
 
 def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
@@ -162,4 +163,28 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         shape=(len(table.models), n_scenarios),
     )
     method = "the model's own covariance of fixed effects and predictions"
-    return FittedScenarios(laid=laid, fit=fit, cells=cells, covariance_method=method, robust=None, notes=())
+    return FittedScenarios(
+        laid=laid,
+        fit=fit,
+        cells=cells,
+        covariance_method=method,
+        robust=None,
+        notes=(),
+        model_means=_means_over_new(table, laid, fit),
+    )
+
+
+def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Contrasts:
+    """Mean of each model over scenarios that could come: its fixed effects, averaged over all random effects."""
+    rows = np.stack([laid.rows[laid.cells[:, 0] == i].mean(axis=0) for i in range(len(table.models))])
+    value, jacobian, covariance = rows @ fit.beta, rows, fit.covariance
+    if fit.family == "binomial":
+        over_all = replace(laid, averaged=tuple(range(len(fit.design.terms))))
+        spread, slope = over_all.spread(fit.theta), over_all.spread_slope(fit.theta)
+        own = [np.flatnonzero(laid.cells[:, 0] == i) for i in range(len(rows))]
+        value, by_link, by_spread = averaged_expit(value, np.array([spread[each].mean() for each in own]))
+        by_theta = by_spread[:, None] * np.stack([slope[each].mean(axis=0) for each in own])
+        jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _joint(fit)
+    error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
+    df = np.full(len(rows), float(len(table.scenarios) - 1))
+    return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df, rows=jacobian)

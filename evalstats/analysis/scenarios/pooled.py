@@ -37,7 +37,8 @@ class PooledCells:
         """Return linear combinations of cells with their intervals."""
         rows = weights * self.slope
         error = np.sqrt(np.maximum(np.einsum("kc,cd,kd->k", rows, self.errors, rows), 0.0))
-        half = stats.norm.isf((1 - conf_level) / 2) * error
+        known = ~np.isnan(self.low).any()
+        half = stats.norm.isf((1 - conf_level) / 2) * error if known else np.full(len(error), np.nan)
         center = weights @ self.value
         return center, center - half, center + half
 
@@ -50,6 +51,12 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
     of = cells.link_jacobian
     clustered = fitted.robust is not None and table.n_clusters >= _CLUSTERS_A_CELL * len(cells.value)
     covariance = of @ (cells.covariance if clustered else cells.model_covariance) @ of.T
+    alone = cells.contrast(np.eye(len(cells.value)), link=True)
+    if clustered and not alone.has_spread.all():
+        # A cell without spread would pull its row and column with all its weight: it takes the model's variance.
+        flat = np.flatnonzero(~alone.has_spread)
+        covariance[flat, :], covariance[:, flat] = 0.0, 0.0
+        covariance[flat, flat] = alone.model_std_error[flat] ** 2
     try:
         found = pooled_table(cells.grid(cells.link), covariance)
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
@@ -64,6 +71,8 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
         value, slope, low, high = link, np.ones(len(link)), link - half, link + half
         if table.metric.low is not None and table.metric.high is not None:
             low, high = np.maximum(low, table.metric.low), np.minimum(high, table.metric.high)
+    if fitted.no_interval:
+        low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
     source = "clustered by item" if clustered else "by the model, since there are few clusters for so many cells"
     note = f"cells are pooled with the covariance {source}"
     return (

@@ -328,10 +328,11 @@ def _families(table: ScenarioTable, drops: Sequence[DropRow], level: float) -> t
     expected = (1 - level) * n
     if expected < 0.25:
         return ()
-    return (
-        f"intervals and p hold together for the scenarios of one model; over {n} models, up to {expected:.1g} of them would show a "
-        "change somewhere by chance, were there none at all",
+    note = (
+        f"intervals and p hold together for the scenarios of one model; of {n} models, up to {expected:.1g} would show a change "
+        "somewhere by chance, were there none at all"
     )
+    return (note,)
 
 
 def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:

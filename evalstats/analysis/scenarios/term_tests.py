@@ -30,6 +30,7 @@ _MOST_CROSSINGS = 50
 # Below so many independent units the law of the likelihood ratio is drawn, not assumed, while that is quick.
 FEW_UNITS = 20
 _QUICK_ROWS = 5_000
+_SINGULAR = 1e10
 DEFAULT_DRAWS = 199
 
 
@@ -43,6 +44,8 @@ def term_tests(
     on_step: OnStep | None,
 ) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
     """Return the tests, the interaction first, and notes on those that could not be made."""
+    if fitted.no_interval:
+        return (), (f"no test of whole terms was made: {fitted.no_interval}",)
     if choice.scenario_as == "random":
         return _variance_tests(table, fitted)
     several = len(table.models) > 1
@@ -77,6 +80,11 @@ def _attempt(make: Callable[[], TermTest], notes: list[str], term: str) -> list[
         return [make()]
     except (CannotAnswerError, InputError) as error:
         notes.append(f"a test of {term} was not made: {error}")
+        return []
+    except np.linalg.LinAlgError:
+        notes.append(
+            f"a test of {term} was not made: some contrasts are combinations of others, as those of equal models are"
+        )
         return []
 
 
@@ -134,7 +142,11 @@ def _hotelling(fitted: FittedScenarios, basis: Floats, term: str) -> TermTest:
     if fitted.robust is None:
         message = "no clustered covariance is in force"
         raise CannotAnswerError(message)
-    found = fitted.robust.f_test(fitted.fit.beta, basis @ fitted.laid.rows)
+    rows = basis @ fitted.laid.rows
+    if np.linalg.cond(rows @ fitted.robust.covariance @ rows.T) > _SINGULAR:
+        message = "some contrasts are combinations of others, as those of equal models are"
+        raise CannotAnswerError(message)
+    found = fitted.robust.f_test(fitted.fit.beta, rows)
     return TermTest(
         term=term,
         method="approximate Hotelling test (HTZ)",

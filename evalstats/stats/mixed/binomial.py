@@ -19,10 +19,12 @@ from evalstats.stats.mixed.laplace_plan import Groups, nested_in
 from evalstats.stats.mixed.penalised import describe, describe_prior, prior_for
 from evalstats.stats.mixed.quadrature import quadrature, quadrature_scores
 from evalstats.stats.mixed.separation import find_separation
+from evalstats.stats.threads import one_thread
 
 Prior = Literal["none"]
 
 
+@one_thread
 def fit_binomial(
     design: MixedDesign, *, n_quadrature: int = 1, prior: Prior | None = None, start: Floats | None = None
 ) -> MixedFit:
@@ -103,6 +105,7 @@ def fit_binomial(
     return make_fit(cells, optimum, n_quadrature, penalty, (*warnings, *said))
 
 
+@one_thread
 def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False) -> MixedFit:
     """Fit the same model to another response, from where `fit` ended: for a parametric bootstrap.
 
@@ -128,6 +131,7 @@ def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False
     return make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
 
 
+@one_thread
 def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     """Return the derivative of every cluster's part of the log-likelihood in (theta, beta), at the fit.
 

@@ -11,12 +11,14 @@ from evalstats.stats.mixed.linear_boundary import boundary, canonical, semidefin
 from evalstats.stats.mixed.linear_checks import check_linear
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.optimise import Minimum, minimise
+from evalstats.stats.threads import one_thread
 
 _SLOPE = (
     1e-3  # largest derivative of the deviance by a parameter that a converged fit may have, per unit of its logarithm
 )
 
 
+@one_thread
 def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None = None) -> MixedFit:
     """Fit a linear mixed model.
 
@@ -83,6 +85,7 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
     return _result(criterion, found, warnings, uncertainty=True)
 
 
+@one_thread
 def refit_linear(fit: MixedFit, response: Floats, within: float = 0.0, *, uncertainty: bool = False) -> MixedFit:
     """Fit the same model to another response of the same cells, beginning from the estimates of `fit`.
 
@@ -117,6 +120,7 @@ class Refitter:
         self.design, self.theta = fit.design, fit.theta
         self.criterion = LinearCriterion(fit.design, reml=fit.method == "REML")
 
+    @one_thread
     def __call__(self, response: Floats, within: float = 0.0, *, uncertainty: bool = False) -> MixedFit:
         """Fit to this response; see `refit_linear`."""
         y = np.asarray(response, dtype=np.float64)

@@ -14,6 +14,7 @@ from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.fit import MixedFit
 from evalstats.stats.mixed.marginal import random_columns, response_residual
 from evalstats.stats.mixed.satterthwaite import FTest, f_p, independent_rows
+from evalstats.stats.threads import one_thread
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
 _CHUNK = 64  # contrasts at a time
@@ -144,6 +145,7 @@ class RobustCovariance:
         return q * (q + 1.0) / total
 
 
+@one_thread
 def robust_covariance(fit: MixedFit, clusters: ArrayLike) -> RobustCovariance:
     """Covariance of the fixed effects from the residuals of independent clusters.
 
