@@ -28,6 +28,9 @@ class Cells:
     influence
         float64, shape (n_units, n_parameters): what every independent unit contributes to the parameters; None where the
         covariance is the model's.
+    thin
+        bool, shape (n_cells,): cells in which fewer than five scores differ from the most common one. Their residuals cannot
+        tell their own spread, so a contrast that touches one takes the larger of the two standard errors.
     df
         Degrees of freedom of contrasts, given rows of coefficients of the parameters; infinite where there are none.
     """
@@ -42,6 +45,7 @@ class Cells:
     influence: Floats | None
     df: Callable[[Floats], Floats]
     shape: tuple[int, int]
+    thin: npt.NDArray[np.bool_]
 
     def grid(self, values: Floats) -> Floats:
         """Lay values of cells out as models x scenarios; NaN where there is no score."""
@@ -59,9 +63,10 @@ class Cells:
         rows = weights @ (self.link_jacobian if link else self.jacobian)
         variance = np.einsum("kp,pq,kq->k", rows, self.covariance, rows)
         own = np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows)
+        touches = (weights[:, self.thin] != 0).any(axis=1) & bool(self.covariance.any())
         return Contrasts(
             estimate=weights @ (self.link if link else self.value),
-            std_error=np.sqrt(np.maximum(variance, 0.0)),
+            std_error=np.sqrt(np.maximum(np.where(touches, np.maximum(variance, own), variance), 0.0)),
             model_std_error=np.sqrt(np.maximum(own, 0.0)),
             df=self.df(rows),
             rows=rows,

@@ -93,9 +93,9 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
     item_terms = _item_terms(table)
     if not item_terms and not scenario_terms:
         message = (
-            f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so what "
-            "items share cannot be told from what models and scenarios do; more models on the same items or more trials are needed, "
-            "or `score` and `compare --by` for each scenario alone"
+            f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
+            "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
+            "needed, or `score` and `compare --by` for each scenario alone"
         )
         raise CannotAnswerError(message)
     return Choice(

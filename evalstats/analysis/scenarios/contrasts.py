@@ -149,8 +149,8 @@ def _drops_of(
     low, high = _clipped(found.interval(conf_level, family=len(weights)), table.metric)
     log_low, log_high = on_link.interval(conf_level, family=len(weights))
     p = found.p_values()
-    adjusted = np.full(len(p), np.nan)
-    adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
+    stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
     shrunk = None if pooled is None else pooled.contrast(weights, conf_level)
     binary = table.is_single
     for k, j in enumerate(with_weights):
@@ -170,6 +170,7 @@ def _drops_of(
             statistic=float(found.estimate[k] / found.std_error[k]) if spread else None,
             p_value=_number(p[k]),
             p_adjusted=_number(adjusted[k]),
+            p_holm=_number(stepped[k]),
             log_odds=float(on_link.estimate[k]) if binary else None,
             log_odds_low=_number(log_low[k]) if binary else None,
             log_odds_high=_number(log_high[k]) if binary else None,
@@ -208,7 +209,7 @@ def _doubt(row: DropRow, paired: PairedDrop | None, *, no_interval: str) -> str:
     if (row.p_adjusted or 1.0) > 1 - row.conf_level:
         return "the adjusted p does not reach the level"
     if (row.df or 0.0) < MIN_DF:
-        return f"the estimate rests on {row.df or 0:.1f} degrees of freedom; {MIN_DF} are needed"
+        return _too_few_df(row.df or 0.0)
     if paired is None:
         return ""
     if paired.n_differ < MIN_DIFFERENT:
@@ -314,7 +315,7 @@ def _mean_row(
 def pair_rows(
     table: ScenarioTable, fitted: FittedScenarios, shares: Sequence[float], conf_level: float
 ) -> tuple[ModelPairRow, ...]:
-    """Return every two models averaged over scenarios: one family, Holm's p and Bonferroni's intervals."""
+    """Return every two models averaged over scenarios, as one family."""
     cells = fitted.cells
     weights = [model_weights(cells, i, shares) for i in range(len(table.models))]
     allowed = table.rulers.allowed()
@@ -325,8 +326,8 @@ def pair_rows(
     found = cells.contrast(np.stack([each for _, _, each in made]))
     low, high = _clipped(found.interval(conf_level, family=len(made)), table.metric)
     p = found.p_values()
-    adjusted = np.full(len(p), np.nan)
-    adjusted[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
+    stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
     return tuple(
         ModelPairRow(
             first=table.models[i],
@@ -338,11 +339,22 @@ def pair_rows(
             df=_number(found.df[k]),
             p_value=_number(p[k]),
             p_adjusted=_number(adjusted[k]),
-            separated=bool(adjusted[k] <= 1 - conf_level and found.df[k] >= MIN_DF),
-            reason=None if found.has_spread[k] else fitted.no_interval or NO_SPREAD,
+            p_holm=_number(stepped[k]),
+            separated=bool((low[k] > 0 or high[k] < 0) and found.df[k] >= MIN_DF),
+            reason=_pair_reason(found, k, fitted.no_interval),
         )
         for k, (i, j, _) in enumerate(made)
     )
+
+
+def _pair_reason(found: Contrasts, k: int, no_interval: str) -> str | None:
+    if not found.has_spread[k]:
+        return no_interval or NO_SPREAD
+    return None if found.df[k] >= MIN_DF else _too_few_df(found.df[k])
+
+
+def _too_few_df(df: float) -> str:
+    return f"the estimate rests on {df:.1f} degrees of freedom; {MIN_DF} are needed"
 
 
 def _clipped(ends: tuple[Floats, Floats], metric: Metric) -> tuple[Floats, Floats]:

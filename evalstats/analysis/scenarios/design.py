@@ -1,5 +1,6 @@
 """The mixed model's arrays: one column of fixed effects for each cell of models and scenarios, and the random terms."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -44,6 +45,20 @@ class CellDesign:
     of_row: Ints
     cluster: Ints
     averaged: tuple[int, ...]
+
+    def thin(self, least: int = 5) -> npt.NDArray[np.bool_]:
+        """Return the cells in which fewer than `least` scores differ from the most common one."""
+        out = np.zeros(len(self.cells), dtype=np.bool_)
+        scores = np.round(self.design.response, 12)
+        for place in range(len(self.cells)):
+            own = self.of_row == place
+            values, at = np.unique(scores[own], return_inverse=True)
+            trials = np.bincount(at, weights=self.design.count[own])
+            # A share of successes between 0 and 1 holds both outcomes.
+            out[place] = trials.sum() - trials.max() < least and bool(
+                np.isin(values, (0.0, 1.0)).all() or len(values) < least
+            )
+        return out
 
     def spread(self, theta: Floats) -> Floats:
         """Return the standard deviation (in units of sigma) of what a mean over items is averaged over, for each cell."""
@@ -116,13 +131,15 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
     """
     from evalstats.analysis.mixing.frame import model_frame
 
+    filled = [name for name in table.frame.columns if table.frame[name].null_count() < table.frame.height]
+    orders = {"model": list(table.models), "scenario": list(table.scenarios)}
     read = model_frame(
-        table.frame,
+        table.frame.select(pl.col(filled)),
         formula,
         family="binomial" if table.is_single else "gaussian",
         count=COUNT,
         within=None if table.is_single else WITHIN,
-        levels={"model": list(table.models), "scenario": list(table.scenarios)},
+        levels={name: order for name, order in orders.items() if re.search(rf"\b{name}\b", formula)},
     )
     several = len(table.models) > 1
     absent = [name for name in ("model", "scenario") if name not in read.cells.columns and (several or name != "model")]

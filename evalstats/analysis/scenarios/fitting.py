@@ -97,6 +97,7 @@ def _fixed_cells(
         influence=None if robust is None else robust.influence,
         df=_df(table, fit, robust, n_theta),
         shape=(len(table.models), len(table.scenarios)),
+        thin=laid.thin(),
     )
 
 
@@ -134,6 +135,9 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
     design = fit.design
     sampled = [k for k in range(len(design.terms)) if k not in laid.averaged]
     covariance = prediction_covariance(fit, sampled)
+    few = too_few_clusters(table.n_clusters) or ""
+    if few:
+        covariance = np.zeros_like(covariance)
     first_row = np.unique(laid.of_row, return_index=True)[1]
     parts = [laid.rows]
     effects = [fit.beta]
@@ -159,18 +163,20 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         covariance=covariance,
         model_covariance=covariance,
         influence=None,
-        df=lambda some: np.full(len(some), float(n_scenarios - 1)),
+        df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
+        thin=np.zeros(len(laid.cells), dtype=np.bool_),
     )
     method = "the model's own covariance of fixed effects and predictions"
     return FittedScenarios(
         laid=laid,
         fit=fit,
         cells=cells,
-        covariance_method=method,
+        covariance_method="none" if few else method,
         robust=None,
         notes=(),
-        model_means=_means_over_new(table, laid, fit),
+        no_interval=few,
+        model_means=None if few else _means_over_new(table, laid, fit),
     )
 
 
@@ -186,5 +192,5 @@ def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Co
         by_theta = by_spread[:, None] * np.stack([slope[each].mean(axis=0) for each in own])
         jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _joint(fit)
     error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
-    df = np.full(len(rows), float(len(table.scenarios) - 1))
+    df = np.full(len(rows), float(min(len(table.scenarios), table.n_clusters) - 1))
     return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df, rows=jacobian)

@@ -49,14 +49,9 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
     if min(cells.shape) < 2:
         return None, "one model alone is not pooled with others"
     of = cells.link_jacobian
-    clustered = fitted.robust is not None and table.n_clusters >= _CLUSTERS_A_CELL * len(cells.value)
+    enough = table.n_clusters >= _CLUSTERS_A_CELL * len(cells.value)
+    clustered = fitted.robust is not None and enough and not cells.thin.any()
     covariance = of @ (cells.covariance if clustered else cells.model_covariance) @ of.T
-    alone = cells.contrast(np.eye(len(cells.value)), link=True)
-    if clustered and not alone.has_spread.all():
-        # A cell without spread would pull its row and column with all its weight: it takes the model's variance.
-        flat = np.flatnonzero(~alone.has_spread)
-        covariance[flat, :], covariance[:, flat] = 0.0, 0.0
-        covariance[flat, flat] = alone.model_std_error[flat] ** 2
     try:
         found = pooled_table(cells.grid(cells.link), covariance)
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
@@ -73,7 +68,8 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
             low, high = np.maximum(low, table.metric.low), np.minimum(high, table.metric.high)
     if fitted.no_interval:
         low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
-    source = "clustered by item" if clustered else "by the model, since there are few clusters for so many cells"
+    why = "some cells hold next to nothing but one score" if enough else "there are few clusters for so many cells"
+    source = "clustered by item" if clustered else f"by the model, since {why}"
     note = f"cells are pooled with the covariance {source}"
     return (
         PooledCells(

@@ -79,8 +79,9 @@ class DropRow:
         The scenario it is set against ("ideal"), or "average": the model's mean over the other scenarios.
     estimate, std_error, conf_low, conf_high, df, statistic, p_value
         By the model, with the covariance clustered by item; the interval holds for all rows of its family together.
-    p_adjusted
-        Holm's p within the family: the scenarios of this model.
+    p_adjusted, p_holm
+        Bonferroni's p within the family, the scenarios of this model, which agrees with the interval; and Holm's, which is
+        never larger.
     log_odds, log_odds_low, log_odds_high
         The same contrast on the logit scale (binary scores).
     model_std_error
@@ -103,6 +104,7 @@ class DropRow:
     statistic: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    p_holm: float | None = None
     log_odds: float | None = None
     log_odds_low: float | None = None
     log_odds_high: float | None = None
@@ -120,7 +122,10 @@ class DropRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelPairRow:
-    """Two models, averaged over scenarios with the stated weights (`scenario` is "") or within one: first minus second."""
+    """Two models, averaged over scenarios with the stated weights (`scenario` is "") or within one: first minus second.
+
+    All pairs are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
+    """
 
     first: str
     second: str
@@ -132,6 +137,7 @@ class ModelPairRow:
     df: float | None = None
     p_value: float | None = None
     p_adjusted: float | None = None
+    p_holm: float | None = None
     separated: bool = False
     reason: str | None = None
 

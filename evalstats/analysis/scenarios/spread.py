@@ -28,7 +28,9 @@ from evalstats.stats.reliability.uncertainty import reliability_interval
 Floats = npt.NDArray[np.float64]
 _LATENT = np.pi**2 / 3
 _DRAWS = 4_000
-_LEAST_DF = 1.0
+_LEAST_DF = 2.0
+_ENOUGH_DF = 5.0
+_FEW_MODELS = 5
 _TARGET = 0.9
 _LABELS = {
     "model": "some models are better everywhere",
@@ -55,9 +57,12 @@ def variance_rows(
         fit = fit_binomial(design) if choice.family == "binomial" else fit_linear(design)
     except (CannotAnswerError, InputError) as error:
         return (), (f"the variation was not split: {error}",)
+    if not fit.convergence.converged:
+        return (), (f"the variation was not split: the fit did not converge ({fit.convergence.message})",)
     rows = _component_rows(fit, conf_level)
     total = sum(row.variance for row in rows)
-    return tuple(replace(row, share=row.variance / total) for row in rows), fit.warnings
+    told = tuple(f"in the split of the variation, where all sources are random: {text}" for text in fit.warnings)
+    return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 
 def _random_design(table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[str]) -> MixedDesign:
@@ -108,7 +113,7 @@ def _component_rows(fit: MixedFit, conf_level: float) -> list[VarianceRow]:
 def _variance_note(variance: float, low: float | None) -> str:
     if variance < 1e-10:
         return "estimated as 0: the data show none beyond noise"
-    return "" if low is not None else "too close to 0 for an interval: it may be none at all"
+    return "" if low is not None else "no interval: the data hardly tell it from 0"
 
 
 def _components(fit: MixedFit) -> tuple[Floats, Floats]:
@@ -190,7 +195,8 @@ def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, see
     point = reliability(study)
     draws = _draws(study, fit, groups, seed=seed)
     ends: dict[str, tuple[float | None, float | None]] = {"relative": (None, None), "absolute": (None, None)}
-    if point.reason is None:
+    few = len(table.models) < _FEW_MODELS
+    if point.reason is None and not few:
         for kind in ("relative", "absolute"):
             found = reliability_interval(study, coefficient=kind, conf_level=conf_level, draws=draws)
             ends[kind] = (found.conf_low, found.conf_high)
@@ -211,6 +217,7 @@ def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, see
         needed=needed,
         notes=(
             "reliability is that of these models: where models are more unlike, it is higher",
+            *((f"{plural(len(table.models), 'model')} are too few for an interval",) if few else ()),
             *study.warnings,
             *fit.singular,
         ),

@@ -9,6 +9,7 @@ from evalstats.analysis.scenarios.choice import Choice
 from evalstats.analysis.scenarios.fitting import FittedScenarios
 from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTest
 from evalstats.analysis.scenarios.table import ScenarioTable
+from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign
@@ -57,12 +58,17 @@ def term_tests(
     notes: list[str] = []
     rows = fitted.cells.link_jacobian
     if fitted.robust is not None:
-        residual = _interaction_rows(fitted, several=several)
+        residual = _interaction_rows(fitted, several=several, only=~fitted.cells.thin)
+        if fitted.cells.thin.any():
+            notes.append(
+                f"{plural(int(fitted.cells.thin.sum()), 'cell')} with next to nothing but one score cannot tell their own spread and "
+                "are left out of the tests by random signs"
+            )
         tests.extend(_attempt(lambda: _signs(fitted, residual, term, "headline", seed), notes, term))
         if len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters:
             tests.extend(_attempt(lambda: _hotelling(fitted, basis, term), notes, term))
         if several:
-            main = _scenario_rows(fitted)
+            main = _scenario_rows(fitted, ~fitted.cells.thin)
             tests.extend(_attempt(lambda: _signs(fitted, main, "scenario", "check", seed), notes, "scenario"))
     wanted = n_resamples
     if wanted is None and table.n_clusters < FEW_UNITS and fitted.laid.design.n_cells <= _QUICK_ROWS:
@@ -88,18 +94,24 @@ def _attempt(make: Callable[[], TermTest], notes: list[str], term: str) -> list[
         return []
 
 
-def _interaction_rows(fitted: FittedScenarios, *, several: bool) -> Floats:
-    """Coefficients of the cells in what is left of each once rows and columns (or the mean) are taken out."""
-    cells = fitted.cells.cells
-    columns = [np.ones((len(cells), 1))]
+def _interaction_rows(fitted: FittedScenarios, *, several: bool, only: npt.NDArray[np.bool_] | None = None) -> Floats:
+    """Coefficients of the cells in what is left of each once rows and columns (or the mean) are taken out.
+
+    `only` keeps some of the cells; the others have no part in it.
+    """
+    keep = np.arange(len(fitted.cells.cells)) if only is None else np.flatnonzero(only)
+    cells = fitted.cells.cells[keep]
+    if not len(cells):
+        return np.zeros((0, len(fitted.cells.cells)))
+    columns = np.ones((len(cells), 1))
     if several:
-        columns = [(cells[:, k][:, None] == np.unique(cells[:, k])).astype(np.float64) for k in (0, 1)]
-    basis = np.linalg.qr(np.hstack(columns) if several else columns[0])[0]
-    if several:
-        left, size, _ = np.linalg.svd(np.hstack(columns), full_matrices=False)
-        basis = left[:, size > 1e-9 * size[0]]
+        columns = np.hstack([(cells[:, k][:, None] == np.unique(cells[:, k])).astype(np.float64) for k in (0, 1)])
+    left, size, _ = np.linalg.svd(columns, full_matrices=False)
+    basis = left[:, size > 1e-9 * size[0]]
     rows = np.eye(len(cells)) - basis @ basis.T
-    return rows[np.abs(rows).max(axis=1) > 1e-9]
+    out = np.zeros((len(cells), len(fitted.cells.cells)))
+    out[:, keep] = rows
+    return out[np.abs(rows).max(axis=1) > 1e-9]
 
 
 def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
@@ -111,20 +123,22 @@ def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
     return right[size > 1e-9]
 
 
-def _scenario_rows(fitted: FittedScenarios) -> Floats:
-    """Coefficients of the cells in each scenario's mean over models less the mean over all cells."""
-    cells = fitted.cells.cells
-    by_scenario = (cells[:, 1] == np.unique(cells[:, 1])[:, None]).astype(np.float64)
+def _scenario_rows(fitted: FittedScenarios, only: npt.NDArray[np.bool_]) -> Floats:
+    """Coefficients of the cells in each scenario's mean over models less the mean over all scenarios."""
+    scenario = fitted.cells.cells[:, 1]
+    by_scenario = ((scenario == np.unique(scenario[only])[:, None]) & only).astype(np.float64)
+    if len(by_scenario) < 2:
+        return np.zeros((0, len(scenario)))
     means = by_scenario / by_scenario.sum(axis=1, keepdims=True)
     return means - means.mean(axis=0)
 
 
 def _signs(fitted: FittedScenarios, weights: Floats, term: str, role: str, seed: int) -> TermTest:
     cells = fitted.cells
-    rows = weights @ cells.link_jacobian
-    if cells.influence is None:
-        message = "no contributions of clusters are at hand"
+    if cells.influence is None or not len(weights):
+        message = "no contrast of cells with enough differing scores is left"
         raise CannotAnswerError(message)
+    rows = weights @ cells.link_jacobian
     # The contributions have no part of theta where the parameters are beta alone.
     found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed)
     return TermTest(
