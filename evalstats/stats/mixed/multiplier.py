@@ -12,6 +12,7 @@ _MIN_CLUSTERS = 6
 _BLOCK = 512
 # As many sign patterns are listed one by one.
 _MOST_LISTED = 12
+_ROUNDING = 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +22,10 @@ class MaxContrast:
     Attributes
     ----------
     statistic
-        The largest |t|.
+        The largest |t|: estimate over the root of the sum of squared contributions with the null hypothesis imposed.
     p_value
-        Share of sign patterns whose largest |t| is at least that large.
+        Share of sign patterns whose largest |t| is at least that large; listed patterns come in pairs, so that it is at
+        least 2 / 2^n_clusters.
     p_adjusted
         float64, shape (n_contrasts,): single-step p of each contrast, which holds for all of them together.
     critical
@@ -41,12 +43,20 @@ class MaxContrast:
 
 
 def max_contrast(
-    estimates: Floats, influence: Floats, *, conf_level: float = 0.95, n_resamples: int = 9999, seed: int = 0
+    estimates: Floats,
+    influence: Floats,
+    *,
+    imposed: Floats | None = None,
+    conf_level: float = 0.95,
+    n_resamples: int = 9999,
+    seed: int = 0,
 ) -> MaxContrast:
     """Test that all contrasts are zero by signs on the contributions of clusters (score wild bootstrap).
 
-    Every cluster contributes a vector to the estimates; under the null hypothesis its sign is taken to be as likely one way
-    as the other. Nothing is assumed of how contrasts, or models behind them, hang together.
+    Every cluster contributes a vector to the estimates; if all contrasts are zero, its sign is taken to be as likely one way
+    as the other. Nothing is assumed of how contrasts, or models behind them, hang together. The null hypothesis is imposed:
+    what changes sign is a cluster's share of the estimate itself, not only what it differs by from the others. The sum of
+    squares is then the same for every pattern, so that |t| needs no new denominator (t^2 = r^2 / (1 - r^2 / G)).
 
     Parameters
     ----------
@@ -55,17 +65,31 @@ def max_contrast(
     influence
         float64, shape (n_clusters, n_contrasts): what each cluster contributes to the estimates, summing to about 0 over
         clusters; the sum of squares is the clustered variance.
+    imposed
+        float64, the same shape: how much of each estimate every cluster carries, summing to the estimates; None for the same
+        from each, which is right where all clusters are in all cells. Where a cluster is in some cells only it carries
+        their part: without that the test is too sure.
+    conf_level
+        Level of `critical`.
+    n_resamples, seed
+        Sign patterns drawn where there are too many to list, and the seed of the draw.
 
     Raises
     ------
     InputError
-        If shapes do not agree or a contrast does not vary between clusters.
+        If shapes do not agree, a number is not finite, or a contrast gets nothing from any cluster.
     CannotAnswerError
         If there are fewer than six clusters.
 
+    Notes
+    -----
+    Exact where every cluster carries the same and contributions are symmetric about 0 under the null hypothesis; skewed ones
+    (scores near a ceiling, few clusters, many contrasts) make it too sure.
+
     References
     ----------
-    Kline & Santos 2012, doi:10.1515/2156-6674.1006; Westfall & Young 1993.
+    Kline & Santos 2012, doi:10.1515/2156-6674.1006; Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414; Westfall &
+    Young 1993.
 
     Examples
     --------
@@ -75,21 +99,24 @@ def max_contrast(
     0.0001
     """
     n_clusters, n_contrasts = influence.shape
-    if estimates.shape != (n_contrasts,):
-        message = f"there are {len(estimates)} estimates and contributions to {n_contrasts}"
+    if estimates.shape != (n_contrasts,) or not n_contrasts:
+        message = f"there are {len(estimates)} estimates and contributions to {n_contrasts}; one of each is needed"
+        raise InputError(message)
+    if imposed is not None and imposed.shape != influence.shape:
+        message = f"`imposed` has shape {imposed.shape}, the contributions {influence.shape}; they must agree"
         raise InputError(message)
     if n_clusters < _MIN_CLUSTERS:
         message = f"{n_clusters} clusters have too few sign patterns for a test; {_MIN_CLUSTERS} are needed"
         raise CannotAnswerError(message)
-    centred = influence - influence.mean(axis=0)
-    centred *= np.sqrt(n_clusters / (n_clusters - 1))
-    errors = np.sqrt((centred**2).sum(axis=0))
-    if not (errors > 0).all():
-        message = "a contrast gets the same contribution from every cluster; leave it out"
-        raise InputError(message)
+    # An adjustment for leverage may leave a sum that is not quite 0.
+    contributions = influence - influence.mean(axis=0) + (estimates / n_clusters if imposed is None else imposed)
+    _check(estimates, contributions)
+    errors = np.sqrt((contributions**2).sum(axis=0))
     observed = np.abs(estimates) / errors
     exact = n_clusters <= _MOST_LISTED
-    largest = np.concatenate([_largest(signs, centred, errors) for signs in _signs(n_clusters, n_resamples, seed)])
+    largest = np.concatenate(
+        [_largest(signs, contributions, errors) for signs in _signs(n_clusters, n_resamples, seed)]
+    )
     # A tie up to rounding counts as reached.
     reached = (largest[:, None] >= observed * (1 - 1e-9)).sum(axis=0)
     total = len(largest)
@@ -106,8 +133,24 @@ def max_contrast(
     )
 
 
-def _largest(signs: Floats, centred: Floats, errors: Floats) -> Floats:
-    return (np.abs(signs @ centred) / errors).max(axis=1)
+def _check(estimates: Floats, contributions: Floats) -> None:
+    """Contributions with the null hypothesis imposed sum to the estimates, and each contrast gets some."""
+    if not (np.isfinite(estimates).all() and np.isfinite(contributions).all()):
+        message = "an estimate or a contribution is not a finite number"
+        raise InputError(message)
+    sizes = np.abs(contributions).sum(axis=0)
+    # Relative to the contrast with the largest contributions: what is left of 0 by rounding is none.
+    if not (sizes > _ROUNDING * sizes.max()).all():
+        message = "a contrast gets no contribution from any cluster; leave it out"
+        raise InputError(message)
+    off = np.abs(contributions.sum(axis=0) - estimates)
+    if (off > 1e-6 * sizes).any():
+        message = f"`imposed` sums to the estimates only within {off.max():.2g}; every estimate is the sum of what clusters carry"
+        raise InputError(message)
+
+
+def _largest(signs: Floats, contributions: Floats, errors: Floats) -> Floats:
+    return (np.abs(signs @ contributions) / errors).max(axis=1)
 
 
 def _signs(n_clusters: int, n_resamples: int, seed: int) -> list[Floats]:
