@@ -63,10 +63,12 @@ class Cells:
         rows = weights @ (self.link_jacobian if link else self.jacobian)
         variance = np.einsum("kp,pq,kq->k", rows, self.covariance, rows)
         own = np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows)
-        touches = (weights[:, self.thin] != 0).any(axis=1) & bool(self.covariance.any())
+        thin = weights[:, np.flatnonzero(self.thin)]
+        touches = np.abs(thin).sum(axis=1) > 0 if self.covariance.any() else np.zeros(len(weights), dtype=np.bool_)
+        variance = np.where(touches, np.maximum(variance, own), variance)
         return Contrasts(
             estimate=weights @ (self.link if link else self.value),
-            std_error=np.sqrt(np.maximum(np.where(touches, np.maximum(variance, own), variance), 0.0)),
+            std_error=np.sqrt(np.maximum(variance, 0.0)),
             model_std_error=np.sqrt(np.maximum(own, 0.0)),
             df=self.df(rows),
             rows=rows,

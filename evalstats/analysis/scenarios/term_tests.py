@@ -61,8 +61,8 @@ def term_tests(
         residual = _interaction_rows(fitted, several=several, only=~fitted.cells.thin)
         if fitted.cells.thin.any():
             notes.append(
-                f"{plural(int(fitted.cells.thin.sum()), 'cell')} with next to nothing but one score cannot tell their own spread and "
-                "are left out of the tests by random signs"
+                f"{plural(int(fitted.cells.thin.sum()), 'cell')} with next to nothing but one score cannot tell their own spread "
+                "and are left out of the tests by random signs"
             )
         tests.extend(_attempt(lambda: _signs(fitted, residual, term, "headline", seed), notes, term))
         if len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters:
