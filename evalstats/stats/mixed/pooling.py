@@ -59,9 +59,9 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     Raises
     ------
     InputError
-        If shapes do not agree.
+        If shapes do not agree, an estimate is infinite, or the covariance is none.
     CannotAnswerError
-        If no degree of freedom is left for the interaction.
+        If no degree of freedom is left for the interaction, or no estimate has any error.
 
     Notes
     -----
@@ -82,6 +82,12 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
     if covariance.shape != (len(y), len(y)):
         message = f"the covariance has shape {covariance.shape}; {len(y)} cells have an estimate"
         raise InputError(message)
+    if not (np.isfinite(y).all() and np.isfinite(covariance).all() and (np.diag(covariance) >= 0).all()):
+        message = "an estimate is infinite, or a variance is negative or no number"
+        raise InputError(message)
+    if not np.diag(covariance).max(initial=0.0) > 0:
+        message = "no estimate has any error; cells that are known exactly are not pooled"
+        raise CannotAnswerError(message)
     design = _row_and_column(has)
     if design.shape[1] >= len(y):
         message = f"{len(y)} cells leave no degree of freedom for an interaction of rows and columns"
@@ -109,11 +115,13 @@ def pooled_table(estimates: Floats, covariance: Floats) -> PooledTable:
 
 
 def _row_and_column(has: npt.NDArray[np.bool_]) -> Floats:
-    """Design of rows and columns without interaction, of full rank; empty rows and columns have none."""
+    """Orthogonal basis of all sums of a row and a column; empty rows and columns have no part in it."""
     rows, columns = np.nonzero(has)
     by_row = (rows[:, None] == np.unique(rows)).astype(np.float64)
-    by_column = (columns[:, None] == np.unique(columns)[1:]).astype(np.float64)
-    return np.hstack([by_row, by_column])
+    by_column = (columns[:, None] == np.unique(columns)).astype(np.float64)
+    # One column too many, and one more for every part of the table that shares no row or column with the rest.
+    left, size, _ = np.linalg.svd(np.hstack([by_row, by_column]), full_matrices=False)
+    return left[:, size > _RIDGE * size[0]]
 
 
 def _criterion(y: Floats, design: Floats, noise: Floats, variance: float) -> float:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 from scipy.sparse import csc_array, csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
+from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Floats, RandomTerm
 from evalstats.stats.mixed.fit import MixedFit
 
@@ -22,8 +23,8 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     fit
         A fitted model.
     terms
-        Places in `fit.design.terms` of the terms wanted; each must be an intercept or have a covariance of full rank, or be 0
-        altogether, and then its effects are 0 without error.
+        Places in `fit.design.terms` of the terms wanted, each once; none for the fixed effects alone. Effects whose variance is
+        estimated as 0 are 0 without error.
 
     Returns
     -------
@@ -31,19 +32,42 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
         float64, shape (n_fixed + n_effects,) squared: fixed effects first, then term by term, levels in order, a level's
         effects together.
 
+    Raises
+    ------
+    InputError
+        If a place is no term's, or given twice.
+
     References
     ----------
     Henderson 1975, doi:10.2307/2529430.
 
     Examples
     --------
-    In a balanced one-way layout the error of a level's mean is known: with 4 rows, sigma 1 and tau 1 the shrinkage is 4/5.
+    Three groups of four rows, with means -1, 0 and 1 and a sum of squares of 9 within groups. The residual variance is 9 / 9;
+    the mean square between groups, 4, is 1 + 4 tau^2, so that tau^2 is 3 / 4. The mean of all has the variance 4 / 12. An
+    effect given the mean has 3 / 4 x (1 - 3 / 4), and what is not known of the mean adds (3 / 4)^2 x 4 / 12.
 
+    >>> from evalstats.stats.mixed.design import MixedDesign
     >>> from evalstats.stats.mixed.linear import fit_linear
-    >>> prediction_covariance.__name__
-    'prediction_covariance'
+    >>> groups = RandomTerm(
+    ...     group="item", columns=("(Intercept)",), levels=("a", "b", "c"), level=np.arange(3), values=np.ones((3, 1))
+    ... )
+    >>> design = MixedDesign(
+    ...     fixed=np.ones((3, 1)),
+    ...     fixed_names=("(Intercept)",),
+    ...     terms=(groups,),
+    ...     count=np.full(3, 4.0),
+    ...     response=np.array([-1.0, 0.0, 1.0]),
+    ...     within=9.0,
+    ... )
+    >>> found = prediction_covariance(fit_linear(design), [0])
+    >>> [round(float(entry), 4) for entry in found[0]], round(float(found[1, 1]), 4)
+    ([0.3333, -0.25, -0.25, -0.25], 0.375)
     """
     design = fit.design
+    if len(set(terms)) < len(terms) or not all(0 <= k < len(design.terms) for k in terms):
+        message = f"terms are {list(terms)}; give places from 0 to {len(design.terms) - 1}, each once"
+        raise InputError(message)
     weights = _weights(fit)
     factors = design.factors(fit.theta)
     wanted = [_columns(design.terms[k]) for k in terms]
