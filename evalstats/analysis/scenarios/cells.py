@@ -61,8 +61,8 @@ class Cells:
     def contrast(self, weights: Floats, *, link: bool = False) -> "Contrasts":
         """Return linear combinations of cells; `weights` has shape (n_contrasts, n_cells)."""
         rows = weights @ (self.link_jacobian if link else self.jacobian)
-        variance = np.einsum("kp,pq,kq->k", rows, self.covariance, rows)
-        own = np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows)
+        variance: Floats = np.asarray(np.einsum("kp,pq,kq->k", rows, self.covariance, rows), dtype=np.float64)
+        own: Floats = np.asarray(np.einsum("kp,pq,kq->k", rows, self.model_covariance, rows), dtype=np.float64)
         thin = weights[:, np.flatnonzero(self.thin)]
         touches = np.abs(thin).sum(axis=1) > 0 if self.covariance.any() else np.zeros(len(weights), dtype=np.bool_)
         variance = np.where(touches, np.maximum(variance, own), variance)

@@ -139,8 +139,16 @@ def _signs(fitted: FittedScenarios, weights: Floats, term: str, role: str, seed:
         message = "no contrast of cells with enough differing scores is left"
         raise CannotAnswerError(message)
     rows = weights @ cells.link_jacobian
-    # The contributions have no part of theta where the parameters are beta alone.
-    found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed)
+    laid = fitted.laid
+    units, cluster = np.unique(laid.cluster, return_inverse=True)
+    shares = np.zeros((len(units), len(cells.link)))
+    np.add.at(shares, (cluster, laid.of_row), laid.design.count)
+    shares /= shares.sum(axis=0)
+    # What each cluster would contribute were every cell its share of the estimates: they sum to the contrasts, so that taking
+    # them in imposes the null hypothesis.
+    toward = np.linalg.pinv(weights) @ (weights @ cells.link)
+    imposed = (shares * toward) @ weights.T
+    found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed, imposed=imposed)
     return TermTest(
         term=term,
         method=MAX_T,
