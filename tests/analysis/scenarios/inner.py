@@ -1,0 +1,51 @@
+"""The parts of `scenarios()` that cells, drops and means come from, without the rest: for simulations."""
+
+from dataclasses import dataclass
+
+from evalstats.analysis.boards.entries import entries_of
+from evalstats.analysis.scenarios.choice import Choice, chosen_model
+from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows
+from evalstats.analysis.scenarios.design import cell_design
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios
+from evalstats.analysis.scenarios.paired import item_means
+from evalstats.analysis.scenarios.pooled import PooledCells, pooled_cells
+from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, kw_only=True)
+class Inner:
+    """A table, the model chosen and its fit."""
+
+    table: ScenarioTable
+    choice: Choice
+    fitted: FittedScenarios
+    pooled: PooledCells | None
+
+    def cells(self):
+        return cell_rows(self.table, self.fitted, self.pooled, LEVEL)
+
+    def drops(self, reference="s0"):
+        items = item_means(self.table, self.fitted.laid)
+        return drop_rows(self.table, self.fitted, self.pooled, items, reference=reference, conf_level=LEVEL)
+
+    def means(self):
+        n = len(self.table.scenarios)
+        return mean_rows(self.table, self.fitted, [1 / n] * n, LEVEL)[0]
+
+
+def inner(data, *, reference=None, cluster=None, as_=None, pool=True):
+    chosen, arms, _ = entries_of(data, metric=None, models=None, contrast="model", least=1)
+    table = scenario_table(
+        data, chosen, arms, scenario=None, reference=reference, cluster=cluster, contrast="model"
+    )  # fmt: skip
+    choice = chosen_model(table, as_)
+    fitted = fitted_scenarios(table, choice, cell_design(table, choice))
+    fixed = choice.scenario_as == "fixed"
+    return Inner(
+        table=table,
+        choice=choice,
+        fitted=fitted,
+        pooled=pooled_cells(table, fitted, LEVEL)[0] if pool and fixed else None,
+    )
