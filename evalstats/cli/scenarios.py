@@ -214,9 +214,15 @@ def _progress(*, quiet: bool) -> "Generator[OnStep | None]":
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("fitting the model", total=None)
+        shown = [progress.add_task("fitting the model", total=None)]
 
         def on_step(text: str, done: int = 0, total: int = 0) -> None:
-            progress.update(task, description=shorten(clean(text), 50), completed=done, total=total or None)
+            said = shorten(clean(text), 50)
+            if total:
+                progress.update(shown[0], description=said, completed=done, total=total)
+                return
+            # A task with a number of draws cannot be made one without.
+            progress.remove_task(shown[0])
+            shown[0] = progress.add_task(said, total=None)
 
         yield on_step
