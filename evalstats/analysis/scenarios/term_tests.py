@@ -146,7 +146,7 @@ def _signs(fitted: FittedScenarios, weights: Floats, term: str, role: str, seed:
     shares /= shares.sum(axis=0)
     # What each cluster would contribute were every cell its share of the estimates: they sum to the contrasts, so that taking
     # them in imposes the null hypothesis.
-    toward = np.linalg.pinv(weights) @ (weights @ cells.link)
+    toward = np.linalg.pinv(weights, rcond=1e-9) @ (weights @ cells.link)
     imposed = (shares * toward) @ weights.T
     found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed, imposed=imposed)
     return TermTest(

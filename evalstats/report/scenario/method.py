@@ -60,8 +60,8 @@ def method_words(found: ScenarioModel) -> list[str]:
         said.append(
             f"A change is the score in a scenario minus {base}. Its {level} interval holds for all scenarios of a {what} "
             f"together, and p is adjusted with them (Bonferroni; Holm's, never larger, is in the data). Pooled "
-            f"changes are drawn towards those of the other {what}s. Beside the model stands the mean of the differences within items, which "
-            "needs none."
+            f"changes are drawn towards those of the other {what}s. Beside the model stands "
+            "the mean of the differences within items, which needs none."
         )
     return said
 
