@@ -6,6 +6,7 @@ import pytest
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.errors import CannotAnswerError, InputError
 from tests.analysis.builders import data_of
+from tests.analysis.scenarios.inner import inner
 from tests.analysis.scenarios.tables import binary, graded, rows, table
 from tests.analysis.scenarios.test_scenarios import LOGITS, ORDER
 
@@ -281,3 +282,33 @@ def test_bounds_hold():
         assert row.conf_low is None or 1 <= row.conf_low <= row.estimate <= row.conf_high <= 5
         assert row.pooled_low is None or 1 <= row.pooled_low <= row.pooled_high <= 5
     assert all(row.conf_low is None or -4 <= row.conf_low <= row.conf_high <= 4 for row in found.drops)
+
+
+def test_two_cluster_columns():
+    """What is linked by either column is one unit: a column within the other adds nothing, a chain joins all."""
+    rng = np.random.default_rng(10)
+    scores = graded(rng, n_items=24)
+    place = np.arange(24)
+    extra = {"topic": place % 8, "page": place % 16, "ring": (place // 3) % 8}
+    data = table(scores, extra=extra)
+    one, both = (inner(data, cluster=which, pool=False) for which in ("topic", ["topic", "page"]))
+    assert one.table.n_clusters == both.table.n_clusters == 8
+    for a, b in zip(one.drops(), both.drops(), strict=True):
+        # The formula has a term for a single column alone; the clustered covariance is of the same units.
+        assert b.estimate == pytest.approx(a.estimate, abs=ORDER)
+        assert b.std_error == pytest.approx(a.std_error, rel=1e-4)
+    ring = inner(data, cluster=["topic", "ring"], pool=False)
+    assert ring.table.n_clusters < 8
+    assert any("one unit" in note for note in ring.table.notes)
+    assert ring.fitted.no_interval or ring.table.n_clusters >= 5
+
+
+def test_items_out_of_scenario_are_left_out_and_said():
+    """An item whose scenario differs between models has no single one."""
+    every = rows(graded(np.random.default_rng(11), n_items=15), nested=True)
+    for row in every:
+        if row["item"] == "q003-s0" and row["model"] == "m1":
+            row["scenario"] = "s1"
+    found = ask(data_of(every, kind="continuous"))
+    assert any("1 item of 45" in note for note in found.notes)
+    assert found.n_items == 44
