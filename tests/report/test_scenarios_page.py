@@ -200,7 +200,7 @@ def test_where_there_is_nothing_to_compare_with_the_page_says_so() -> None:
 
 def test_a_drop_here_and_none_there_is_not_called_a_difference(rut: ScenarioPage) -> None:
     text = words(breaks.interaction(rut))
-    assert "Models break in different places" in text
+    assert "is not the same for all models" in text
     assert "is shown to drop in a scenario and another is not says nothing about this" in text
     tests = tuple(replace(test, p_value=0.4) for test in rut.model.tests)
     calm = words(breaks.interaction(replace(rut, model=replace(rut.model, tests=tests))))
@@ -233,7 +233,7 @@ def test_what_is_missing_has_a_section_where_something_is() -> None:
 def test_the_words_of_the_command_are_not_said_twice(rut: ScenarioPage) -> None:
     text = words(breaks.in_words(rut))
     assert "Of 114 changes" in text
-    assert "Models break in different places" not in text
+    assert "is not the same for all models" not in text
 
 
 # --- variation -----------------------------------------------------------------------------------------------------

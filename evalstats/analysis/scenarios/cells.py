@@ -88,7 +88,7 @@ class Contrasts:
     @property
     def has_spread(self) -> npt.NDArray[np.bool_]:
         """Whether the clustered standard error is more than rounding beside the model's."""
-        return self.std_error > 1e-6 * self.model_std_error
+        return self.std_error > np.maximum(1e-6 * self.model_std_error, 1e-12)
 
     def p_values(self) -> Floats:
         """Return two-sided p of each contrast alone, NaN where there is no spread."""

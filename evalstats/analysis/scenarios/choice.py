@@ -17,6 +17,8 @@ As = Literal["fixed", "random"]
 MOST_FIXED = 8
 # Random effects of fewer clusters than this say nothing of the spread of clusters.
 MIN_LEVELS = 5
+# Sampled scenarios of more rows than this are fitted by a linear model: a binomial one takes minutes, and may run off.
+MOST_SAMPLED = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +100,14 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
             "needed, or `score` and `compare --by` for each scenario alone"
         )
         raise CannotAnswerError(message)
+    large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return Choice(
         scenario_as=scenario_as,
         reason=reason,
-        family="binomial" if table.is_single else "gaussian",
+        family="binomial" if table.is_single and not large else "gaussian",
+        notes=(f"a linear model of right and wrong: beyond {MOST_SAMPLED:,} scores a binomial one takes too long",)
+        if table.is_single and large
+        else (),
         fixed=fixed,
         item_terms=item_terms,
         scenario_terms=scenario_terms,
@@ -194,6 +200,10 @@ def weight_shares(
     if unknown or absent:
         problem = f"{unknown[0]!r} is no scenario" if unknown else f"{absent[0]!r} has no weight (0 leaves it out)"
         message = f"weights: {problem}; the scenarios are {', '.join(scenarios)}"
+        raise InputError(message)
+    texts = [name for name, share in weights.items() if isinstance(share, bool) or not isinstance(share, int | float)]  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+    if texts:
+        message = f"weights: the weight of {texts[0]!r} is {weights[texts[0]]!r}; shares are numbers from 0"
         raise InputError(message)
     bad = [name for name, share in weights.items() if not (np.isfinite(share) and share >= 0)]
     total = float(sum(weights.values()))

@@ -59,7 +59,7 @@ def cell_rows(
                 reason = "the model was not scored in this scenario"
                 out.append(CellRow(model=model, scenario=scenario, n_missing=in_scenario[j], reason=reason))
                 continue
-            here = fitted.laid.of_row == place
+            here = fitted.laid.of_frame == place
             n = _distinct(here, item)
             spread = bool(found.has_spread[place])
             out.append(
@@ -152,7 +152,7 @@ def _drops_of(
     adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
     stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
     shrunk = None if pooled is None else pooled.contrast(weights, conf_level)
-    binary = table.is_single
+    binary = fitted.fit.family == "binomial"
     for k, j in enumerate(with_weights):
         place, base = cells.place(i, j), None if reference == "average" else cells.place(i, 0)
         paired = None if place is None or base is None else items.drop(table, place, base, conf_level)
@@ -369,7 +369,7 @@ def _distinct(keep: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64]) -> int:
 
 
 def _n_items(table: ScenarioTable, fitted: FittedScenarios, place: int | None) -> int:
-    return 0 if place is None else _distinct(fitted.laid.of_row == place, table.codes("item", "version"))
+    return 0 if place is None else _distinct(fitted.laid.of_frame == place, table.codes("item", "version"))
 
 
 def _number(value: float) -> float | None:

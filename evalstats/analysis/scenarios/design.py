@@ -31,8 +31,8 @@ class CellDesign:
         int64, shape (n_cells, 2): model and scenario of every cell that has a score, in the order of the table.
     rows
         float64, shape (n_cells, n_fixed): what the fixed effects are multiplied by in each cell.
-    of_row
-        The cell of every row of the design.
+    of_row, of_frame
+        The cell of every row of the design, and of every row of the table; the two differ in order and number with a formula.
     cluster
         The independent unit of every row of the design.
     averaged
@@ -43,6 +43,7 @@ class CellDesign:
     cells: Ints
     rows: Floats
     of_row: Ints
+    of_frame: Ints
     cluster: Ints
     averaged: tuple[int, ...]
 
@@ -108,7 +109,7 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
         terms=tuple(random_intercept(table, group) for group in choice.random),
         count=frame[COUNT].to_numpy().astype(np.float64),
         response=_within_unit(frame["score"].to_numpy().astype(np.float64), single=table.is_single),
-        within=0.0 if table.is_single else float(frame[WITHIN].sum()),
+        within=0.0 if choice.family == "binomial" else float(frame[WITHIN].sum()),
     )
     rows = np.eye(len(cells)) if choice.scenario_as == "fixed" else _one_hot(cells[:, 0].astype(np.int64), n_fixed)
     return CellDesign(
@@ -116,6 +117,7 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
         cells=cells.astype(np.int64),
         rows=rows,
         of_row=of_row,
+        of_frame=of_row,
         cluster=table.cluster,
         averaged=tuple(range(len(choice.item_terms))),
     )
@@ -152,6 +154,10 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
     groups = [term.group for term in read.design.terms]
     fixed = "scenario" in read.factors
     sampled = [k for k, group in enumerate(groups) if not fixed and set(group.split(":")) <= {"model", "scenario"}]
+    sloped = [read.design.terms[k].group for k in sampled if not read.design.terms[k].is_intercept]
+    if sloped:
+        message = f"a random slope by {sloped[0]} is not supported here: give intercepts, such as (1 | scenario) + (1 | model:scenario)"
+        raise InputError(message)
     n = read.cells.height
     model = _places(read.cells["model"].to_list() if several else [table.models[0]] * n, table.models)
     scenario = _places(read.cells["scenario"].to_list(), table.scenarios)
@@ -171,10 +177,19 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
         cells=cells.astype(np.int64),
         rows=_grid_rows(table, read, cells),
         of_row=of_row.ravel().astype(np.int64),
+        of_frame=_cells_of_frame(table, cells),
         cluster=_cluster_of_cells(table, read.cells),
         averaged=tuple(k for k in range(len(groups)) if k not in sampled),
     )
     return laid, choice
+
+
+def _cells_of_frame(table: ScenarioTable, cells: Ints) -> Ints:
+    """Return the cell of every row of the table."""
+    model = _places(table.frame["model"].to_list(), table.models)
+    scenario = _places(table.frame["scenario"].to_list(), table.scenarios)
+    number = {(int(i), int(j)): place for place, (i, j) in enumerate(cells)}
+    return np.array([number[int(i), int(j)] for i, j in zip(model, scenario, strict=True)], dtype=np.int64)
 
 
 def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:

@@ -21,6 +21,7 @@ from evalstats.stats.mixed.robust import RobustCovariance, robust_covariance
 from evalstats.stats.mixed.satterthwaite import satterthwaite
 
 Floats = npt.NDArray[np.float64]
+_SMALL = 0.3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +50,7 @@ def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> 
     InputError, CannotAnswerError
         As the fits do, in words.
     """
-    fit = fit_binomial(laid.design) if choice.family == "binomial" else fit_linear(laid.design)
+    fit = _binomial(laid) if choice.family == "binomial" else fit_linear(laid.design)
     if choice.scenario_as == "random":
         return _sampled(table, laid, fit)
     notes: list[str] = []
@@ -69,6 +70,15 @@ def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> 
         no_interval=few,
         notes=tuple(notes) + (robust.notes if robust else ()),
     )
+
+
+def _binomial(laid: CellDesign) -> MixedFit:
+    """Fit by Laplace; where the search ran off, once more from small standard deviations, and keep the likelier fit."""
+    fit = fit_binomial(laid.design)
+    if fit.convergence.converged:
+        return fit
+    again = fit_binomial(laid.design, start=_SMALL * np.ones(laid.design.n_theta))
+    return again if again.convergence.converged or again.log_likelihood > fit.log_likelihood else fit
 
 
 def _fixed_cells(

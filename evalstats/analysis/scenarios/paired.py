@@ -70,7 +70,7 @@ def item_means(table: ScenarioTable, laid: CellDesign) -> ItemMeans:
     """Average the versions of every item within each cell."""
     item = table.codes("item")
     n_items, n_cells = int(item.max()) + 1, len(laid.cells)
-    place = item * n_cells + laid.of_row
+    place = item * n_cells + laid.of_frame
     score = table.frame["score"].to_numpy().astype(np.float64)
     n = np.bincount(place, minlength=n_items * n_cells)
     total = np.bincount(place, weights=score, minlength=n_items * n_cells)

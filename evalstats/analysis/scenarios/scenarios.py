@@ -25,12 +25,17 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_aliases
+from evalstats.stats.threads import one_thread
 
 DEFAULT_LEVEL = 0.95
 OnStep = Callable[..., None]
 _FEW_ITEMS = 10
+# A binomial model beyond these is not believed: log-odds between levels, and distance of a cell from its plain mean.
+_WIDEST = 6.0
+_FARTHEST = 0.03
 
 
+@one_thread
 def scenarios(
     data: EvalData | object,
     *,
@@ -169,7 +174,7 @@ def scenarios(
     step = on_step or _silent
     step("fitting the model")
     laid, choice = _laid(table, formula, as_)
-    fitted = fitted_scenarios(table, choice, laid)
+    choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
     asked = _Asked(
         reference=_reference(table, reference),
         conf_level=level,
@@ -206,12 +211,40 @@ def _laid(table: ScenarioTable, formula: str | None, as_: As | None) -> tuple[Ce
     return cell_design(table, choice), choice
 
 
+def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[Choice, FittedScenarios]:
+    """Return the fit, or a linear one of the shares where a binomial one is not to be believed.
+
+    Where most items always succeed or always fail, log-odds are far from normal: the standard deviation runs off and the
+    averaged probability leaves the plain mean, though the fit converges.
+    """
+    if choice.given or choice.family != "binomial":
+        return choice, fitted
+    why = ""
+    widest = float(np.abs(fitted.fit.theta).max(initial=0.0))
+    place = fitted.laid.of_frame
+    observed = np.bincount(place, weights=table.frame["score"].to_numpy()) / np.bincount(place)
+    complete = len(np.unique(np.bincount(place))) == 1 or choice.scenario_as == "fixed"
+    off = float(np.abs(observed - fitted.cells.value)[~fitted.cells.thin].max(initial=0.0)) if complete else 0.0
+    if not fitted.fit.convergence.converged:
+        why = "did not converge"
+    elif widest > _WIDEST:
+        why = f"puts an SD of {widest:.1f} log-odds between levels, as where most items always succeed or always fail"
+    elif choice.scenario_as == "fixed" and off > _FARTHEST:
+        why = f"leaves the plain mean of a cell by {100 * off:.0f} percentage points"
+    if not why:
+        return choice, fitted
+    note = f"a binomial mixed model {why}; the numbers are those of a linear model of the shares of successes"
+    linear = replace(choice, family="gaussian", notes=(*choice.notes, note))
+    return linear, fitted_scenarios(table, linear, cell_design(table, linear))
+
+
 def _reference(table: ScenarioTable, reference: str | None) -> str:
     """Return the scenario that drops are counted from, or "average"."""
     if reference == "average":
         return "average"
     rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
-    if reference is not None or has_ideal(rows, table.column, table.scenarios):
+    # Of two scenarios the one against the other is the only change there is.
+    if reference is not None or len(table.scenarios) == 2 or has_ideal(rows, table.column, table.scenarios):
         return table.scenarios[0]
     return "average"
 
@@ -227,6 +260,8 @@ def _answer(
     items = item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
     drops = drop_rows(table, fitted, pooled, items, reference=asked.reference, conf_level=level)
+    if not fit.convergence.converged:
+        drops = tuple(replace(row, verdict="invalid", verdict_reason="the fit did not converge") for row in drops)
     models, by_scenario = mean_rows(table, fitted, asked.shares, level)
     step("tests")
     tests, untested = term_tests(table, choice, fitted, n_resamples=asked.n_resamples, seed=asked.seed, on_step=step)
@@ -248,7 +283,7 @@ def _answer(
         formula=choice.formula,
         family=choice.family,
         method=_method(fit.method, choice),
-        method_reason=_method_reason(choice),
+        method_reason=_method_reason(table, choice),
         estimand=_estimand(table, choice),
         conf_level=level,
         weights=asked.weights,
@@ -288,6 +323,7 @@ def _answer(
             *asked.notes,
             *_families(table, drops, level),
             *table.notes,
+            *_nested(table),
             *fitted.notes,
             *([pooled.note] if pooled else []),
             *([no_pooling] if no_pooling else []),
@@ -304,11 +340,13 @@ def _method(fitted_by: str, choice: Choice) -> str:
     return f"{kind}, {fitted_by}"
 
 
-def _method_reason(choice: Choice) -> str:
+def _method_reason(table: ScenarioTable, choice: Choice) -> str:
     if choice.given:
         return "the formula was given"
     if choice.family == "binomial":
         return "scores are right or wrong"
+    if table.is_single:
+        return "a binomial model was not to be believed, see the warnings"
     return "scores are graded"
 
 
@@ -320,6 +358,17 @@ def _estimand(table: ScenarioTable, choice: Choice) -> str:
         else f"new {table.label} types and {units}s like these"
     )
     return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
+
+
+def _nested(table: ScenarioTable) -> tuple[str, ...]:
+    """Say where items belong to one scenario each: then scenarios differ in their items as well."""
+    if table.frame.select("item", "scenario").n_unique() > table.frame["item"].n_unique():
+        return ()
+    note = (
+        "every item belongs to one scenario, so a change from scenario to scenario is also one from some items to others, which "
+        "may be harder or easier"
+    )
+    return (note,)
 
 
 def _families(table: ScenarioTable, drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
@@ -344,8 +393,8 @@ def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> 
     if few.height:
         first = few.row(0)
         out.append(
-            f"{plural(few.height, 'cell')} of {len(table.models) * len(table.scenarios)} rest on fewer than {_FEW_ITEMS} items "
-            f"(first {first[0]} in {first[1]})"
+            f"{plural(few.height, 'cell')} of {len(table.models) * len(table.scenarios)} with fewer than {_FEW_ITEMS} items: "
+            f"take the numbers there as rough (first {first[0]} in {first[1]})"
         )
     empty = len(table.models) * len(table.scenarios) - len(fitted.laid.cells)
     if empty:

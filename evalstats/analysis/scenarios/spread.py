@@ -52,7 +52,7 @@ def variance_rows(
     """Split the variance of a single score with models, scenarios and items all taken as samples."""
     several = ("model", "model:scenario") if len(table.models) > 1 else ()
     groups = [*several[:1], "scenario", *several[1:], *choice.item_terms]
-    design = _random_design(table, table.frame, groups)
+    design = _random_design(table, table.frame, groups, binomial=choice.family == "binomial")
     try:
         fit = fit_binomial(design) if choice.family == "binomial" else fit_linear(design)
     except (CannotAnswerError, InputError) as error:
@@ -65,7 +65,9 @@ def variance_rows(
     return tuple(replace(row, share=row.variance / total) for row in rows), told
 
 
-def _random_design(table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[str]) -> MixedDesign:
+def _random_design(
+    table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[str], *, binomial: bool = False
+) -> MixedDesign:
     own = replace(table, frame=frame)
     share = frame["score"].to_numpy().astype(np.float64)
     return MixedDesign(
@@ -74,7 +76,7 @@ def _random_design(table: ScenarioTable, frame: pl.DataFrame, groups: Sequence[s
         terms=tuple(random_intercept(own, group) for group in groups),
         count=frame[COUNT].to_numpy().astype(np.float64),
         response=np.clip(share, 0.0, 1.0) if table.is_single else share,
-        within=float(frame[WITHIN].sum()),
+        within=0.0 if binomial else float(frame[WITHIN].sum()),
     )
 
 
@@ -228,7 +230,9 @@ def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, see
 def _design_words(sizes: Mapping[str, int], *, crossed: bool) -> str:
     """Write a design, such as "19 models, 7 scenarios, 234 items"."""
     words = [plural(n, name) for name, n in sizes.items() if name != "model"]
-    return ", ".join(f"{text} in each scenario" if "item" in text and not crossed else text for text in words)
+    return ", ".join(
+        f"{text} in each scenario on average" if "item" in text and not crossed else text for text in words
+    )
 
 
 def _one_version(table: ScenarioTable) -> pl.DataFrame:

@@ -122,7 +122,7 @@ def scenario_table(
     frame = _frame(sums, every.items, key)
     _check_levels(frame, label)
     models = _by_mean(frame, metric)
-    scenarios = _reference_first(rows, frame, column, reference)
+    scenarios = _reference_first(rows, frame, column, reference, higher_is_better=metric.higher_is_better)
     keep = [arm for arm in arms if arm.name in models]
     return ScenarioTable(
         data=data,
@@ -280,8 +280,10 @@ def _by_mean(frame: pl.DataFrame, metric: Metric) -> tuple[str, ...]:
     return tuple(name for name, _ in ordered)
 
 
-def _reference_first(rows: pl.DataFrame, frame: pl.DataFrame, column: str, reference: str | None) -> tuple[str, ...]:
-    """Order the scenarios: the reference first, then by the text of their names.
+def _reference_first(
+    rows: pl.DataFrame, frame: pl.DataFrame, column: str, reference: str | None, *, higher_is_better: bool
+) -> tuple[str, ...]:
+    """Order the scenarios: the reference first, then by the text of their names; of two without one, the better first.
 
     Raises
     ------
@@ -299,6 +301,9 @@ def _reference_first(rows: pl.DataFrame, frame: pl.DataFrame, column: str, refer
         found = [level for level in ideal if level in levels]
         if len(found) == 1:
             return (found[0], *(level for level in levels if level != found[0]))
+        if len(levels) == 2:
+            means = dict(frame.group_by("scenario").agg(pl.col("score").mean()).iter_rows())
+            return tuple(sorted(levels, key=lambda level: -means[level] if higher_is_better else means[level]))
     return tuple(levels)
 
 

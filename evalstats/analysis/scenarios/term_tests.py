@@ -1,6 +1,7 @@
 """Do models differ in where they break? Tests of the interaction and of the scenarios, and of whether the ranking changes."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +9,7 @@ import numpy.typing as npt
 from evalstats.analysis.scenarios.choice import Choice
 from evalstats.analysis.scenarios.fitting import FittedScenarios
 from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTest
-from evalstats.analysis.scenarios.table import ScenarioTable
-from evalstats.display.numbers import plural
+from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign
@@ -57,26 +57,28 @@ def term_tests(
     tests: list[TermTest] = []
     notes: list[str] = []
     rows = fitted.cells.link_jacobian
-    if fitted.robust is not None:
-        residual = _interaction_rows(fitted, several=several, only=~fitted.cells.thin)
-        if fitted.cells.thin.any():
-            notes.append(
-                f"{plural(int(fitted.cells.thin.sum()), 'cell')} with next to nothing but one score cannot tell their own spread "
-                "and are left out of the tests by random signs"
-            )
-        tests.extend(_attempt(lambda: _signs(fitted, residual, term, "headline", seed), notes, term))
-        if len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters:
-            tests.extend(_attempt(lambda: _hotelling(fitted, basis, term), notes, term))
-        if several:
-            main = _scenario_rows(fitted, ~fitted.cells.thin)
-            tests.extend(_attempt(lambda: _signs(fitted, main, "scenario", "check", seed), notes, "scenario"))
+    contrasts = basis @ rows[:, -len(fitted.fit.beta) :]
+    if np.abs(contrasts).max() < 1e-9:
+        return (), (
+            "the formula has no interaction of model and scenario: that models change alike is assumed, not tested",
+        )
+    residual = _interaction_rows(fitted, several=several)
+    tests.extend(_attempt(lambda: _signs(table, fitted, residual, term=term, role="headline", seed=seed), notes, term))
+    if fitted.robust is not None and len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters and not fitted.fit.penalty:
+        tests.extend(_attempt(lambda: _hotelling(fitted, basis, term), notes, term))
+    if several:
+        main = _scenario_rows(fitted)
+        tests.extend(
+            _attempt(lambda: _signs(table, fitted, main, term="scenario", role="check", seed=seed), notes, "scenario")
+        )
     wanted = n_resamples
     if wanted is None and table.n_clusters < FEW_UNITS and fitted.laid.design.n_cells <= _QUICK_ROWS:
         wanted = DEFAULT_DRAWS
-    contrasts = basis @ rows[:, -len(fitted.fit.beta) :]
     tests.extend(
         _attempt(lambda: _ratio(fitted, contrasts, term, wanted=wanted, seed=seed, on_step=on_step), notes, term)
     )
+    if tests and all(test.role == "check" for test in tests) and tests[0].term == term:
+        tests[0] = replace(tests[0], role="headline")
     return tuple(tests), tuple(notes)
 
 
@@ -94,24 +96,16 @@ def _attempt(make: Callable[[], TermTest], notes: list[str], term: str) -> list[
         return []
 
 
-def _interaction_rows(fitted: FittedScenarios, *, several: bool, only: npt.NDArray[np.bool_] | None = None) -> Floats:
-    """Coefficients of the cells in what is left of each once rows and columns (or the mean) are taken out.
-
-    `only` keeps some of the cells; the others have no part in it.
-    """
-    keep = np.arange(len(fitted.cells.cells)) if only is None else np.flatnonzero(only)
-    cells = fitted.cells.cells[keep]
-    if not len(cells):
-        return np.zeros((0, len(fitted.cells.cells)))
+def _interaction_rows(fitted: FittedScenarios, *, several: bool) -> Floats:
+    """Coefficients of the cells in what is left of each once rows and columns (or the mean) are taken out."""
+    cells = fitted.cells.cells
     columns = np.ones((len(cells), 1))
     if several:
         columns = np.hstack([(cells[:, k][:, None] == np.unique(cells[:, k])).astype(np.float64) for k in (0, 1)])
     left, size, _ = np.linalg.svd(columns, full_matrices=False)
     basis = left[:, size > 1e-9 * size[0]]
     rows = np.eye(len(cells)) - basis @ basis.T
-    out = np.zeros((len(cells), len(fitted.cells.cells)))
-    out[:, keep] = rows
-    return out[np.abs(rows).max(axis=1) > 1e-9]
+    return rows[np.abs(rows).max(axis=1) > 1e-9]
 
 
 def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
@@ -123,32 +117,34 @@ def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
     return right[size > 1e-9]
 
 
-def _scenario_rows(fitted: FittedScenarios, only: npt.NDArray[np.bool_]) -> Floats:
+def _scenario_rows(fitted: FittedScenarios) -> Floats:
     """Coefficients of the cells in each scenario's mean over models less the mean over all scenarios."""
     scenario = fitted.cells.cells[:, 1]
-    by_scenario = ((scenario == np.unique(scenario[only])[:, None]) & only).astype(np.float64)
-    if len(by_scenario) < 2:
-        return np.zeros((0, len(scenario)))
+    by_scenario = (scenario == np.unique(scenario)[:, None]).astype(np.float64)
     means = by_scenario / by_scenario.sum(axis=1, keepdims=True)
     return means - means.mean(axis=0)
 
 
-def _signs(fitted: FittedScenarios, weights: Floats, term: str, role: str, seed: int) -> TermTest:
-    cells = fitted.cells
-    if cells.influence is None or not len(weights):
-        message = "no contrast of cells with enough differing scores is left"
+def _signs(
+    table: ScenarioTable, fitted: FittedScenarios, weights: Floats, *, term: str, role: str, seed: int
+) -> TermTest:
+    """Test contrasts of the plain cell means, on the metric's own scale: nothing of the mixed model is in it."""
+    if not len(weights):
+        message = "no contrast of cells is left"
         raise CannotAnswerError(message)
-    rows = weights @ cells.link_jacobian
-    laid = fitted.laid
-    units, cluster = np.unique(laid.cluster, return_inverse=True)
-    shares = np.zeros((len(units), len(cells.link)))
-    np.add.at(shares, (cluster, laid.of_row), laid.design.count)
+    units, cluster = np.unique(table.cluster, return_inverse=True)
+    place, score = fitted.laid.of_frame, table.frame["score"].to_numpy().astype(np.float64)
+    shares = np.zeros((len(units), len(fitted.cells.cells)))
+    np.add.at(shares, (cluster, place), 1.0)
     shares /= shares.sum(axis=0)
+    means = np.bincount(place, weights=score) / np.bincount(place)
+    influence = np.zeros_like(shares)
+    np.add.at(influence, (cluster, place), (score - means[place]) / np.bincount(place)[place])
     # What each cluster would contribute were every cell its share of the estimates: they sum to the contrasts, so that taking
     # them in imposes the null hypothesis.
-    toward = np.linalg.pinv(weights, rcond=1e-9) @ (weights @ cells.link)
+    toward = np.linalg.pinv(weights, rcond=1e-9) @ (weights @ means)
     imposed = (shares * toward) @ weights.T
-    found = max_contrast(weights @ cells.link, cells.influence @ rows.T, seed=seed, imposed=imposed)
+    found = max_contrast(weights @ means, influence @ weights.T, seed=seed, imposed=imposed)
     return TermTest(
         term=term,
         method=MAX_T,
@@ -217,7 +213,8 @@ def _ratio(
         statistic=found.statistic,
         df=float(sum(weight * df for weight, df in found.df)),
         p_value=found.p_value,
-        note="takes the model's variances as right for every pair of models",
+        note=("in log-odds; " if large.family == "binomial" else "")
+        + "takes the model's variances as right for every pair of models",
     )
 
 
@@ -234,12 +231,25 @@ def _variance_tests(table: ScenarioTable, fitted: FittedScenarios) -> tuple[tupl
     for group in (INTERACTION, "scenario"):
         if group not in {term.group for term in design.terms}:
             continue
+        if group == INTERACTION and _has_unmodelled_luck(table, fitted):
+            notes.append(
+                f"a test of {group} was not made: a model's own luck with an item is not in the model, and would be taken for it"
+            )
+            continue
         role = "headline" if not tests else "check"
         made = _attempt(lambda group=group, role=role: _without(fitted.fit, design, group, role), notes, group)
         tests.extend(made)
     if len(table.models) == 1:
         notes.append("one model: nothing is said of whether models differ in where they break")
     return tuple(tests), tuple(notes)
+
+
+def _has_unmodelled_luck(table: ScenarioTable, fitted: FittedScenarios) -> bool:
+    """Whether models answer an item more than once within a scenario and the fit has no term for that."""
+    if any("item" in term.group and "model" in term.group for term in fitted.fit.design.terms):
+        return False
+    codes = table.codes("item", "model", "scenario")
+    return bool(np.mean(np.bincount(codes, weights=table.frame[COUNT].to_numpy()) > 1) > 0.1)
 
 
 def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermTest:

@@ -49,15 +49,18 @@ def scenario_blocks(result: ScenarioModel) -> list[Block]:
     blocks: list[Block] = [
         Heading(text=f"Where {models} on {result.benchmark} break{'s' if result.n_models == 1 else ''}", level=1),
         Banner(label=answer_label(result), text=stopped(headline(result)), tone=answer_tone(result)),
-        Paragraph(text=" ".join(standing_sentences(result))),
     ]
+    if result.converged:
+        blocks.append(Paragraph(text=" ".join(standing_sentences(result))))
     if result.warnings:
         blocks.append(Bullets(title="Warnings", items=result.warnings, tone="caution"))
-    blocks.extend(_tables(result))
-    blocks.extend(_ranking_blocks(result))
-    blocks.extend(tests_blocks(result))
-    blocks.extend(variance_blocks(result))
-    blocks.extend(reliability_blocks(result))
+    if result.converged:
+        # From a fit that did not converge nothing follows, so nothing of it is shown.
+        blocks.extend(_tables(result))
+        blocks.extend(_ranking_blocks(result))
+        blocks.extend(tests_blocks(result))
+        blocks.extend(variance_blocks(result))
+        blocks.extend(reliability_blocks(result))
     blocks.extend(missing_blocks(result))
     blocks.append(Bullets(title="Method", items=tuple(method_items(result))))
     if result.notes:

@@ -90,7 +90,7 @@ def _dropsheadline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
     others = [each for each in first if each != name]
     several = len({row.scenario for row in result.drops}) > 1
     most_of = (
-        "" if not several else f" (as many as in {some(others)})" if others else ", more than in any other scenario"
+        "" if not several else f" (as many as in {some(others)})" if others else ", the most models of any scenario"
     )
     return (
         f"{len(rows)} of {plural(could, 'model')}{who} {'is' if len(rows) == 1 else 'are'} shown to do worse in {name} than "

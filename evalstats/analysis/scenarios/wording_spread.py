@@ -3,7 +3,7 @@
 from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel, TermTest, VarianceRow
 from evalstats.analysis.scenarios.words import capital, level_text, p_text, stopped
 from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, p_value
+from evalstats.display.numbers import interval, number, p_value, plural
 
 _POINTS = 12
 # An upper end of so many times the estimate says only that the data give none.
@@ -16,16 +16,16 @@ def is_interaction(test: TermTest) -> bool:
 
 
 def interaction_sentence(result: ScenarioModel) -> str | None:
-    """Say whether models are shown to break in different places; None where the question was not asked."""
+    """Say whether the change between scenarios is shown to differ between models; None where the question was not asked."""
     test = result.interaction
     if test is None or not is_interaction(test) or test.p_value is None:
         return None
     how = f"({test.method}, {p_text(test.p_value)})"
     if test.p_value <= 1 - result.conf_level:
-        return f"Models break in different places: the change from scenario to scenario is not the same for all of them {how}."
+        return f"The change from scenario to scenario is not the same for all models {how}."
     return (
-        f"That models break in different places is not shown {how}: the data fit one change that all models share, which does "
-        "not show that they share it."
+        f"That the change from scenario to scenario differs between models is not shown {how}: the data fit one change "
+        "that all models share, which does not show that they share it."
     )
 
 
@@ -40,7 +40,7 @@ def tests_table(result: ScenarioModel) -> Table | None:
             for test in result.tests
         ),
         align="llrrrl",
-        caption="Tests of whole terms; the first row decides whether models break in different places"
+        caption="Tests of whole terms; the first row decides whether the change from scenario to scenario differs between models"
         if result.interaction is not None and is_interaction(result.interaction)
         else "Tests of whole terms",
         wide=("Statistic", "df", "Role"),
@@ -141,8 +141,8 @@ def reliability_sentence(found: Reliability) -> str:
     """Say how reliable the scores are, and what that rests on; or why it is not known."""
     if found.relative is None and found.absolute is None:
         return stopped(f"How reliable the scores are cannot be said: {found.reason or 'the data do not show it'}")
-    order = f"{number(found.relative)}{_ends(found.relative_low, found.relative_high)}"
-    level = f"{number(found.absolute)}{_ends(found.absolute_low, found.absolute_high)}"
+    order = f"{_coefficient(found.relative)}{_ends(found.relative_low, found.relative_high)}"
+    level = f"{_coefficient(found.absolute)}{_ends(found.absolute_low, found.absolute_high)}"
     design = f" with {found.design}" if found.design else ""
     parts = [
         *([f"{order} for the order of the models (Eρ²)"] if found.relative is not None else []),
@@ -160,19 +160,26 @@ def reliability_blocks(result: ScenarioModel) -> list[Block]:
         Heading(text="How well this benchmark tells these models apart", level=2),
         Paragraph(text=reliability_sentence(found)),
     ]
-    needed = tuple(_needed_words(each) for each in found.needed)
+    needed = tuple(_needed_words(each, found) for each in found.needed)
     if needed:
         blocks.append(Bullets(items=needed))
     if found.curve:
         points = _thinned(found)
-        columns = ("Facet", "Number", "Order (Eρ²)", f"{level_text(result)} interval", "Scores (Φ)")
+        ends = any(point.relative_low is not None for point in points)
+        columns = (
+            "Facet",
+            "Number",
+            "Order (Eρ²)",
+            *([f"{level_text(result)} interval"] if ends else []),
+            "Scores (Φ)",
+        )
         rows = tuple(
             (
-                point.facet,
+                _facet(point.facet, found),
                 f"{point.n:,}",
-                number(point.relative),
-                interval(point.relative_low, point.relative_high) if point.relative_low is not None else "–",
-                number(point.absolute),
+                _coefficient(point.relative),
+                *([_ends(point.relative_low, point.relative_high).strip() or "–"] if ends else []),
+                _coefficient(point.absolute),
             )
             for point in points
         )
@@ -180,7 +187,7 @@ def reliability_blocks(result: ScenarioModel) -> list[Block]:
             Table(
                 columns=columns,
                 rows=rows,
-                align="lrrrr",
+                align="lrrrr" if ends else "lrrr",
                 caption="D-study: reliability by the number of one facet, all else as it is",
             )
         )
@@ -188,14 +195,21 @@ def reliability_blocks(result: ScenarioModel) -> list[Block]:
     return [*blocks, *([Bullets(items=notes)] if notes else [])]
 
 
-def _needed_words(each: Needed) -> str:
+def _facet(name: str, found: Reliability) -> str:
+    """Return what a number of a facet counts: items may be nested in scenarios."""
+    return "item in each scenario" if name == "item" and "in each scenario" in found.design else name
+
+
+def _needed_words(each: Needed, found: Reliability) -> str:
     what = "the order of the models" if each.kind == "relative" else "the scores themselves"
     goal = f"For a reliability of {number(each.target, 1 if each.target * 10 % 1 == 0 else 2)} of {what}"
     if each.n is None:
         return stopped(
             f"{goal}, by more {each.facet}s alone: no answer, since {each.reason or 'the data do not show it'}"
         )
-    return f"{goal}: {each.n:,} {each.facet}{'' if each.n == 1 else 's'}{f' ({each.reason})' if each.reason else ''}."
+    what, _, where = _facet(each.facet, found).partition(" ")
+    counted = f"{plural(each.n, what)} {where}".rstrip()
+    return f"{goal}: {counted}{f' ({each.reason})' if each.reason else ''}."
 
 
 def _thinned(found: Reliability) -> list[DesignPoint]:
@@ -209,4 +223,10 @@ def _thinned(found: Reliability) -> list[DesignPoint]:
 
 
 def _ends(low: float | None, high: float | None) -> str:
-    return "" if low is None or high is None else f" {interval(low, high)}"
+    return "" if low is None or high is None else f" [{_coefficient(low)}, {_coefficient(high)}]"
+
+
+def _coefficient(value: float | None) -> str:
+    """Write a reliability; one below 1 is not rounded to 1, which would say that there is no noise."""
+    text = number(value)
+    return ">0.99" if text == "1.00" and value is not None and value < 1 else text
