@@ -4,6 +4,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A deadline says how busy the machine is, not whether the code is right.
+settings.register_profile("without-deadline", deadline=None)
+settings.load_profile("without-deadline")
 
 
 def _shared_folder() -> Path | None:

@@ -152,11 +152,17 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
         )
         raise InputError(message)
     groups = [term.group for term in read.design.terms]
+    if not any("item" in group.split(":") for group in groups):
+        message = f"the formula {formula!r} has no random effect of items, whose scores would count as independent; add (1 | item)"
+        raise InputError(message)
     fixed = "scenario" in read.factors
     sampled = [k for k, group in enumerate(groups) if not fixed and set(group.split(":")) <= {"model", "scenario"}]
     sloped = [read.design.terms[k].group for k in sampled if not read.design.terms[k].is_intercept]
     if sloped:
-        message = f"a random slope by {sloped[0]} is not supported here: give intercepts, such as (1 | scenario) + (1 | model:scenario)"
+        message = (
+            f"a random slope by {sloped[0]} is not supported here: give intercepts, such as "
+            "(1 | scenario) + (1 | model:scenario)"
+        )
         raise InputError(message)
     n = read.cells.height
     model = _places(read.cells["model"].to_list() if several else [table.models[0]] * n, table.models)

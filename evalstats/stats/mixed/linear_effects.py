@@ -78,6 +78,9 @@ def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
 
 def _alike(z: Floats, gain: Floats) -> bool:
     """Whether all blocks of a component are the same, but for padding; the first is never padding."""
+    if not z.size:
+        # Nothing stands beside the blocks: no zero tells padding from a block, and gains alone tell blocks apart.
+        return bool((gain == gain[:, :1]).all())
     if np.array_equal(z[:, 0], z[:, 1]):
         padding = ~z.any(axis=(2, 3))
         same = (z == z[:, :1]).all(axis=(2, 3)) & (gain == gain[:, :1]).all(axis=(2, 3))

@@ -405,3 +405,40 @@ def test_large_sparse_design_takes_the_sparse_path():
     criterion = LinearCriterion(design)
     assert not criterion.exact_gradient
     assert np.isfinite(criterion.deviance(np.ones(2)))
+
+
+def test_conditional_covariances_of_unequal_items_with_nothing_beside_them():
+    """(1 | item) + (1 | item:model) alone: items differ in their rows, so their conditional variances do, as by definition."""
+    rng = np.random.default_rng(0)
+    item, model = np.divmod(np.arange(24), 3)
+    keep = rng.random(24) < 0.85
+    item, model = item[keep], model[keep]
+    count = rng.integers(1, 5, size=len(item)).astype(np.float64)
+    pair = np.unique(item * 3 + model, return_inverse=True)[1]
+    response = rng.normal(size=8)[item] + 0.7 * rng.normal(size=24)[pair] + rng.normal(size=len(item)) / np.sqrt(count)
+    terms = tuple(
+        RandomTerm(
+            group=name,
+            columns=("(Intercept)",),
+            levels=tuple(str(level) for level in range(int(code.max()) + 1)),
+            level=code.astype(np.int64),
+            values=np.ones((len(code), 1)),
+        )
+        for name, code in (("item", item), ("item:model", pair))
+    )
+    design = MixedDesign(
+        fixed=np.eye(3)[model],
+        fixed_names=("a", "b", "c"),
+        terms=terms,
+        count=count,
+        response=response,
+        within=float((count - 1).sum()),
+    )
+    fit = fit_linear(design)
+    scaled = np.hstack([np.eye(t.n_levels)[t.level] * theta for t, theta in zip(terms, fit.theta, strict=True)])
+    inverse = np.linalg.inv(scaled.T @ (count[:, None] * scaled) + np.eye(scaled.shape[1]))
+    scale = np.concatenate([np.full(t.n_levels, theta) for t, theta in zip(terms, fit.theta, strict=True)])
+    defined = fit.sigma**2 * np.diag(inverse) * scale**2
+    found = np.concatenate([each.ravel() for each in fit.effect_covariances])
+    assert np.ptp(found[:8]) > 0.01
+    np.testing.assert_allclose(found, defined, rtol=1e-9)  # both are exact up to rounding
