@@ -152,8 +152,9 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
         )
         raise InputError(message)
     groups = [term.group for term in read.design.terms]
-    if not any("item" in group.split(":") for group in groups):
-        message = f"the formula {formula!r} has no random effect of items, whose scores would count as independent; add (1 | item)"
+    units = {"item", *table.cluster_columns}
+    if not any(units & set(group.split(":")) for group in groups):
+        message = f"the formula {formula!r} takes all scores of an item as independent; add (1 | item)"
         raise InputError(message)
     fixed = "scenario" in read.factors
     sampled = [k for k, group in enumerate(groups) if not fixed and set(group.split(":")) <= {"model", "scenario"}]
