@@ -38,7 +38,6 @@ def plain_parts(found):
         "score ~ model * scenario + (1 | item)",
         "score ~ scenario * model + (1 | item) + (1 | item:model)",
         "score ~ model + scenario + (1 | item)",
-        "score ~ model * scenario + (1 | topic)",
     ],
 )
 def test_what_rests_on_the_data_alone(crossed, formula):
@@ -51,6 +50,12 @@ def test_what_rests_on_the_data_alone(crossed, formula):
         assert one.keys() == two.keys()
         for key, values in one.items():
             assert two[key] == pytest.approx(values, abs=1e-12), key
+
+
+def test_items_taken_as_independent_scores_are_refused(crossed):
+    data = table(crossed, extra={"topic": np.arange(24) % 8})
+    with pytest.raises(InputError, match=r"takes all scores of an item as independent; add \(1 \| item\)"):
+        scenarios(data, formula="score ~ model * scenario + (1 | topic)", n_resamples=0)
 
 
 def test_order_of_terms_leaves_no_trace(crossed):
