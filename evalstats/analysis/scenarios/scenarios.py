@@ -21,7 +21,7 @@ from evalstats.analysis.scenarios.spread import effect_rows, reliability_of, var
 from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
 from evalstats.analysis.scenarios.term_tests import ranking, term_tests
 from evalstats.display.numbers import plural
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_aliases
@@ -125,9 +125,9 @@ def scenarios(
     Examples
     --------
     >>> from evalstats import datasets
-    >>> found = scenarios(datasets.tenacious_held_out(), scenario="scenario", as_="random")
+    >>> found = scenarios(datasets.tenacious_held_out())
     >>> found.n_models, found.n_scenarios, found.scenario_as
-    (2, 7, 'random')
+    (2, 7, 'fixed')
     """
     if plan is not None:
         given: dict[str, object] = {
@@ -235,7 +235,14 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
         return choice, fitted
     note = f"a binomial mixed model {why}; the numbers are those of a linear model of the shares of successes"
     linear = replace(choice, family="gaussian", notes=(*choice.notes, note))
-    return linear, fitted_scenarios(table, linear, cell_design(table, linear))
+    try:
+        return linear, fitted_scenarios(table, linear, cell_design(table, linear))
+    except CannotAnswerError as error:
+        if fitted.fit.convergence.converged:
+            message = f"no model of these scores is to be believed: a binomial one {why}, and of a linear one {error}"
+            raise CannotAnswerError(message) from error
+        # A fit that did not converge answers nothing, and the result says so.
+        return choice, fitted
 
 
 def _reference(table: ScenarioTable, reference: str | None) -> str:
