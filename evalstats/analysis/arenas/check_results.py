@@ -1,0 +1,305 @@
+"""What the checks of votes found: how they are connected, whether the model fits, whether the votes can be trusted."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+CheckStatus = Literal["ok", "warning", "not run"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckLine:
+    """One check in a sentence.
+
+    Attributes
+    ----------
+    check
+        Key: "connected", "sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes", "selection",
+        "deviance", "calibration", "prediction", "transitivity", "cycles", "drift".
+    title
+        Its name for a reader.
+    finding
+        A sentence: what was found, against what; or why the check was not run.
+    """
+
+    check: str
+    title: str
+    status: CheckStatus
+    finding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WeakLink:
+    """Two groups of models that few votes hold together.
+
+    Attributes
+    ----------
+    group
+        The smaller group, or some of it.
+    n_models
+        Models in it.
+    n_wins
+        Votes (ties count as half) that the smaller group won against the rest, or lost to it, whichever are fewer: without
+        them its ratings could not be compared with the others'.
+    side
+        "wins" where the group's wins are the few, "losses" where its losses are.
+    """
+
+    group: tuple[str, ...]
+    n_models: int
+    n_wins: float
+    side: Literal["wins", "losses"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteGraph:
+    """How votes connect models.
+
+    Attributes
+    ----------
+    components
+        Strongly connected parts, in an order in which an earlier part was never beaten by a later one: inside each
+        ratings exist. One part: all models are on one scale.
+    islands
+        Parts between which there is no vote at all.
+    unbeaten, winless
+        Models without any loss (or tie); models without any win (or tie).
+    few_votes
+        Models with fewer than 10 votes, with their number.
+    links
+        Weak links, the weakest first.
+    """
+
+    n_models: int
+    n_pairs: int
+    n_pairs_met: int
+    components: tuple[tuple[str, ...], ...]
+    islands: tuple[tuple[str, ...], ...]
+    unbeaten: tuple[str, ...] = ()
+    winless: tuple[str, ...] = ()
+    few_votes: tuple[tuple[str, int], ...] = ()
+    links: tuple[WeakLink, ...] = ()
+
+    @property
+    def connected(self) -> bool:
+        """Whether every model is on one scale: each beat each other directly or by a chain."""
+        return len(self.components) == 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrationBin:
+    """Votes whose predicted share for the model named first lies between `low` and `high`."""
+
+    low: float
+    high: float
+    n_votes: int
+    predicted: float
+    observed: float
+    conf_low: float | None = None
+    conf_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairResidual:
+    """A pair that does not go as the ratings say: shares of the first model, standardised difference."""
+
+    first: str
+    second: str
+    n_votes: int
+    observed: float
+    expected: float
+    residual: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A statistic beside what it would be if the fitted model were true and votes independent (simulated).
+
+    Attributes
+    ----------
+    p_value
+        Share of simulated tables with at least as large a value, the observed one counted in.
+    """
+
+    observed: float
+    expected: float
+    low: float
+    high: float
+    p_value: float
+    n_resamples: int
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitChecks:
+    """Whether one rating a model describes the votes.
+
+    Attributes
+    ----------
+    deviance
+        Of pairs against the fit, beside its simulated law.
+    triples, violations, transitivity
+        Triples i > j > k by majority and those in which k beats i; their share beside what the fitted ratings would show.
+    curl
+        Share of the energy of the observed log-odds that no rating can describe (HodgeRank), beside its expectation.
+    log_loss, log_loss_constant
+        Held-out log loss of a vote, and that of a constant (the observed shares of outcomes); `folds_by` says what was
+        held out together.
+    """
+
+    deviance: Expected | None = None
+    worst_pairs: tuple[PairResidual, ...] = ()
+    calibration: tuple[CalibrationBin, ...] = ()
+    brier: float | None = None
+    brier_constant: float | None = None
+    log_loss: float | None = None
+    log_loss_constant: float | None = None
+    n_folds: int = 0
+    folds_by: str = ""
+    triples: int = 0
+    violations: int = 0
+    transitivity: Expected | None = None
+    curl: Expected | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterFlag:
+    """A rater whose votes do not go as those of others.
+
+    Attributes
+    ----------
+    check
+        "side" (always the same side), "disagreement" (against the ratings), "loyalty" (one model more than all others).
+    e_value
+        Evidence: at most 1 on average for an honest rater; raters are flagged by e-BH.
+    """
+
+    rater: str
+    check: str
+    n_votes: int
+    e_value: float
+    detail: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Burst:
+    """More votes for one model (or by one rater) in a short time than its usual pace explains."""
+
+    name: str
+    kind: Literal["model", "rater"]
+    start: datetime
+    end: datetime
+    n_votes: int
+    expected: float
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterInfluence:
+    """What leaving out one rater does, by refit."""
+
+    rater: str
+    n_votes: int
+    model: str
+    move: float
+    new_first: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FewVotesFlip:
+    """The smallest set of votes found whose removal puts `second` above `first`.
+
+    Attributes
+    ----------
+    n_votes, share
+        Its size, and that over all votes. None where no set was found.
+    gap, gap_after
+        Rating of `first` less that of `second`, before and after (by refit), on the result's scale.
+    confirmed
+        Whether a refit without those votes turned the order.
+    """
+
+    first: str
+    second: str
+    n_votes: int | None
+    share: float | None
+    gap: float
+    gap_after: float | None = None
+    confirmed: bool = False
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrustChecks:
+    """Whether the votes can be trusted.
+
+    Attributes
+    ----------
+    side_share
+        Share of decided votes that side a won; `side_p` of .5 with clusters counted.
+    n_duplicates
+        Votes beyond the first by one rater on the same prompt and pair.
+    identity_votes, identity_share
+        Votes in which an answer names its own model; None where texts are not known.
+    selection
+        For n variants tried and the best published: how many rating points it gains on average by luck alone.
+    """
+
+    n_raters: int | None = None
+    raters: tuple[RaterFlag, ...] = ()
+    raters_reason: str | None = None
+    side_share: float | None = None
+    side_low: float | None = None
+    side_high: float | None = None
+    side_p: float | None = None
+    n_duplicates: int | None = None
+    duplicates_agree: float | None = None
+    bursts: tuple[Burst, ...] = ()
+    bursts_reason: str | None = None
+    identity_votes: int | None = None
+    identity_share: float | None = None
+    influences: tuple[RaterInfluence, ...] = ()
+    influences_reason: str | None = None
+    flip: FewVotesFlip | None = None
+    selection: tuple[tuple[int, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeriodRating:
+    """A model's rating in one period, against the mean of the models that are in all periods."""
+
+    period: str
+    model: str
+    estimate: float | None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    n_votes: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelDrift:
+    """How one model's rating changes by a period, with a test adjusted (Holm) for all models."""
+
+    model: str
+    slope: float
+    std_error: float
+    p_value: float
+    p_adjusted: float
+    flagged: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """Whether ratings change over time: the test of periods x models, and the ratings of every period."""
+
+    period: str
+    n_periods: int
+    statistic: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    method: str = ""
+    models: tuple[ModelDrift, ...] = ()
+    ratings: tuple[PeriodRating, ...] = ()
+    reason: str | None = None

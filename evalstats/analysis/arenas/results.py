@@ -1,0 +1,441 @@
+"""The frozen result of `arena()`. A rank in it is always a set, never a single place."""
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.results import json_safe
+from evalstats.display.blocks import Block
+from evalstats.display.markup import to_html
+from evalstats.schema.plan import PlanAccount
+from evalstats.stats.arena.fit import Ties
+from evalstats.stats.checks import FloatArray
+
+Scale = Literal["elo", "log-odds"]
+PairVerdict = Literal["better", "worse", "not separated", "not compared"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatingRow:
+    """One model's line. Ratings are on the result's scale.
+
+    Attributes
+    ----------
+    estimate, std_error, conf_low, conf_high
+        Rating and its interval against the mean of all models (or the anchor); `reason` says why there is none. Two
+        models must not be compared by whether these intervals overlap: `pairs` does that.
+    strength
+        The same as natural log-odds, 0 for the average model.
+    n_votes, n_wins, n_losses, n_ties, n_both_bad
+        Votes that it took part in.
+    win_share
+        Wins and half of ties (both bad included) over its votes: depends on whom it met.
+    n_clusters
+        For each of the result's clusters, how many of its levels the votes come from.
+    rank_low, rank_high
+        Its rank set: all sets together hold the true ranks with the level asked for. 1 is the best. Counted within
+        `component`. `rank_reason` says why there is none.
+    rank_low_marginal, rank_high_marginal
+        The set that holds this model's rank with that level, looked at alone.
+    rank_arena
+        The rank live arenas print: 1 + the models whose whole interval lies above this one's.
+    online_elo
+        Rating by one pass over the votes in order, as chess servers do; depends on the order. None unless asked for.
+    component
+        Number of its part of the vote graph, from 1.
+    """
+
+    name: str
+    estimate: float | None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    strength: float | None = None
+    reason: str | None = None
+    n_votes: int = 0
+    n_wins: int = 0
+    n_losses: int = 0
+    n_ties: int = 0
+    n_both_bad: int = 0
+    win_share: float | None = None
+    n_opponents: int = 0
+    n_clusters: tuple[int, ...] = ()
+    rank_low: int | None = None
+    rank_high: int | None = None
+    rank_low_marginal: int | None = None
+    rank_high_marginal: int | None = None
+    rank_reason: str | None = None
+    rank_arena: int | None = None
+    may_be_best: bool | None = None
+    top: tuple[tuple[int, bool], ...] = ()
+    online_elo: float | None = None
+    component: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def ranks(self) -> str:
+        """The rank set in words: "1-3", or "2" where it holds one place; a dash where there is none."""
+        return _set(self.rank_low, self.rank_high)
+
+    @property
+    def ranks_marginal(self) -> str:
+        """The same for the set of this model alone."""
+        return _set(self.rank_low_marginal, self.rank_high_marginal)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairContrast:
+    """Two models; `estimate` is the rating of the first less that of the second.
+
+    Attributes
+    ----------
+    conf_low, conf_high
+        Interval of this difference alone, from the full covariance.
+    p_value, p_adjusted
+        Of no difference; adjusted for all pairs at once. `p_adjusted` decides `verdict`.
+    win_probability, win_low, win_high
+        Probability that a user who decides prefers the first (with covariates at no difference between the two), with the
+        interval of the difference.
+    order_probability
+        Probability that the first is truly the stronger, if nothing was known before (a flat prior): t law of the difference.
+    n_votes
+        Votes between the two directly.
+    more_votes
+        Further votes between these two alone that would separate them with 80% probability if the difference is as
+        estimated; None where separated already or it cannot be said (`more_votes_reason`).
+    """
+
+    first: str
+    second: str
+    estimate: float | None
+    std_error: float | None = None
+    df: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    win_probability: float | None = None
+    win_low: float | None = None
+    win_high: float | None = None
+    order_probability: float | None = None
+    n_votes: int = 0
+    more_votes: int | None = None
+    more_votes_reason: str | None = None
+    verdict: PairVerdict = "not separated"
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteCovariate:
+    """What moves a vote beside the models: the side, the length, lists, headers.
+
+    Attributes
+    ----------
+    name
+        "side" for side a; else the name of the pair of columns.
+    estimate, std_error, conf_low, conf_high, df, p_value
+        Log-odds of side a's win for one standard deviation of the relative difference (a - b)/(a + b); for "side" log-odds
+        of side a between equal models.
+    points
+        `estimate` in rating points.
+    mean, sd
+        Of the relative difference over all votes.
+    """
+
+    name: str
+    estimate: float
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    points: float | None = None
+    mean: float | None = None
+    sd: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Ratings under another choice: another treatment of ties, without both-bad votes, without style, equal pairs.
+
+    Attributes
+    ----------
+    key
+        "davidson", "rao-kupper", "half", "without both bad", "without covariates", "equal pairs", "without side".
+    ratings
+        In the order of the result's rows.
+    largest_move, moved
+        The largest change of a rating against the headline, and the model it is of.
+    n_swaps
+        Pairs of models whose order by estimate changes.
+    new_first
+        The model with the highest rating, where it is another one.
+    log_lik
+        Log-likelihood, where it can be compared with that of another alternative (Davidson with Rao-Kupper).
+    """
+
+    key: str
+    title: str
+    why: str
+    ratings: tuple[float | None, ...]
+    largest_move: float | None = None
+    moved: str | None = None
+    n_swaps: int = 0
+    new_first: str | None = None
+    log_lik: float | None = None
+    tie: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CategoryRating:
+    """One model in one category (scenario, app, language).
+
+    Attributes
+    ----------
+    estimate
+        Rating in the category, drawn towards the model's overall rating by as much as the noise makes likely.
+    deviation, std_error, conf_low, conf_high
+        That rating less the overall one, with its interval.
+    unpooled
+        The deviation estimated from the category's votes alone.
+    """
+
+    category: str
+    model: str
+    estimate: float | None
+    deviation: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    unpooled: float | None = None
+    n_votes: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Categories:
+    """Ratings by category with partial pooling.
+
+    Attributes
+    ----------
+    tau
+        Standard deviation of true deviations, in rating points; `p_value` tests that it is 0.
+    left_out
+        Categories that could not be rated, each with the reason.
+    """
+
+    by: str
+    levels: tuple[str, ...]
+    n_votes: tuple[int, ...]
+    rows: tuple[CategoryRating, ...]
+    tau: float | None = None
+    tau_low: float | None = None
+    tau_high: float | None = None
+    statistic: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    method: str = ""
+    left_out: tuple[tuple[str, str], ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterCount:
+    """A way in which votes share something.
+
+    Attributes
+    ----------
+    effective
+        (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth.
+    largest
+        Share of all votes in the largest level.
+    """
+
+    name: str
+    n_levels: int
+    effective: float
+    largest: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ArenaRanking:
+    """Whom do live users prefer? The answer, and how it was reached.
+
+    Attributes
+    ----------
+    rows
+        One for each model: by component, then by rating, the best first. The order of the lines is no ranking.
+    pairs
+        Every pair of models of one component, in the order of the rows.
+    covariance
+        float64, shape (n_rows, n_rows), of the ratings in the order of the rows, on the result's scale; NaN between
+        components. Of a contrast: V_ii + V_jj - 2 V_ij. None where there are no standard errors. Not in `to_dict`.
+    clusters
+        What standard errors are clustered by; empty where every vote stands on its own.
+    df
+        Degrees of freedom of the t law.
+    covariates
+        Side effect and style, with coefficients; `alternatives` holds the ratings without them.
+    checks
+        Every check in a sentence, in the order of reading; `graph`, `fit`, `trust` and `drift` hold their numbers.
+    """
+
+    arena: str
+    ties: Ties
+    scale: Scale
+    unit: str
+    anchor: str | None
+    conf_level: float
+    method: str
+    method_reason: str
+    rank_method: str
+    estimand: str
+    rows: tuple[RatingRow, ...]
+    pairs: tuple[PairContrast, ...]
+    covariance: FloatArray | None = None
+    clusters: tuple[ClusterCount, ...] = ()
+    df: float | None = None
+    covariates: tuple[VoteCovariate, ...] = ()
+    alternatives: tuple[Alternative, ...] = ()
+    categories: Categories | None = None
+    graph: VoteGraph | None = None
+    fit: FitChecks | None = None
+    trust: TrustChecks | None = None
+    drift: Drift | None = None
+    checks: tuple[CheckLine, ...] = ()
+    prior: float = 0.0
+    tie_parameter: float | None = None
+    n_models: int = 0
+    n_votes: int = 0
+    n_decided: int = 0
+    n_ties: int = 0
+    n_both_bad: int = 0
+    n_unscored: int = 0
+    unscored_reasons: tuple[tuple[str, int], ...] = ()
+    n_events: int | None = None
+    n_resamples: int | None = None
+    converged: bool = True
+    rank_reason: str | None = None
+    plan: PlanAccount | None = None
+    seed: int = 0
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def explain(self) -> str:
+        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
+        from evalstats.analysis.explaining.explain import explain_text
+
+        return explain_text(self)
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        best = self.best()
+        told = "no rank is certain"
+        if best:
+            told = f"{best[0]} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
+        return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {self.arena}: {told}>"
+
+    def best(self) -> tuple[str, ...]:
+        """Models that may be the best (of their component); empty where ranks cannot be told."""
+        return tuple(row.name for row in self.rows if row.may_be_best)
+
+    def row(self, name: str) -> RatingRow:
+        """Return one model's line.
+
+        Raises
+        ------
+        KeyError
+            If there is no such model.
+        """
+        for row in self.rows:
+            if row.name == name:
+                return row
+        raise KeyError(name)
+
+    def pair(self, first: str, second: str) -> PairContrast:
+        """Return the contrast of two models, turned so that `first` is first.
+
+        Raises
+        ------
+        KeyError
+            If the pair is not among `pairs`.
+        """
+        for pair in self.pairs:
+            if (pair.first, pair.second) == (first, second):
+                return pair
+            if (pair.first, pair.second) == (second, first):
+                return turned(pair)
+        raise KeyError((first, second))
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values: what `evalstats arena --format json` prints."""
+        return json_safe(dataclasses.replace(self, covariance=None))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each model, in glossary names; `top_k` for each k asked for."""
+        rows: list[dict[str, Any]] = []
+        for row in self.rows:
+            values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+            values.update({f"top_{k}": inside for k, inside in values.pop("top")})
+            values.update(n_clusters=list(row.n_clusters), warnings=list(row.warnings))
+            rows.append({"model": values.pop("name"), **values, "conf_level": self.conf_level})
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def pairs_frame(self) -> pl.DataFrame:
+        """One row for each pair."""
+        rows = [{field.name: getattr(pair, field.name) for field in dataclasses.fields(pair)} for pair in self.pairs]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+    def summary(self) -> str:
+        """Sentences for a person: who may be the best, what is certain, what to beware of."""
+        from evalstats.analysis.arenas.wording import arena_sentences
+
+        return " ".join(arena_sentences(self))
+
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        from evalstats.analysis.arenas.wording import arena_blocks
+
+        return arena_blocks(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
+
+
+def turned(pair: PairContrast) -> PairContrast:
+    """Return a contrast the other way round."""
+    verdicts: dict[str, PairVerdict] = {"better": "worse", "worse": "better"}
+    return dataclasses.replace(
+        pair,
+        first=pair.second,
+        second=pair.first,
+        estimate=_minus(pair.estimate),
+        conf_low=_minus(pair.conf_high),
+        conf_high=_minus(pair.conf_low),
+        win_probability=_rest(pair.win_probability),
+        win_low=_rest(pair.win_high),
+        win_high=_rest(pair.win_low),
+        order_probability=_rest(pair.order_probability),
+        verdict=verdicts.get(pair.verdict, pair.verdict),
+    )
+
+
+def _minus(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def _rest(value: float | None) -> float | None:
+    return None if value is None else 1.0 - value
+
+
+def _set(low: int | None, high: int | None) -> str:
+    if low is None or high is None:
+        return "–"
+    return str(low) if low == high else f"{low}-{high}"

@@ -1,0 +1,1 @@
+"""Ratings from votes between two models: strengths, ties, what is certain, and whether the votes can be trusted."""

@@ -1,0 +1,223 @@
+"""Votes as arrays: equal votes are merged into one row with a count, so that nothing later grows with their number."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray, IntArray
+
+A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
+OUTCOMES = ("a", "b", "tie", "both_bad")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteRows:
+    """Votes between a model on side a and one on side b; a row may stand for many equal votes.
+
+    Attributes
+    ----------
+    n_models
+        Models are numbered 0..n_models-1; a model may have no vote.
+    first, second
+        int64, shape (n_rows,): the models on sides a and b; never the same.
+    outcome
+        int64, shape (n_rows,): A_WINS, B_WINS, TIE or BOTH_BAD.
+    share
+        float64, shape (n_rows,): how much of the vote the first model got: 1, 0, .5 for a tie, or a graded preference.
+    weight
+        float64, shape (n_rows,): sum of the weights of the votes that the row stands for; their number if all weigh 1.
+    weight_squares
+        float64, shape (n_rows,): sum of the squares of those weights.
+    count
+        int64, shape (n_rows,): votes that the row stands for.
+    covariates
+        float64, shape (n_rows, n_covariates): what else moves the vote towards side a (a column of ones: side a itself).
+    clusters
+        One int64 array of codes 0..G-1, shape (n_rows,), for each way in which votes share something; empty where every
+        vote stands on its own.
+    """
+
+    n_models: int
+    first: IntArray
+    second: IntArray
+    outcome: IntArray
+    share: FloatArray
+    weight: FloatArray
+    weight_squares: FloatArray
+    count: IntArray
+    covariates: FloatArray
+    clusters: tuple[IntArray, ...] = ()
+
+    @property
+    def n_rows(self) -> int:
+        """Rows, after merging."""
+        return self.first.size
+
+    @property
+    def n_votes(self) -> int:
+        """Votes that the rows stand for."""
+        return int(self.count.sum())
+
+    @property
+    def n_covariates(self) -> int:
+        """Columns of `covariates`."""
+        return self.covariates.shape[1]
+
+    def take(self, rows: ArrayLike) -> "VoteRows":
+        """Return some rows (a boolean mask or indices), with the same numbering of models and clusters."""
+        at = np.asarray(rows)
+        return replace(
+            self,
+            first=self.first[at],
+            second=self.second[at],
+            outcome=self.outcome[at],
+            share=self.share[at],
+            weight=self.weight[at],
+            weight_squares=self.weight_squares[at],
+            count=self.count[at],
+            covariates=self.covariates[at],
+            clusters=tuple(codes[at] for codes in self.clusters),
+        )
+
+    def reweighted(self, factors: FloatArray) -> "VoteRows":
+        """Return the rows with their weights multiplied by `factors`, shape (n_rows,)."""
+        return replace(self, weight=self.weight * factors, weight_squares=self.weight_squares * factors**2)
+
+
+def vote_rows(
+    first: ArrayLike,
+    second: ArrayLike,
+    outcome: ArrayLike,
+    *,
+    n_models: int | None = None,
+    share: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    count: ArrayLike | None = None,
+    covariates: ArrayLike | None = None,
+    clusters: tuple[ArrayLike, ...] = (),
+) -> VoteRows:
+    """Check votes and merge equal ones.
+
+    Parameters
+    ----------
+    first, second
+        Integers, shape (n,): models on sides a and b.
+    outcome
+        Integers, shape (n,): A_WINS, B_WINS, TIE or BOTH_BAD.
+    share
+        Shape (n,), in [0, 1]: a graded preference for side a. None: 1, 0 and .5 as the outcome says.
+    weight, count
+        Shape (n,): weight of each entry (None: its count) and the votes that it stands for (None: one). An entry of several
+        votes is taken as votes of equal weight.
+    covariates
+        Shape (n, n_covariates), finite.
+    clusters
+        Integer codes, each of shape (n,).
+
+    Raises
+    ------
+    InputError
+        If shapes differ, an outcome is unknown, a model meets itself, or a number is not finite or out of range.
+
+    Examples
+    --------
+    >>> rows = vote_rows([0, 0, 1], [1, 1, 0], [A_WINS, A_WINS, TIE])
+    >>> rows.n_rows, rows.n_votes, rows.weight.tolist()
+    (2, 3, [2.0, 1.0])
+    """
+    a, b = _integers(first, "first"), _integers(second, "second")
+    n = a.size
+    won = _integers(outcome, "outcome")
+    if not (b.shape == won.shape == (n,)):
+        raise InputError(
+            f"votes have {n} first models, {b.size} second models and {won.size} outcomes; give one of each"
+        )
+    if n and (won.min() < A_WINS or won.max() > BOTH_BAD):
+        raise InputError(
+            f"outcomes lie between {won.min()} and {won.max()}; they are 0 (a), 1 (b), 2 (tie), 3 (both bad)"
+        )
+    if np.any(a == b):
+        raise InputError(f"{int(np.count_nonzero(a == b))} of {n} votes are of a model against itself; leave them out")
+    highest = int(max(a.max(initial=-1), b.max(initial=-1)))
+    models = highest + 1 if n_models is None else n_models
+    if highest >= models or (n and min(a.min(), b.min()) < 0):
+        raise InputError(f"models are numbered up to {highest}, but there are {models}; number them from 0")
+    part = np.array([1.0, 0.0, 0.5, 0.5])[won] if share is None else _floats(share, n, "shares", 0.0, 1.0)
+    votes = np.ones(n, dtype=np.int64) if count is None else _integers(count, "counts")
+    mass = votes.astype(np.float64) if weight is None else _floats(weight, n, "weights", 0.0, np.inf)
+    beside = np.zeros((n, 0)) if covariates is None else np.asarray(covariates, dtype=np.float64)
+    if beside.ndim != 2 or beside.shape[0] != n or not np.isfinite(beside).all():
+        raise InputError(f"covariates have shape {beside.shape} or are not finite; give {n} rows of numbers")
+    groups = tuple(_integers(codes, "clusters") for codes in clusters)
+    rows = VoteRows(
+        n_models=models,
+        first=a,
+        second=b,
+        outcome=won,
+        share=part,
+        weight=mass,
+        weight_squares=mass**2 / np.maximum(votes, 1),
+        count=votes,
+        covariates=beside,
+        clusters=groups,
+    )
+    return merged(rows)
+
+
+def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
+    """Merge rows that agree in everything but their weight; without `keep_clusters` the clusters are dropped first.
+
+    Examples
+    --------
+    >>> rows = vote_rows([0, 0], [1, 1], [A_WINS, A_WINS], clusters=([0, 1],))
+    >>> rows.n_rows, merged(rows, keep_clusters=False).n_rows
+    (2, 1)
+    """
+    groups = rows.clusters if keep_clusters else ()
+    label = _labels(rows, groups)
+    levels, start, place = np.unique(label, return_index=True, return_inverse=True)
+    if levels.size == rows.n_rows:
+        return rows if keep_clusters else replace(rows, clusters=())
+    kept = replace(rows, clusters=groups).take(start)
+    return replace(
+        kept,
+        weight=np.bincount(place, weights=rows.weight, minlength=levels.size),
+        weight_squares=np.bincount(place, weights=rows.weight_squares, minlength=levels.size),
+        count=np.bincount(place, weights=rows.count, minlength=levels.size).astype(np.int64),
+    )
+
+
+def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:
+    """Return a number for each row, the same for equal rows."""
+    label = (rows.first * max(rows.n_models, 1) + rows.second) * 4 + rows.outcome
+    plain = np.array([1.0, 0.0, 0.5, 0.5])[rows.outcome]
+    further = [] if np.array_equal(plain, rows.share) else [rows.share]
+    for column in (*further, *rows.covariates.T, *groups):
+        levels, codes = np.unique(column, return_inverse=True)
+        if levels.size > 1:
+            # Compact numbers in between keep the product far from overflow.
+            label = np.unique(label, return_inverse=True)[1] * levels.size + codes
+    return label.astype(np.int64)
+
+
+def _integers(values: ArrayLike, what: str) -> IntArray:
+    array = np.asarray(values)
+    if array.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    if array.ndim != 1 or array.dtype.kind not in "iub":
+        raise InputError(f"{what} are of type {array.dtype} and shape {array.shape}; give one whole number per vote")
+    return array.astype(np.int64)
+
+
+def _floats(values: ArrayLike, n: int, what: str, low: float, high: float) -> FloatArray:
+    array = np.asarray(values, dtype=np.float64)
+    if array.shape != (n,):
+        raise InputError(f"{what} have shape {array.shape}, but there are {n} votes; give one per vote")
+    if not np.isfinite(array).all() or (n and (array.min() < low or array.max() > high)):
+        raise InputError(
+            f"{what} are not all finite numbers of at least {low:g}"
+            + (f" and at most {high:g}" if high < np.inf else "")
+        )
+    return array
