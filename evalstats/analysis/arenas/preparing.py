@@ -1,0 +1,285 @@
+"""From a table of comparisons to the votes that are analysed: what is left out is counted, never guessed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arenas.covarying import Covariates, no_covariates, relative_differences
+from evalstats.analysis.arenas.sharing import shared_sources
+from evalstats.analysis.arenas.table import VoteTable
+from evalstats.display.numbers import plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import as_polars, check_table
+from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
+from evalstats.stats.checks import FloatArray, IntArray
+
+_SHOWN = 4
+_FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteCounts:
+    """Votes by what became of them; `reasons` are those of votes without an outcome, the most frequent first."""
+
+    n_votes: int
+    n_decided: int
+    n_ties: int
+    n_both_bad: int
+    n_unscored: int
+    reasons: tuple[tuple[str, int], ...]
+    n_events: int | None
+
+
+def comparisons_of(battles: EvalData | object) -> pl.DataFrame:
+    """Return the table of comparisons of whatever was given.
+
+    Raises
+    ------
+    InputError
+        If it holds no comparisons, or is a table of votes in a source's own words.
+    """
+    if isinstance(battles, EvalData):
+        if battles.comparisons.height:
+            return battles.comparisons
+        have = (
+            "outcomes" if battles.outcomes.height else "published numbers" if battles.aggregates.height else "nothing"
+        )
+        message = (
+            f"the data hold {have} and no votes between two models; for outcomes and published numbers use leaderboard"
+        )
+        raise InputError(message)
+    frame = as_polars(battles)
+    if "outcome" not in frame.columns and {"winner", "model_a", "model_b"} <= set(frame.columns):
+        message = (
+            "the table has a column 'winner' in its source's own words and no 'outcome' (a, b, tie, both_bad): "
+            "pass it through evalstats.from_votes, which reads the labels"
+        )
+        raise InputError(message)
+    return check_table(_with_keys(frame), "comparisons")
+
+
+def vote_table(
+    comparisons: pl.DataFrame,
+    *,
+    arena: str,
+    cluster: str | Sequence[str],
+    covariates: Sequence[str] | None,
+    side: bool,
+    models: Sequence[str] | None,
+    keep_both_bad: bool,
+    graded: bool,
+) -> tuple[VoteTable, VoteCounts, Covariates]:
+    """Check, code and merge votes.
+
+    Parameters
+    ----------
+    graded
+        Whether a graded preference counts as given; else only who won.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown.
+    CannotAnswerError
+        If no vote has an outcome, or only one model has votes.
+    """
+    frame = comparisons if models is None else _between(comparisons, models)
+    scored, counts, warnings, notes = _scored(frame)
+    if not keep_both_bad:
+        scored = scored.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
+        counts = _recounted(counts, scored)
+    if not scored.height:
+        told = "; ".join(f"{plural(n, 'vote')}: {reason}" for reason, n in counts.reasons[:_SHOWN]) or "there are none"
+        raise CannotAnswerError(f"no vote has an outcome ({told}); nothing can be rated")
+    beside = relative_differences(scored, covariates, side=side) if covariates or side else no_covariates(scored.height)
+    if beside.kept is not None:
+        scored = scored.filter(beside.kept)
+        counts = _recounted(counts, scored)
+    names = tuple(sorted(pl.concat([scored["model_a"], scored["model_b"]]).unique().to_list()))
+    if len(names) < 2:
+        raise CannotAnswerError("the votes are of fewer than two models; nothing can be compared")
+    first, second, outcome = _codes(scored, names)
+    share, graded_note = _shares(scored, outcome, graded=graded)
+    weight, weight_note = _weights(scored)
+    shared = shared_sources(scored, cluster)
+    rows = vote_rows(
+        first,
+        second,
+        outcome,
+        n_models=len(names),
+        share=share,
+        weight=weight,
+        covariates=beside.values,
+        clusters=tuple(shared.codes),
+    )
+    table = VoteTable(
+        arena=arena,
+        models=names,
+        votes=scored,
+        first=first,
+        second=second,
+        outcome=outcome,
+        share=share,
+        weight=weight,
+        rows=rows,
+        cluster_names=shared.names,
+        codes=tuple(shared.codes),
+        covariates=beside.values,
+        covariate_names=beside.names,
+        notes=(*notes, *graded_note, *weight_note, *shared.notes, *beside.notes),
+        warnings=(*warnings, *shared.warnings, *beside.warnings),
+    )
+    return table, counts, beside
+
+
+def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
+    """Return the votes between some models, which are numbered anew in the order of their names."""
+    chosen: IntArray = np.sort(np.asarray(models, dtype=np.int64))
+    place = np.full(table.n_models, -1, dtype=np.int64)
+    place[chosen] = np.arange(chosen.size)
+    inside = (place[table.rows.first] >= 0) & (place[table.rows.second] >= 0)
+    kept = table.rows.take(inside)
+    clusters = tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters)
+    rows = vote_rows(
+        place[kept.first],
+        place[kept.second],
+        kept.outcome,
+        n_models=chosen.size,
+        share=kept.share,
+        weight=kept.weight,
+        count=kept.count,
+        covariates=kept.covariates,
+        clusters=clusters,
+    )
+    mask = (place[table.first] >= 0) & (place[table.second] >= 0)
+    return VoteTable(
+        arena=table.arena,
+        models=tuple(table.models[int(number)] for number in chosen.tolist()),
+        votes=None if table.votes is None else table.votes.filter(pl.Series(mask)),
+        first=place[table.first[mask]],
+        second=place[table.second[mask]],
+        outcome=table.outcome[mask],
+        share=table.share[mask],
+        weight=table.weight[mask],
+        rows=rows,
+        cluster_names=table.cluster_names,
+        codes=tuple(np.unique(codes[mask], return_inverse=True)[1].astype(np.int64) for codes in table.codes),
+        covariates=table.covariates[mask],
+        covariate_names=table.covariate_names,
+        notes=table.notes,
+        warnings=table.warnings,
+    )
+
+
+def _with_keys(frame: pl.DataFrame) -> pl.DataFrame:
+    """Fill the columns that only name a vote, where a table made by hand lacks them."""
+    missing: list[pl.Expr] = []
+    if "run" not in frame.columns:
+        missing.append(pl.lit("table").alias("run"))
+    if "battle" not in frame.columns:
+        missing.append(pl.int_range(pl.len()).cast(pl.String).alias("battle"))
+    if "status" not in frame.columns and "outcome" in frame.columns:
+        told = pl.when(pl.col("outcome").is_null()).then(pl.lit("unscored")).otherwise(pl.lit("scored"))
+        missing.append(told.alias("status"))
+    return frame.with_columns(missing) if missing else frame
+
+
+def _between(comparisons: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
+    known = set(comparisons["model_a"].unique().to_list()) | set(comparisons["model_b"].unique().to_list())
+    unknown = [name for name in models if name not in known]
+    if unknown:
+        some = ", ".join(sorted(known)[:12])
+        raise InputError(
+            f"no vote is of a model {unknown[0]!r}; models with votes: {some}{', ...' if len(known) > 12 else ''}"
+        )
+    return comparisons.filter(pl.col("model_a").is_in(list(models)) & pl.col("model_b").is_in(list(models)))
+
+
+def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[str], list[str]]:
+    """Keep votes with an outcome between two models, and count the rest by its reason."""
+    itself = frame["model_a"] == frame["model_b"]
+    without = frame["outcome"].is_null() | itself
+    lost = frame.filter(without).with_columns(
+        pl.when(pl.col("model_a") == pl.col("model_b"))
+        .then(pl.lit("a model against itself"))
+        .otherwise(pl.col("status_reason").fill_null("no outcome"))
+        .alias("reason")
+    )
+    reasons = lost.group_by("reason").len().sort("len", "reason", descending=[True, False])
+    scored = frame.filter(~without)
+    counts = VoteCounts(
+        n_votes=0,
+        n_decided=0,
+        n_ties=0,
+        n_both_bad=0,
+        n_unscored=lost.height,
+        reasons=tuple(reasons.iter_rows()),
+        n_events=None,
+    )
+    warnings: list[str] = []
+    if lost.height:
+        told = ", ".join(f"{n:,} {reason}" for reason, n in counts.reasons[:_SHOWN])
+        warnings.append(
+            f"{plural(lost.height, 'vote')} of {frame.height:,} have no outcome and are left out, not taken for ties: {told}"
+        )
+    return scored, _recounted(counts, scored), warnings, _mixtures(scored)
+
+
+def _mixtures(scored: pl.DataFrame) -> list[str]:
+    """Tell where votes of people stand beside those of a judge model: they are rated together here."""
+    judged = scored["judge"].is_not_null()
+    some = int(judged.sum())
+    if 0 < some < scored.height:
+        return [
+            f"{some:,} of {scored.height:,} votes were given by a judge model, the others by people; all count alike"
+        ]
+    return []
+
+
+def _recounted(counts: VoteCounts, scored: pl.DataFrame) -> VoteCounts:
+    by = dict(scored.group_by("outcome").len().iter_rows())
+    events = scored["event"].drop_nulls()
+    return VoteCounts(
+        n_votes=scored.height,
+        n_decided=by.get("a", 0) + by.get("b", 0),
+        n_ties=by.get("tie", 0),
+        n_both_bad=by.get("both_bad", 0),
+        n_unscored=counts.n_unscored,
+        reasons=counts.reasons,
+        n_events=int(events.n_unique()) if len(events) else None,
+    )
+
+
+def _codes(scored: pl.DataFrame, names: tuple[str, ...]) -> tuple[IntArray, IntArray, IntArray]:
+    def coded(column: str, levels: Sequence[str]) -> IntArray:
+        numbers = scored[column].replace_strict(list(levels), list(range(len(levels))), return_dtype=pl.Int64)
+        return numbers.to_numpy().astype(np.int64)
+
+    return coded("model_a", names), coded("model_b", names), coded("outcome", OUTCOMES)
+
+
+def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[FloatArray, list[str]]:
+    full = _FULL_SHARE[outcome]
+    given = scored["preference"]
+    if given.null_count() == scored.height:
+        return full, []
+    told = int(given.is_not_null().sum())
+    if not graded:
+        return full, [
+            f"{plural(told, 'vote')} with a graded preference count as who won: a model of ties needs outcomes"
+        ]
+    share = np.where(given.is_null().to_numpy(), full, given.fill_null(0.0).to_numpy())
+    return share.astype(np.float64), [f"{plural(told, 'vote')} count with their graded preference, not as won or lost"]
+
+
+def _weights(scored: pl.DataFrame) -> tuple[FloatArray, list[str]]:
+    given = scored["weight"]
+    if given.null_count() == scored.height:
+        return np.ones(scored.height), []
+    weight = given.fill_null(1.0).to_numpy().astype(np.float64)
+    if np.all(weight == 1.0):
+        return weight, []
+    return weight, [f"votes count with their weights, from {weight.min():g} to {weight.max():g}"]
