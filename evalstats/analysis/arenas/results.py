@@ -279,6 +279,8 @@ class ArenaRanking:
         What standard errors are clustered by; empty where every vote stands on its own.
     df
         Degrees of freedom of the t law.
+    vote_level_ratio
+        Median over pairs of the standard error over the one that takes every vote as independent.
     covariates
         Side effect and style, with coefficients; `alternatives` holds the ratings without them.
     checks
@@ -300,6 +302,7 @@ class ArenaRanking:
     covariance: FloatArray | None = None
     clusters: tuple[ClusterCount, ...] = ()
     df: float | None = None
+    vote_level_ratio: float | None = None
     covariates: tuple[VoteCovariate, ...] = ()
     alternatives: tuple[Alternative, ...] = ()
     categories: Categories | None = None
