@@ -1,0 +1,174 @@
+"""Newton's method for strengths that sum to 0, coefficients of covariates and a tie parameter."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.special import expit, log_expit
+
+from evalstats.stats.arena.cells import PairCells
+from evalstats.stats.arena.fit import Ties
+from evalstats.stats.arena.ties import Derivatives, derivatives
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.threads import one_thread
+
+_GRADIENT = 1e-10  # of the total weight
+_STEP = 1e-9  # log-units; the next step would be of its square
+_MOST_STEPS = 100
+_MOST_HALVINGS = 40
+_ROUNDING = 1e-13  # of the objective, by which a step may seem to lower it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimum:
+    """Where the search ended; `bread` is None where the information could not be inverted."""
+
+    parameters: FloatArray
+    log_lik: float
+    bread: FloatArray | None
+    converged: bool
+    n_iterations: int
+    largest_gradient: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Point:
+    """Objective with its derivatives: the gradient without a part along equal strengths, the cells' curvature."""
+
+    objective: float
+    log_lik: float
+    gradient: FloatArray
+    at: Derivatives
+
+
+@one_thread
+def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 0.0) -> Optimum:
+    """Climb from `start` (strengths summing to 0, coefficients, tau for ties with a parameter).
+
+    Every full step that would lower the objective is halved. The search ends where the largest gradient is at most 1e-10
+    of the total weight and the step still to go at most 1e-9; otherwise `converged` is False, which is what happens where
+    there is no maximum.
+    """
+    parameters, tolerance = start, _GRADIENT * max(float(cells.weight.sum()), 1e-300)
+    here = _point(cells, ties, parameters, prior)
+    bread, converged, n_steps = None, False, 0
+    for n_steps in range(_MOST_STEPS + 1):
+        factor = _factor(information(cells, ties, parameters, here.at, prior), cells.n_models)
+        if factor is None:
+            break
+        step = cho_solve(factor, here.gradient)
+        if np.abs(here.gradient).max() <= tolerance and np.abs(step).max() <= _STEP:
+            converged, bread = True, _inverse(factor, cells.n_models)
+            break
+        found = _climb(cells, ties, parameters, here, step, prior)
+        if found is None:
+            break
+        parameters, here = found
+    return Optimum(
+        parameters=parameters,
+        log_lik=here.log_lik,
+        bread=bread,
+        converged=converged,
+        n_iterations=n_steps,
+        largest_gradient=float(np.abs(here.gradient).max()),
+    )
+
+
+def linear_predictor(cells: PairCells, parameters: FloatArray) -> FloatArray:
+    """Return eta, shape (n_cells,)."""
+    eta = parameters[cells.first] - parameters[cells.second]
+    n_covariates = cells.covariates.shape[1]
+    if n_covariates:
+        eta = eta + cells.covariates @ parameters[cells.n_models : cells.n_models + n_covariates]
+    return eta
+
+
+def information(cells: PairCells, ties: Ties, parameters: FloatArray, at: Derivatives, prior: float) -> FloatArray:
+    """Return the negative second derivative of the objective, shape (n_parameters, n_parameters), constraint not built in."""
+    n, k = cells.n_models, cells.covariates.shape[1]
+    out = np.zeros((parameters.size, parameters.size))
+    between = np.bincount(cells.first * n + cells.second, weights=at.curve, minlength=n * n).reshape(n, n)
+    between += between.T
+    out[:n, :n] = -between
+    strengths = parameters[:n]
+    out[np.arange(n), np.arange(n)] = between.sum(axis=1) + 2.0 * prior * expit(strengths) * expit(-strengths)
+    for j in range(k):
+        column = _by_model(cells, at.curve * cells.covariates[:, j])
+        out[:n, n + j] = out[n + j, :n] = column
+    if k:
+        out[n : n + k, n : n + k] = cells.covariates.T @ (at.curve[:, None] * cells.covariates)
+    if ties != "half":
+        out[:n, -1] = out[-1, :n] = _by_model(cells, at.cross)
+        out[n : n + k, -1] = out[-1, n : n + k] = cells.covariates.T @ at.cross
+        out[-1, -1] = at.tie_curve.sum()
+    return out
+
+
+def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -> _Point:
+    n = cells.n_models
+    at = derivatives(
+        ties, linear_predictor(cells, parameters), float(parameters[-1]), cells.won, cells.lost, cells.tied
+    )
+    strengths = parameters[:n]
+    log_lik = float(at.log_lik.sum())
+    gradient = np.zeros(parameters.size)
+    gradient[:n] = _by_model(cells, at.slope)
+    if prior > 0.0:
+        gradient[:n] += prior * (expit(-strengths) - expit(strengths))
+    gradient[:n] -= gradient[:n].mean()
+    k = cells.covariates.shape[1]
+    gradient[n : n + k] = cells.covariates.T @ at.slope
+    if ties != "half":
+        gradient[-1] = at.tie_slope.sum()
+    added = prior * float((log_expit(strengths) + log_expit(-strengths)).sum()) if prior > 0.0 else 0.0
+    return _Point(objective=log_lik + added, log_lik=log_lik, gradient=gradient, at=at)
+
+
+def _climb(
+    cells: PairCells, ties: Ties, parameters: FloatArray, here: _Point, step: FloatArray, prior: float
+) -> tuple[FloatArray, _Point] | None:
+    """Return the first of the full step, half of it, a quarter, ... that does not lower the objective."""
+    lowest, size = here.objective - _ROUNDING * abs(here.objective), 1.0
+    for _ in range(_MOST_HALVINGS):
+        further = parameters + size * step
+        there = _point(cells, ties, further, prior)
+        # A comparison with NaN is False, so that a point outside of what is allowed is stepped back from.
+        if there.objective >= lowest:
+            return further, there
+        size /= 2.0
+    return None
+
+
+def _by_model(cells: PairCells, values: FloatArray) -> FloatArray:
+    """Return the sum of values over cells where a model is first less that where it is second, shape (n_models,)."""
+    n = cells.n_models
+    return np.bincount(cells.first, weights=values, minlength=n) - np.bincount(
+        cells.second, weights=values, minlength=n
+    )
+
+
+def _factor(information: FloatArray, n: int) -> tuple[FloatArray, bool] | None:
+    """Return the Cholesky factor of the information of strengths that sum to 0, with 11'/n in the direction left out."""
+    inside = information
+    inside[:n] -= inside[:n].mean(axis=0)
+    inside[:, :n] -= inside[:, :n].mean(axis=1, keepdims=True)
+    inside[:n, :n] += _level(inside, n) / n
+    try:
+        lower = cho_factor(inside, lower=True)
+    except (LinAlgError, ValueError):
+        return None
+    diagonal = np.diag(lower[0])
+    # A pivot of rounding alone: the direction has no information left.
+    return None if diagonal.min() ** 2 <= 1e-14 * np.diag(inside).max() else lower
+
+
+def _level(information: FloatArray, n: int) -> float:
+    return max(float(np.trace(information[:n, :n])) / n, 1e-300)
+
+
+def _inverse(factor: tuple[FloatArray, bool], n: int) -> FloatArray:
+    """Return the inverse of what was factored, without the direction that was filled in."""
+    out = cho_solve(factor, np.eye(factor[0].shape[0]))
+    out[:n] -= out[:n].mean(axis=0)
+    out[:, :n] -= out[:, :n].mean(axis=1, keepdims=True)
+    return (out + out.T) / 2.0
