@@ -106,5 +106,11 @@ def _shrunk(widths: list[int], align: list[str], width: int) -> list[int]:
 
 
 def _cell(text: str, width: int, align: str) -> str:
-    cut = text if len(text) <= width else text[: width - 1] + "…"
+    cut = text if len(text) <= width else _without_middle(text, width)
     return cut.rjust(width) if align == "r" else cut.center(width) if align == "c" else cut.ljust(width)
+
+
+def _without_middle(text: str, width: int) -> str:
+    """Cut the middle of a text: what tells long names apart stands at both ends (a version, a digest)."""
+    end = (width - 1) // 2
+    return text[: width - 1 - end] + "…" + text[len(text) - end :]

@@ -1,0 +1,262 @@
+"""The answer to "whom do live users prefer?" in sentences: who may be the best, what is certain, what it hangs on."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.arenas.check_results import VoteGraph
+from evalstats.analysis.arenas.results import Alternative, ArenaRanking, ClusterCount, RatingRow
+from evalstats.analysis.arenas.words import (
+    apart,
+    capital,
+    compared,
+    has_ranks,
+    level,
+    parts,
+    points,
+    ranked,
+    some,
+    stopped,
+    unit_of,
+    whole,
+)
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import number, plural
+
+_NO_RANKS, _NOT_CONVERGED, _IN_PARTS, _ONE, _OPEN = "no ranks", "not converged", "no rank over all", "one best", "best open"
+_TIES = {
+    "half": "A tie counts as half a win for either",
+    "davidson": "Ties are an outcome of their own (Davidson)",
+    "rao-kupper": "Ties are votes in which no model is ahead by a threshold (Rao and Kupper)",
+}
+# Below this share of their number, unequal clusters are said to be worth fewer.
+_UNEQUAL = 0.9
+# From this ratio on, errors that ignore what votes share are called too small.
+_HIDES = 1.1
+_PARTS = 5
+
+
+def answer_label(result: ArenaRanking) -> str:
+    """Return the answer in two or three words."""
+    if not result.converged:
+        return _NOT_CONVERGED
+    if not has_ranks(result):
+        return _NO_RANKS
+    if not whole(result):
+        return _IN_PARTS
+    return _ONE if len(result.best()) == 1 and len(ranked(result)) == len(result.rows) else _OPEN
+
+
+def answer_tone(result: ArenaRanking) -> Tone:
+    """Return the tone of the answer."""
+    label = answer_label(result)
+    return "good" if label == _ONE else "caution" if label == _OPEN else "bad"
+
+
+def headline(result: ArenaRanking) -> str:
+    """Return the answer in one sentence without its full stop."""
+    label = answer_label(result)
+    if label == _NOT_CONVERGED:
+        return "The fit of ratings did not converge, so nothing follows from its numbers"
+    if label == _NO_RANKS:
+        reason = result.rank_reason or next((row.rank_reason for row in result.rows if row.rank_reason), None)
+        return f"No rank can be told: {(reason or 'the votes leave every rank open').rstrip('.')}"
+    if label == _IN_PARTS:
+        return _in_parts(result)
+    best, among = result.best(), ranked(result)
+    if len(among) < len(result.rows):
+        left = len(result.rows) - len(among)
+        return f"{_best_of(among)}; {plural(left, 'model')} {'has' if left == 1 else 'have'} no rank, so the best of all is open"
+    if len(best) == 1:
+        return f"{best[0]} is the best of {len(among)}: every other model is shown to be weaker"
+    return _best_of(among)
+
+
+def _best_of(rows: Sequence[RatingRow]) -> str:
+    """Say who may be the best of some models."""
+    best = [row.name for row in rows if row.may_be_best]
+    if len(best) == 1:
+        return f"{best[0]} is the best of the {len(rows)} that have a rank"
+    if len(best) == len(rows):
+        return f"Any of the {len(rows)} models may be the best: the votes do not tell"
+    return f"{len(best)} of {len(rows)} models may be the best, the votes do not tell which: {some(best)}"
+
+
+def _in_parts(result: ArenaRanking) -> str:
+    """Say that there is no ranking over all, and why."""
+    found = parts(result)
+    return (
+        f"There is no ranking over all {len(result.rows)} models: the votes leave them in {plural(len(found), 'part')}, and how "
+        "far one part lies above another cannot be told"
+    )
+
+
+def standing_sentences(result: ArenaRanking) -> list[str]:
+    """Say what the answer rests on, how much of it is certain, and what it hangs on."""
+    said = [votes_sentence(result)]
+    if not result.converged:
+        return said
+    said.extend(_certain(result))
+    said.extend(best_of_parts(result))
+    said.append(sharing_sentence(result))
+    said.extend(choices_sentences(result))
+    warned = [line.title for line in result.checks if line.status == "warning"]
+    if warned:
+        said.append(f"{plural(len(warned), 'check')} of {len(result.checks)} {_warn(len(warned))}: {some(warned, 20)}.")
+    return said
+
+
+def _warn(n: int) -> str:
+    return "warns" if n == 1 else "warn"
+
+
+def votes_sentence(result: ArenaRanking) -> str:
+    """Count the votes by what they say."""
+    kinds = [plural(result.n_ties, "tie"), f"{result.n_both_bad:,} in which both were bad"]
+    shown = [text for text, n in zip(kinds, (result.n_ties, result.n_both_bad), strict=True) if n]
+    of = f": {result.n_decided:,} for one model, {' and '.join(shown)}" if shown else ", each for one of two models"
+    left = f" {plural(result.n_unscored, 'further vote')} had no outcome." if result.n_unscored else ""
+    events = f" in {plural(result.n_events, 'event')}" if result.n_events else ""
+    return f"{plural(result.n_votes, 'vote')}{events} between {plural(result.n_models, 'model')}{of}.{left}"
+
+
+def _certain(result: ArenaRanking) -> list[str]:
+    rows, pairs = ranked(result), compared(result)
+    if not has_ranks(result):
+        return []
+    certain = sum(row.rank_low == row.rank_high for row in rows)
+    of_part = "" if whole(result) else "of a part "
+    said = [
+        f"{certain} of {plural(len(rows), 'rank')} {'is' if certain == 1 else 'are'} certain; all rank sets {of_part}together "
+        f"hold the true ranks with {level(result)} confidence."
+    ]
+    if pairs:
+        shown = len(apart(pairs))
+        said.append(f"{shown:,} of {plural(len(pairs), 'pair')} {'is' if shown == 1 else 'are'} separated.")
+    return said
+
+
+def best_of_parts(result: ArenaRanking) -> list[str]:
+    """Say of each part of several who may be the best of it."""
+    if whole(result) or not has_ranks(result):
+        return []
+    said: list[str] = []
+    for number_, rows in enumerate(parts(result), start=1):
+        best = [row.name for row in rows if row.may_be_best]
+        if len(rows) > 1 and best:
+            open_ = "is the best" if len(best) == 1 else "may be the best"
+            said.append(f"In part {rows[0].component or number_} ({plural(len(rows), 'model')}) {some(best)} {open_}.")
+    return said if len(said) <= _PARTS else [*said[:_PARTS], f"{len(said) - _PARTS} further parts are in the table."]
+
+
+def sharing_sentence(result: ArenaRanking) -> str:
+    """Say what votes share, and how much less that makes them worth."""
+    if not result.clusters:
+        return (
+            "Every vote counts as independent of all others, since nothing is known of who voted or on what; where one person "
+            "votes often, the intervals are too short."
+        )
+    told = "; ".join(_cluster(each) for each in result.clusters)
+    names = " or a ".join(each.name for each in result.clusters)
+    return f"Votes that share a {names} are not taken as independent ({told}).{_ratio(result)}"
+
+
+def _ratio(result: ArenaRanking) -> str:
+    """Say how far errors would be off that count every vote by itself."""
+    ratio = result.vote_level_ratio
+    if ratio is None:
+        return ""
+    times = f"{number(ratio)} times that which counts every vote by itself"
+    if ratio >= _HIDES:
+        return f" The standard error of a difference is {times}, as arenas do: that would hide how little is known."
+    return f" The standard error of a difference is {times} (median over pairs)."
+
+
+def _cluster(each: ClusterCount) -> str:
+    worth = f", worth {number(each.effective, 0)} equal ones" if each.effective < _UNEQUAL * each.n_levels else ""
+    return f"{each.name}: {each.n_levels:,}{worth}"
+
+
+# --- what the answer hangs on ---
+
+
+def choices_sentences(result: ArenaRanking) -> list[str]:
+    """Say how the answer depends on ties, both-bad votes, style and weights: what changes, or that nothing does."""
+    known = [each for each in result.alternatives if each.reason is None and each.largest_move is not None]
+    if not known:
+        return []
+    turned = [each for each in known if each.new_first is not None]
+    said = [f"{_choice(each)}, {each.new_first} is rated first." for each in turned]
+    rest = [each for each in known if each.new_first is None]
+    if rest:
+        most = max(rest, key=lambda each: abs(each.largest_move or 0.0))
+        other = "Other choices" if turned else "Under other choices"
+        names = some([each.title for each in rest], 8)
+        moved = points(abs(most.largest_move or 0.0), result).lstrip("+")
+        swaps = max(each.n_swaps for each in rest)
+        order = "the order of no two models changes" if not swaps else f"at most {plural(swaps, 'pair')} of models change order"
+        said.append(
+            f"{other} ({names}) leave the same model first, move no rating by more than {moved}, and {order}."
+            if turned
+            else f"{other} ({names}) the same model is rated first, no rating moves by more than {moved}, and {order}."
+        )
+    return said
+
+
+def _choice(each: Alternative) -> str:
+    title = each.title.strip()
+    return capital(title) if title.lower().startswith(("without", "with ")) else f"With {title}"
+
+
+def ties_sentence(result: ArenaRanking) -> str:
+    """Say what is done with ties."""
+    tie = f", parameter {number(result.tie_parameter)}" if result.tie_parameter is not None else ""
+    return f"{_TIES[result.ties]}{tie}"
+
+
+# --- existence ---
+
+
+def connection_sentences(result: ArenaRanking) -> list[str]:
+    """Say how the votes tie the models together, and why some ratings do not exist."""
+    graph = result.graph
+    if graph is None:
+        return []
+    said: list[str] = []
+    if not graph.connected:
+        said.append(
+            f"Ratings exist only inside a part in which every model beat every other, directly or by a chain; the "
+            f"{graph.n_models} models fall into {plural(len(graph.components), 'part')}"
+        )
+        if result.prior > 0 and whole(result):
+            said.append(
+                f"That all models are on one scale all the same is due to the prior ({number(result.prior, 1)} added wins and "
+                "losses each), not to votes"
+            )
+    if len(graph.islands) > 1:
+        said.append(f"Between {len(graph.islands)} groups there is no vote at all")
+    said.extend(_extremes(graph))
+    met = graph.n_pairs_met
+    if met < graph.n_pairs:
+        share = number(100 * met / graph.n_pairs, 0)
+        said.append(f"{met:,} of {plural(graph.n_pairs, 'pair')} ({share}%) met directly; others are compared by chains")
+    return [stopped(text) for text in said]
+
+
+def _extremes(graph: VoteGraph) -> list[str]:
+    said: list[str] = []
+    if graph.unbeaten:
+        said.append(f"Without any loss or tie, so that no finite rating is high enough: {some(graph.unbeaten)}")
+    if graph.winless:
+        said.append(f"Without any win or tie, so that no finite rating is low enough: {some(graph.winless)}")
+    if graph.few_votes:
+        few = sorted(graph.few_votes, key=lambda pair: pair[1])
+        said.append(f"Fewer than 10 votes: {some([f'{name} ({n})' for name, n in few])}")
+    return said
+
+
+def rating_words(result: ArenaRanking) -> str:
+    """Say what a rating is counted from, and in what."""
+    mean = "the mean of all models" if whole(result) else "the mean of each part"
+    against = mean if result.anchor is None else result.anchor
+    if result.scale == "elo":
+        return f"ratings in {unit_of(result)}, against {against}; 400 more mean 10 wins to 1"
+    return f"ratings in {unit_of(result)}, against {against}"

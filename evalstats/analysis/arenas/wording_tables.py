@@ -1,0 +1,301 @@
+"""Tables of a ranking of votes: ratings with rank sets, each model against the next, style, other choices."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arenas.wording_answer import rating_words
+from evalstats.analysis.arenas.words import (
+    apart,
+    compared,
+    digits_of,
+    ends,
+    level,
+    parts,
+    points,
+    rating,
+    rough,
+    some,
+    unit_of,
+    whole,
+)
+from evalstats.display.blocks import Table
+from evalstats.display.numbers import interval, number, p_value, plural
+
+# Lines of a long list: those beyond it are in the frames and in the JSON.
+LINES = 20
+_SIDE = "side a"
+
+
+def table_of(
+    columns: Mapping[str, Sequence[str]], *, caption: str, left: Sequence[str], wide: Sequence[str] = ()
+) -> Table:
+    """Return a table; numbers stand to the right, the columns named in `left` to the left."""
+    names = tuple(columns)
+    return Table(
+        columns=names,
+        rows=tuple(zip(*columns.values(), strict=True)),
+        align="".join("l" if name in left else "r" for name in names),
+        caption=caption,
+        wide=tuple(name for name in wide if name in columns),
+    )
+
+
+def ratings_table(result: ArenaRanking) -> Table:
+    """One line for each model: its rating, its rank set, and beside it the rank that live arenas print."""
+    rows = result.rows
+    columns: dict[str, list[str]] = {
+        "Model": [row.name for row in rows],
+        "Rating": [rating(row.estimate, result) for row in rows],
+        f"{level(result)} interval": [ends(row.conf_low, row.conf_high, result) for row in rows],
+    }
+    if not whole(result):
+        columns["Part"] = ["" if row.component is None else str(row.component) for row in rows]
+    columns["Ranks"] = [row.ranks for row in rows]
+    columns["Arena"] = ["–" if row.rank_arena is None else str(row.rank_arena) for row in rows]
+    columns["Votes"] = [f"{row.n_votes:,}" for row in rows]
+    columns["Alone"] = [row.ranks_marginal for row in rows]
+    columns["Won"] = ["–" if row.win_share is None else f"{number(100 * row.win_share, 1)}%" for row in rows]
+    columns["Tied"] = [f"{row.n_ties:,}" for row in rows]
+    columns["Both bad"] = [f"{row.n_both_bad:,}" for row in rows]
+    columns["Met"] = [f"{row.n_opponents:,}" for row in rows]
+    columns["Online Elo"] = [number(row.online_elo, digits_of(result)) for row in rows]
+    for name, kept in (
+        ("Online Elo", any(row.online_elo is not None for row in rows)),
+        ("Both bad", result.n_both_bad > 0),
+        ("Arena", any(row.rank_arena is not None for row in rows)),
+        ("Alone", any(row.rank_low_marginal is not None for row in rows)),
+    ):
+        if not kept:
+            del columns[name]
+    return table_of(
+        columns,
+        caption=f"Models: {rating_words(result)}. {_rank_words(result)}",
+        left=("Model",),
+        wide=("Votes", "Alone", "Won", "Tied", "Both bad", "Met", "Online Elo"),
+    )
+
+
+def _rank_words(result: ArenaRanking) -> str:
+    """Say what the two ranks are."""
+    if not any(row.rank_low for row in result.rows):
+        return "There are no ranks; the order of the lines is none either"
+    part = "" if whole(result) else ", each inside its part"
+    words = f"Ranks: the places that the votes leave open ({level(result)}, all sets together{part})"
+    if any(row.rank_arena is not None for row in result.rows):
+        words += ". Arena: the rank that live arenas print, 1 + the models whose whole interval lies higher"
+    return words
+
+
+def beside_ratings(result: ArenaRanking) -> list[str]:
+    """Say what the lines alone would suggest wrongly: missing ratings and ranks, warnings of single models."""
+    said: list[str] = []
+    missing = [(row.reason, row.name) for row in result.rows if row.reason and row.reason != result.rank_reason]
+    said.extend(f"{_whom(names, result)}: {reason}" for reason, names in _by_reason(missing))
+    without = [(row.rank_reason, row.name) for row in result.rows if _own_rank_reason(row, result)]
+    said.extend(f"No rank for {_whom(names, result, 'any model')}: {reason}" for reason, names in _by_reason(without))
+    own = [(text, row.name) for row in result.rows for text in row.warnings]
+    said.extend(f"{_whom(names, result)}: {text}" for text, names in _by_reason(own))
+    if any(row.rank_arena is not None for row in result.rows) and any(row.rank_low for row in result.rows):
+        outside = [row for row in result.rows if _claims_more(row)]
+        if outside:
+            said.append(
+                f"The arena's rank is one number; for {plural(len(outside), 'model')} of {len(result.rows)} the votes leave more "
+                "places open"
+            )
+    if whole(result):
+        said.extend(_top_lines(result))
+    return said
+
+
+def _own_rank_reason(row: RatingRow, result: ArenaRanking) -> bool:
+    """Whether there is a reason for no rank that is not said elsewhere."""
+    return bool(row.rank_reason) and row.rank_reason not in (row.reason, result.rank_reason)
+
+
+def _claims_more(row: RatingRow) -> bool:
+    return row.rank_arena is not None and row.rank_low != row.rank_high and row.rank_low is not None
+
+
+def _top_lines(result: ArenaRanking) -> list[str]:
+    said: list[str] = []
+    with_sets = [row for row in result.rows if row.top]
+    for k in sorted({k for row in with_sets for k, _ in row.top if k > 1}):
+        inside = [row.name for row in with_sets if dict(row.top).get(k)]
+        if k < len(with_sets) and len(inside) < len(with_sets):
+            said.append(f"May be among the {k} best ({len(inside)}): {some(inside, LINES)}")
+    return said
+
+
+def _whom(names: Sequence[str], result: ArenaRanking, everybody: str = "All models") -> str:
+    return everybody if len(names) == len(result.rows) and len(names) > 1 else some(names)
+
+
+def _by_reason(found: Sequence[tuple[str | None, str]]) -> list[tuple[str, list[str]]]:
+    grouped: dict[str, list[str]] = {}
+    for reason, name in found:
+        grouped.setdefault(str(reason).rstrip("."), []).append(name)
+    return list(grouped.items())
+
+
+# --- pairs ---
+
+
+def neighbours_table(result: ArenaRanking) -> Table | None:
+    """Each model against the next line of its part: who wins how often, whether that is certain, what it would take."""
+    found = neighbours(result)
+    if not any(pair.verdict != "not compared" for _, _, pair in found):
+        return None
+    shown = found[:LINES]
+    pairs = [pair for _, _, pair in shown]
+    columns = {
+        "Model, over the next line": [first for first, _, _ in shown],
+        "Ahead by": [points(pair.estimate, result, unit=False) for pair in pairs],
+        "Wins": [percent(pair.win_probability) for pair in pairs],
+        "Interval": [interval(pair.win_low, pair.win_high, 100, 0) for pair in pairs],
+        "Shown": [_shown(pair) for pair in pairs],
+        "More votes": [more_votes(pair) for pair in pairs],
+        "p (adjusted)": [p_value(pair.p_adjusted) for pair in pairs],
+        "Over": [second for _, second, _ in shown],
+        "Met": [f"{pair.n_votes:,}" for pair in pairs],
+        "Stronger": [percent(pair.order_probability) for pair in pairs],
+    }
+    for name, values in (("Stronger", columns["Stronger"]), ("Interval", columns["Interval"])):
+        if all(value in ("–", "none") for value in values):
+            del columns[name]
+    more = f"; the first {len(shown)} of {len(found)}, all are in pairs_frame()" if len(shown) < len(found) else ""
+    family = len(compared(result))
+    return table_of(
+        columns,
+        caption=(
+            f"Each model against the next line of the table: the lead in {unit_of(result)}, how often users who decide prefer it "
+            f"(%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
+            f"how many more votes between the two would show it if the lead is as estimated{more}"
+        ),
+        left=("Model, over the next line", "Shown", "Over"),
+        wide=("p (adjusted)", "Over", "Met", "Stronger"),
+    )
+
+
+def neighbours(result: ArenaRanking) -> list[tuple[str, str, PairContrast]]:
+    """Return each model, the next line of its part, and their contrast."""
+    of = {(pair.first, pair.second): pair for pair in result.pairs}
+    found: list[tuple[str, str, PairContrast]] = []
+    for rows in parts(result):
+        for one, two in pairwise(rows):
+            pair = of.get((one.name, two.name))
+            if pair is not None:
+                found.append((one.name, two.name, pair))
+    return found
+
+
+def pair_lines(result: ArenaRanking) -> list[str]:
+    """Say which pair is the nearest to being told apart, and which that is told apart is the least certain."""
+    pairs = [pair for pair in compared(result) if pair.p_adjusted is not None]
+    shown = apart(pairs)
+    open_ = [pair for pair in pairs if pair.verdict == "not separated"]
+    said: list[str] = []
+    if shown:
+        weakest = max(shown, key=lambda pair: pair.p_adjusted or 0.0)
+        said.append(f"The least certain of the separated pairs: {_told(weakest, result)}")
+    if open_:
+        nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
+        votes = f"; {more_votes(nearest)} more votes between the two would do" if nearest.more_votes else ""
+        said.append(f"The nearest to being separated: {_told(nearest, result)}{votes}")
+    return said
+
+
+def _told(pair: PairContrast, result: ArenaRanking) -> str:
+    ahead, behind = (pair.first, pair.second) if (pair.estimate or 0.0) >= 0 else (pair.second, pair.first)
+    lead = points(abs(pair.estimate or 0.0), result).lstrip("+")
+    return f"{ahead} over {behind} by {lead}, adjusted p {p_value(pair.p_adjusted)}"
+
+
+def more_votes(pair: PairContrast) -> str:
+    """Write the further votes that would separate a pair: none where it is separated, a dash where it cannot be said."""
+    if pair.verdict in ("better", "worse"):
+        return "0"
+    return "–" if pair.more_votes is None else rough(pair.more_votes)
+
+
+def percent(share: float | None) -> str:
+    """Write a share in whole percent that is neither 0 nor 100 by rounding."""
+    if share is None:
+        return "–"
+    shown = f"{number(100 * share, 0)}%"
+    return "<1%" if shown == "0%" or share < 0.005 else ">99%" if share > 0.995 else shown
+
+
+def _shown(pair: PairContrast) -> str:
+    return {"better": "yes", "worse": "yes, behind", "not separated": "no"}.get(pair.verdict, "–")
+
+
+# --- style and other choices ---
+
+
+def covariates_table(result: ArenaRanking) -> Table | None:
+    """List what moves a vote beside the models."""
+    if not result.covariates:
+        return None
+    rows = result.covariates
+    points_digits = digits_of(result)
+    columns = {
+        "What": [_SIDE if row.name == "side" else row.name for row in rows],
+        "Log-odds": [number(row.estimate, 3, sign=True) for row in rows],
+        f"{level(result)} interval": [interval(row.conf_low, row.conf_high, 1.0, 3, sign=True) for row in rows],
+        "p": [p_value(row.p_value) for row in rows],
+        "Points": [number(row.points, points_digits, sign=True) for row in rows],
+        "Mean": [number(row.mean, 3, sign=True) for row in rows],
+        "SD": [number(row.sd, 3) for row in rows],
+    }
+    return table_of(
+        columns,
+        caption=(
+            "What moves a vote beside the models: for the side between equal models, for the rest by one standard deviation of "
+            "the relative difference (a - b)/(a + b). It says what goes with being preferred, not what causes it"
+        ),
+        left=("What",),
+        wide=("Mean", "SD"),
+    )
+
+
+def covariate_lines(result: ArenaRanking) -> list[str]:
+    """Say why a coefficient has no interval."""
+    return [f"{row.name}: {row.reason}" for row in result.covariates if row.reason]
+
+
+def choices_table(result: ArenaRanking) -> Table | None:
+    """List the same ratings under other choices."""
+    rows = result.alternatives
+    if not rows:
+        return None
+    known = [row for row in rows if row.reason is None]
+    if not known:
+        return None
+    columns = {
+        "Other choice": [row.title for row in known],
+        "Largest move": [points(row.largest_move, result, unit=False) for row in known],
+        "Of": [row.moved or "–" for row in known],
+        "Swaps": [f"{row.n_swaps:,}" for row in known],
+        "Rated first": [row.new_first or "the same" for row in known],
+        "Log-lik.": [number(row.log_lik, 1) for row in known],
+        "Tie": [number(row.tie) for row in known],
+    }
+    for name in ("Log-lik.", "Tie"):
+        if all(value == "–" for value in columns[name]):
+            del columns[name]
+    return table_of(
+        columns,
+        caption=(
+            f"The same votes under other choices: the largest change of a rating ({unit_of(result)}), how many pairs of models "
+            "change order, and who is rated first (which alone is no verdict)"
+        ),
+        left=("Other choice", "Of", "Rated first"),
+        wide=("Tie", "Log-lik."),
+    )
+
+
+def choice_lines(result: ArenaRanking) -> list[str]:
+    """Say why another choice was looked at, and which could not be."""
+    told = [f"{row.title}: {row.why}" for row in result.alternatives if row.reason is None and row.why]
+    return [*told, *(f"{row.title}: not fitted, {row.reason}" for row in result.alternatives if row.reason)]
