@@ -68,7 +68,7 @@ def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, st
     found = maximise(cells, ties, _first(cells, ties, start, scale), prior=prior)
     if not found.converged or found.bread is None:
         raise explain_failure(cells, ties, prior)
-    return _result(found, found.bread, ties, prior, rows.n_models, scale)
+    return _result(found, found.bread, scale, ties=ties, prior=prior)
 
 
 def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
@@ -97,9 +97,8 @@ def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
             f"{fit.coefficients.size}; give rows numbered as those that were fitted"
         )
     eta = fit.strengths[rows.first] - fit.strengths[rows.second] + rows.covariates @ fit.coefficients
-    won, lost, tied = split_votes(rows.share, np.ones(rows.n_rows), fit.ties)
     tau = 0.0 if fit.tie is None else float(np.log(fit.tie))
-    at = derivatives(fit.ties, eta, tau, won, lost, tied)
+    at = derivatives(fit.ties, eta, tau, split_votes(rows.share, np.ones(rows.n_rows), fit.ties))
     return RowScores(slope=at.slope, tie_slope=None if fit.tie is None else at.tie_slope)
 
 
@@ -108,7 +107,7 @@ def _scaled(cells: PairCells) -> tuple[PairCells, FloatArray]:
     weight = cells.weight
     if not cells.covariates.shape[1] or not weight.size:
         return cells, np.ones(cells.covariates.shape[1])
-    scale = np.sqrt(weight @ cells.covariates**2 / weight.sum())
+    scale: FloatArray = np.sqrt(weight @ cells.covariates**2 / weight.sum()).astype(np.float64)
     if np.any(scale == 0.0):
         raise CannotAnswerError(
             f"covariate {int(np.argmin(scale))} is 0 in every vote, so it has no effect to estimate; leave it out"
@@ -151,8 +150,9 @@ def _first(cells: PairCells, ties: Ties, start: PairFit | None, scale: FloatArra
     return np.concatenate([strengths - strengths.mean(), coefficients, tau])
 
 
-def _result(found: Optimum, bread: FloatArray, ties: Ties, prior: float, n_models: int, scale: FloatArray) -> PairFit:
+def _result(found: Optimum, bread: FloatArray, scale: FloatArray, *, ties: Ties, prior: float) -> PairFit:
     """Return the optimum in the units of the covariates."""
+    n_models = found.parameters.size - scale.size - (ties != "half")
     strengths = found.parameters[:n_models]
     factor = np.ones(found.parameters.size)
     factor[n_models : n_models + scale.size] = 1.0 / scale

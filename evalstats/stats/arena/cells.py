@@ -40,6 +40,11 @@ class PairCells:
         return self.won + self.lost + self.tied
 
 
+def sums_at(place: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Return the sum of the values at each place 0..size-1, shape (size,)."""
+    return np.bincount(place, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
 def split_votes(share: FloatArray, weight: FloatArray, ties: Ties) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the weight won by the first model, lost by it, and tied, each of shape (n_rows,).
 
@@ -71,10 +76,7 @@ def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
             n_models=n, first=rows.first, second=rows.second, won=won, lost=lost, tied=tied, covariates=rows.covariates
         ))  # fmt: skip
     place = rows.first * n + rows.second
-    won, lost, tied = (
-        np.bincount(place, weights=part, minlength=n * n).reshape(n, n)
-        for part in split_votes(rows.share, rows.weight, ties)
-    )
+    won, lost, tied = (sums_at(place, part, n * n).reshape(n, n) for part in split_votes(rows.share, rows.weight, ties))
     won, lost, tied = won + lost.T, lost + won.T, tied + tied.T
     first, second = np.nonzero(np.triu(won + lost + tied, 1))
     return PairCells(

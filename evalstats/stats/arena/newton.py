@@ -6,7 +6,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import expit, log_expit
 
-from evalstats.stats.arena.cells import PairCells
+from evalstats.stats.arena.cells import PairCells, sums_at
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.arena.ties import Derivatives, derivatives
 from evalstats.stats.checks import FloatArray
@@ -52,7 +52,7 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
     parameters, tolerance = start, _GRADIENT * max(float(cells.weight.sum()), 1e-300)
     here = _point(cells, ties, parameters, prior)
     bread, converged, n_steps = None, False, 0
-    for n_steps in range(_MOST_STEPS + 1):
+    while n_steps <= _MOST_STEPS:
         factor = _factor(information(cells, ties, parameters, here.at, prior), cells.n_models)
         if factor is None:
             break
@@ -60,10 +60,11 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
         if np.abs(here.gradient).max() <= tolerance and np.abs(step).max() <= _STEP:
             converged, bread = True, _inverse(factor, cells.n_models)
             break
-        found = _climb(cells, ties, parameters, here, step, prior)
+        found = _climb(cells, ties, parameters, step, here, prior=prior)
         if found is None:
             break
         parameters, here = found
+        n_steps += 1
     return Optimum(
         parameters=parameters,
         log_lik=here.log_lik,
@@ -87,7 +88,7 @@ def information(cells: PairCells, ties: Ties, parameters: FloatArray, at: Deriva
     """Return the negative second derivative of the objective, shape (n_parameters, n_parameters), constraint not built in."""
     n, k = cells.n_models, cells.covariates.shape[1]
     out = np.zeros((parameters.size, parameters.size))
-    between = np.bincount(cells.first * n + cells.second, weights=at.curve, minlength=n * n).reshape(n, n)
+    between = sums_at(cells.first * n + cells.second, at.curve, n * n).reshape(n, n)
     between += between.T
     out[:n, :n] = -between
     strengths = parameters[:n]
@@ -106,9 +107,8 @@ def information(cells: PairCells, ties: Ties, parameters: FloatArray, at: Deriva
 
 def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -> _Point:
     n = cells.n_models
-    at = derivatives(
-        ties, linear_predictor(cells, parameters), float(parameters[-1]), cells.won, cells.lost, cells.tied
-    )
+    eta = linear_predictor(cells, parameters)
+    at = derivatives(ties, eta, float(parameters[-1]), (cells.won, cells.lost, cells.tied))
     strengths = parameters[:n]
     log_lik = float(at.log_lik.sum())
     gradient = np.zeros(parameters.size)
@@ -125,7 +125,7 @@ def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -
 
 
 def _climb(
-    cells: PairCells, ties: Ties, parameters: FloatArray, here: _Point, step: FloatArray, prior: float
+    cells: PairCells, ties: Ties, parameters: FloatArray, step: FloatArray, here: _Point, *, prior: float
 ) -> tuple[FloatArray, _Point] | None:
     """Return the first of the full step, half of it, a quarter, ... that does not lower the objective."""
     lowest, size = here.objective - _ROUNDING * abs(here.objective), 1.0
@@ -142,9 +142,7 @@ def _climb(
 def _by_model(cells: PairCells, values: FloatArray) -> FloatArray:
     """Return the sum of values over cells where a model is first less that where it is second, shape (n_models,)."""
     n = cells.n_models
-    return np.bincount(cells.first, weights=values, minlength=n) - np.bincount(
-        cells.second, weights=values, minlength=n
-    )
+    return sums_at(cells.first, values, n) - sums_at(cells.second, values, n)
 
 
 def _factor(information: FloatArray, n: int) -> tuple[FloatArray, bool] | None:

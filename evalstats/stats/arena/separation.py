@@ -1,5 +1,7 @@
 """Why a fit of strengths has no maximum: a direction in which the likelihood never falls."""
 
+from typing import Any
+
 import numpy as np
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
@@ -20,8 +22,8 @@ def refuse_collinear(cells: PairCells) -> None:
     n, k = cells.n_models, cells.covariates.shape[1]
     if not k:
         return
-    at = derivatives("half", np.zeros(cells.first.size), 0.0, cells.weight, np.zeros_like(cells.won), cells.tied)
-    whole = information(cells, "half", np.zeros(n + k), at, 0.0)
+    at = derivatives("half", np.zeros(cells.first.size), 0.0, (cells.weight, np.zeros_like(cells.won), cells.tied))
+    whole = information(cells, "half", np.zeros(n + k, dtype=np.float64), at, 0.0)
     laplacian, cross = whole[:n, :n], whole[:n, n:]
     left = whole[n:, n:] - cross.T @ np.linalg.pinv(laplacian, rcond=1e-11, hermitian=True) @ cross
     size = np.sqrt(np.diag(whole)[n:])
@@ -88,7 +90,8 @@ def rising_direction(cells: PairCells, ties: Ties, prior: float) -> FloatArray |
     # A prior holds the strengths, so that only coefficients may run.
     held = prior > 0.0
     bounds = [(0.0, 0.0) if held else (-1.0, 1.0)] * n + [(-1.0, 1.0)] * k + [(0.0, 0.0 if ties == "half" else 1.0)]
-    found = linprog(objective, A_ub=constraints, b_ub=np.zeros(constraints.shape[0]), bounds=bounds, method="highs")
+    limits: Any = constraints
+    found: Any = linprog(objective, A_ub=limits, b_ub=np.zeros(constraints.shape[0]), bounds=bounds, method="highs")
     if found.status != 0 or -found.fun <= _MOVES:
         return None
     return np.asarray(found.x if ties != "half" else found.x[:-1], dtype=np.float64)

@@ -13,12 +13,15 @@ References
 """
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 from scipy.special import expit, log_expit
 
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.checks import FloatArray
+
+Votes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,9 +44,7 @@ class Derivatives:
     tie_curve: FloatArray
 
 
-def derivatives(
-    ties: Ties, eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, tied: FloatArray
-) -> Derivatives:
+def derivatives(ties: Ties, eta: FloatArray, tau: float, votes: Votes) -> Derivatives:
     """Return the log-likelihood of votes won, lost and tied by the first model, with its derivatives.
 
     Parameters
@@ -52,9 +53,10 @@ def derivatives(
         Shape (n_cells,): log-odds by which the first model is the stronger.
     tau
         Logarithm of nu or theta; ignored for "half".
-    won, lost, tied
-        Shape (n_cells,): weights of votes. For "half", ties are in `won` and `lost`.
+    votes
+        Weights of votes won, lost and tied, each of shape (n_cells,). For "half", ties are in the first two.
     """
+    won, lost, tied = votes
     if ties == "half":
         return _half(eta, won, lost)
     if ties == "davidson":

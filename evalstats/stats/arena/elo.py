@@ -1,0 +1,168 @@
+"""Ratings on the scale that live arenas print, and the one-pass rating that some still use.
+
+The one-pass rating is no estimator of a fixed strength: it forgets early votes at a rate set by `k` and depends on the order
+of the votes, so it has no standard error. It is here to be compared with, and `order_spread` shows by how much it moves.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
+
+ELO_PER_LOG_ODDS = 400.0 / math.log(10.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderSpread:
+    """One-pass ratings of the same votes in random orders.
+
+    Attributes
+    ----------
+    given
+        float64, shape (n_models,): in the order given.
+    mean, sd, low, high
+        float64, shape (n_models,): over the random orders.
+    n_leaders
+        Different models that came first in some order, the given one included.
+    """
+
+    given: FloatArray
+    mean: FloatArray
+    sd: FloatArray
+    low: FloatArray
+    high: FloatArray
+    n_leaders: int
+    n_orders: int
+
+
+def to_elo(strengths: FloatArray, *, centre: float = 1000.0) -> FloatArray:
+    """Return log-strengths on the Elo scale: 400 points are odds of 10 to 1, and strength 0 is `centre`.
+
+    Examples
+    --------
+    >>> to_elo(np.log([10.0, 1.0])).tolist()
+    [1400.0, 1000.0]
+    """
+    return centre + ELO_PER_LOG_ODDS * np.asarray(strengths, dtype=np.float64)
+
+
+def online_elo(
+    first: ArrayLike,
+    second: ArrayLike,
+    share: ArrayLike,
+    *,
+    n_models: int,
+    k: float = 4.0,
+    scale: float = 400.0,
+    start: float = 1000.0,
+) -> FloatArray:
+    """Return ratings after one pass over votes in the order given, shape (n_models,).
+
+    After each vote the first model gains k (share - expected) points and the second loses them, where expected is
+    1 / (1 + 10^((rating of second - rating of first) / scale)) (Elo 1978).
+
+    Parameters
+    ----------
+    first, second
+        Integers, shape (n_votes,): models.
+    share
+        Shape (n_votes,): 1 where the first won, 0 where the second did, 1/2 for a tie.
+
+    Raises
+    ------
+    InputError
+        If shapes differ, a model is unknown, or a number is not finite or out of range.
+
+    Examples
+    --------
+    >>> online_elo([0], [1], [1.0], n_models=2).tolist()
+    [1002.0, 998.0]
+    """
+    a, b, y = _votes(first, second, share, n_models)
+    for value, what in ((k, "k"), (scale, "scale")):
+        if not 0.0 < value < math.inf:
+            raise InputError(f"{what} is {value:g}; give a number above 0")
+    return _pass(a.tolist(), b.tolist(), y.tolist(), n_models, _Rule(k, scale, start))
+
+
+def order_spread(
+    first: ArrayLike,
+    second: ArrayLike,
+    share: ArrayLike,
+    *,
+    n_models: int,
+    k: float = 4.0,
+    n_orders: int = 20,
+    seed: int = 0,
+) -> OrderSpread:
+    """Show how much one-pass ratings change when the same votes come in another order.
+
+    An estimate of a fixed strength would not change at all.
+
+    Examples
+    --------
+    >>> spread = order_spread([0, 0, 0, 1], [1, 1, 1, 0], [1, 0, 1, 0], n_models=2, k=100.0)
+    >>> bool((spread.sd > 0.0).all())
+    True
+    """
+    a, b, y = _votes(first, second, share, n_models)
+    n_orders, rng = check_count(n_orders, "n_orders", least=2), np.random.default_rng(seed)
+    given = online_elo(a, b, y, n_models=n_models, k=k)
+    ratings = np.empty((n_orders, n_models))
+    for row in range(n_orders):
+        at = rng.permutation(a.size)
+        ratings[row] = online_elo(a[at], b[at], y[at], n_models=n_models, k=k)
+    leaders = {int(given.argmax()), *ratings.argmax(axis=1).tolist()}
+    return OrderSpread(
+        given=given,
+        mean=ratings.mean(axis=0),
+        sd=ratings.std(axis=0, ddof=1),
+        low=ratings.min(axis=0),
+        high=ratings.max(axis=0),
+        n_leaders=len(leaders),
+        n_orders=n_orders,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    k: float
+    scale: float
+    start: float
+
+
+def _pass(first: list[int], second: list[int], share: list[float], n_models: int, rule: _Rule) -> FloatArray:
+    """Return ratings after all votes; plain floats are faster than arrays of one number."""
+    ratings, tanh = [0.0] * n_models, math.tanh
+    # 1 / (1 + 10^(-d / scale)) is (1 + tanh(d ln 10 / (2 scale))) / 2, which cannot overflow.
+    half_slope, half_k = math.log(10.0) / (2.0 * rule.scale), rule.k / 2.0
+    for a, b, got in zip(first, second, share, strict=True):
+        gain = half_k * (got + got - 1.0 - tanh(half_slope * (ratings[a] - ratings[b])))
+        ratings[a] += gain
+        ratings[b] -= gain
+    return rule.start + np.array(ratings)
+
+
+def _votes(
+    first: ArrayLike, second: ArrayLike, share: ArrayLike, n_models: int
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return checked votes."""
+    y = as_values(share, "shares")
+    a, b = np.asarray(first), np.asarray(second)
+    if not (a.shape == b.shape == y.shape) or a.dtype.kind not in "iu" or b.dtype.kind not in "iu":
+        raise InputError(
+            f"there are {a.size} first models, {b.size} second models and {y.size} shares; give one of each"
+        )
+    if min(a.min(), b.min()) < 0 or max(a.max(), b.max()) >= n_models:
+        raise InputError(
+            f"models are numbered up to {max(a.max(), b.max())}, but there are {n_models}; number them from 0"
+        )
+    if np.any(a == b):
+        raise InputError(f"{int(np.count_nonzero(a == b))} votes are of a model against itself; leave them out")
+    if y.min() < 0.0 or y.max() > 1.0:
+        raise InputError(f"shares lie between {y.min():g} and {y.max():g}; give shares between 0 and 1")
+    return a.astype(np.int64), b.astype(np.int64), y
