@@ -105,7 +105,11 @@ def method_items(result: ArenaRanking) -> list[str]:
         *([f"Ranks: {result.rank_method}"] if result.rank_method else []),
         *([f"Standard errors: {errors}{df}"] if result.covariance is not None else []),
         f"Estimand: {result.estimand}",
-        *([f"Prior: {number(result.prior, 1)} wins and losses of each model against an average one"] if result.prior else []),
+        *(
+            [f"Prior: {number(result.prior, 1)} wins and losses of each model against an average one"]
+            if result.prior
+            else []
+        ),
         *plan_items(result.plan),
         _sources(result),
     ]

@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arenas.check_results import VoteGraph
-from evalstats.analysis.arenas.results import Alternative, ArenaRanking, ClusterCount, RatingRow
+from evalstats.analysis.arenas.results import ArenaRanking, ClusterCount, RatingRow
 from evalstats.analysis.arenas.words import (
     apart,
-    capital,
     compared,
     has_ranks,
     level,
@@ -21,7 +20,13 @@ from evalstats.analysis.arenas.words import (
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import number, plural
 
-_NO_RANKS, _NOT_CONVERGED, _IN_PARTS, _ONE, _OPEN = "no ranks", "not converged", "no rank over all", "one best", "best open"
+_NO_RANKS, _NOT_CONVERGED, _IN_PARTS, _ONE, _OPEN = (
+    "no ranks",
+    "not converged",
+    "no rank over all",
+    "one best",
+    "best open",
+)
 _TIES = {
     "half": "A tie counts as half a win for either",
     "davidson": "Ties are an outcome of their own (Davidson)",
@@ -32,6 +37,9 @@ _UNEQUAL = 0.9
 # From this ratio on, errors that ignore what votes share are called too small.
 _HIDES = 1.1
 _PARTS = 5
+_CHOICES = 8
+_WARNINGS = 6
+_NAMES = ("Davidson", "Rao", "Elo")
 
 
 def answer_label(result: ArenaRanking) -> str:
@@ -98,14 +106,17 @@ def standing_sentences(result: ArenaRanking) -> list[str]:
     said.extend(best_of_parts(result))
     said.append(sharing_sentence(result))
     said.extend(choices_sentences(result))
-    warned = [line.title for line in result.checks if line.status == "warning"]
-    if warned:
-        said.append(f"{plural(len(warned), 'check')} of {len(result.checks)} {_warn(len(warned))}: {some(warned, 20)}.")
+    said.extend(checks_sentence(result))
     return said
 
 
-def _warn(n: int) -> str:
-    return "warns" if n == 1 else "warn"
+def checks_sentence(result: ArenaRanking) -> list[str]:
+    """Name the checks that warn."""
+    warned = [in_a_sentence(line.title) for line in result.checks if line.status == "warning"]
+    if not warned:
+        return []
+    warn = "warns" if len(warned) == 1 else "warn"
+    return [f"{len(warned)} of {plural(len(result.checks), 'check')} {warn}: {some(warned, _WARNINGS)}."]
 
 
 def votes_sentence(result: ArenaRanking) -> str:
@@ -123,11 +134,9 @@ def _certain(result: ArenaRanking) -> list[str]:
     if not has_ranks(result):
         return []
     certain = sum(row.rank_low == row.rank_high for row in rows)
-    of_part = "" if whole(result) else "of a part "
-    said = [
-        f"{certain} of {plural(len(rows), 'rank')} {'is' if certain == 1 else 'are'} certain; all rank sets {of_part}together "
-        f"hold the true ranks with {level(result)} confidence."
-    ]
+    are, part = "is" if certain == 1 else "are", "" if whole(result) else "of a part "
+    held = f"all rank sets {part}together hold the true ranks with {level(result)} confidence"
+    said = [f"{certain} of {plural(len(rows), 'rank')} {are} certain; {held}."]
     if pairs:
         shown = len(apart(pairs))
         said.append(f"{shown:,} of {plural(len(pairs), 'pair')} {'is' if shown == 1 else 'are'} separated.")
@@ -164,10 +173,12 @@ def _ratio(result: ArenaRanking) -> str:
     ratio = result.vote_level_ratio
     if ratio is None:
         return ""
-    times = f"{number(ratio)} times that which counts every vote by itself"
-    if ratio >= _HIDES:
-        return f" The standard error of a difference is {times}, as arenas do: that would hide how little is known."
-    return f" The standard error of a difference is {times} (median over pairs)."
+    if ratio < _HIDES:
+        return f" The standard error of a difference is {number(ratio)} times that which counts every vote by itself (median)."
+    return (
+        f" Counting every vote by itself, as live arenas do, would make the standard error of a difference {number(ratio)} times "
+        "too small (median)."
+    )
 
 
 def _cluster(each: ClusterCount) -> str:
@@ -181,29 +192,39 @@ def _cluster(each: ClusterCount) -> str:
 def choices_sentences(result: ArenaRanking) -> list[str]:
     """Say how the answer depends on ties, both-bad votes, style and weights: what changes, or that nothing does."""
     known = [each for each in result.alternatives if each.reason is None and each.largest_move is not None]
-    if not known:
-        return []
     turned = [each for each in known if each.new_first is not None]
-    said = [f"{_choice(each)}, {each.new_first} is rated first." for each in turned]
     rest = [each for each in known if each.new_first is None]
-    if rest:
-        most = max(rest, key=lambda each: abs(each.largest_move or 0.0))
-        other = "Other choices" if turned else "Under other choices"
-        names = some([each.title for each in rest], 8)
-        moved = points(abs(most.largest_move or 0.0), result).lstrip("+")
-        swaps = max(each.n_swaps for each in rest)
-        order = "the order of no two models changes" if not swaps else f"at most {plural(swaps, 'pair')} of models change order"
-        said.append(
-            f"{other} ({names}) leave the same model first, move no rating by more than {moved}, and {order}."
-            if turned
-            else f"{other} ({names}) the same model is rated first, no rating moves by more than {moved}, and {order}."
-        )
+    said = [f"Under another choice ({in_a_sentence(each.title)}) {each.new_first} is rated first." for each in turned]
+    if not rest:
+        return said
+    names = some([in_a_sentence(each.title) for each in rest], _CHOICES)
+    others = ("The other choices" if turned else "Other choices") if len(rest) > 1 else "Another choice"
+    one = len(rest) == 1
+    moved = points(max(abs(each.largest_move or 0.0) for each in rest), result).lstrip("+")
+    swaps = max(each.n_swaps for each in rest)
+    order = (
+        f"{'turns' if one else 'turn'} {'at most ' if not one else ''}{plural(swaps, 'pair')} round"
+        if swaps
+        else "turn no pair round"
+    )
+    if one and not swaps:
+        order = "turns no pair round"
+    said.append(
+        f"{others} ({names}) {'leaves' if one else 'leave'} the same model rated first, {'moves' if one else 'move'} ratings by "
+        f"at most {moved}, and {order}."
+    )
     return said
 
 
-def _choice(each: Alternative) -> str:
-    title = each.title.strip()
-    return capital(title) if title.lower().startswith(("without", "with ")) else f"With {title}"
+def in_a_sentence(title: str) -> str:
+    """Write a title inside a sentence: small, unless it begins with somebody's name.
+
+    Examples
+    --------
+    >>> in_a_sentence("Ties as half wins"), in_a_sentence("Davidson's ties")
+    ('ties as half wins', "Davidson's ties")
+    """
+    return title if title.startswith(_NAMES) else title[:1].lower() + title[1:]
 
 
 def ties_sentence(result: ArenaRanking) -> str:
@@ -237,7 +258,9 @@ def connection_sentences(result: ArenaRanking) -> list[str]:
     met = graph.n_pairs_met
     if met < graph.n_pairs:
         share = number(100 * met / graph.n_pairs, 0)
-        said.append(f"{met:,} of {plural(graph.n_pairs, 'pair')} ({share}%) met directly; others are compared by chains")
+        said.append(
+            f"{met:,} of {plural(graph.n_pairs, 'pair')} ({share}%) met directly; others are compared by chains"
+        )
     return [stopped(text) for text in said]
 
 
@@ -258,5 +281,5 @@ def rating_words(result: ArenaRanking) -> str:
     mean = "the mean of all models" if whole(result) else "the mean of each part"
     against = mean if result.anchor is None else result.anchor
     if result.scale == "elo":
-        return f"ratings in {unit_of(result)}, against {against}; 400 more mean 10 wins to 1"
+        return f"ratings in {unit_of(result)}, against {against}; a lead of 400 means 10 wins to 1"
     return f"ratings in {unit_of(result)}, against {against}"

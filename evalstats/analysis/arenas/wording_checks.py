@@ -82,7 +82,7 @@ def raters_table(result: ArenaRanking) -> Table | None:
     shown = flags[:_LINES]
     columns = {
         "Rater": [flag.rater for flag in shown],
-        "Votes for": [_KINDS.get(flag.check, flag.check) for flag in shown],
+        "Pattern": [_KINDS.get(flag.check, flag.check) for flag in shown],
         "Votes": [f"{flag.n_votes:,}" for flag in shown],
         "Evidence": [evidence(flag.e_value) for flag in shown],
         "What": [flag.detail for flag in shown],
@@ -93,7 +93,7 @@ def raters_table(result: ArenaRanking) -> Table | None:
             f"Raters whose votes do not go as those of others{_first(len(shown), len(flags))}. Evidence is at most 1 on average "
             "for an honest rater; the list allows for how many were looked at (e-BH). A rater of unusual taste is no cheat"
         ),
-        left=("Rater", "Votes for", "What"),
+        left=("Rater", "Pattern", "What"),
         wide=("What",),
     )
 
@@ -172,8 +172,8 @@ def worst_pairs_table(result: ArenaRanking) -> Table | None:
     return table_of(
         columns,
         caption=(
-            f"Pairs that go least as the ratings say{_first(len(shown), len(pairs))}: the share the first model won (a tie is half) "
-            "and the share its rating promises; the residual is in standard errors of independent votes"
+            f"Pairs that go least as the ratings say{_first(len(shown), len(pairs))}: the share the first model won (a tie is "
+            "half) and the share its rating promises; the residual is in standard errors of independent votes"
         ),
         left=("Model", "Against"),
         wide=("Votes",),

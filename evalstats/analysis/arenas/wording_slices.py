@@ -22,9 +22,8 @@ def categories_blocks(result: ArenaRanking) -> list[Block]:
         Heading(text=f"By {found.by}", level=2),
         Paragraph(text=" ".join(category_sentences(result, found))),
     ]
-    for table in (_matrix(result, found), deviations_table(result, found)):
-        if table is not None:
-            blocks.append(table)
+    tables = (_matrix(result, found), deviations_table(result, found))
+    blocks.extend(table for table in tables if table is not None)
     left = [f"{name} is left out: {reason}" for name, reason in found.left_out]
     if left:
         more = [f"{len(left) - _MANY} further levels are left out"] if len(left) > _MANY else []

@@ -24,6 +24,7 @@ from evalstats.display.numbers import interval, number, p_value, plural
 
 # Lines of a long list: those beyond it are in the frames and in the JSON.
 LINES = 20
+_NAMED = 6
 _SIDE = "side a"
 
 
@@ -72,7 +73,7 @@ def ratings_table(result: ArenaRanking) -> Table:
         columns,
         caption=f"Models: {rating_words(result)}. {_rank_words(result)}",
         left=("Model",),
-        wide=("Votes", "Alone", "Won", "Tied", "Both bad", "Met", "Online Elo"),
+        wide=("Alone", "Won", "Tied", "Both bad", "Met", "Online Elo"),
     )
 
 
@@ -118,12 +119,19 @@ def _claims_more(row: RatingRow) -> bool:
 
 
 def _top_lines(result: ArenaRanking) -> list[str]:
+    """Say who may be among the k best: of many by their place in the table, where they are its first lines."""
     said: list[str] = []
     with_sets = [row for row in result.rows if row.top]
     for k in sorted({k for row in with_sets for k, _ in row.top if k > 1}):
         inside = [row.name for row in with_sets if dict(row.top).get(k)]
+        if len(inside) <= _NAMED:
+            names = some(inside, _NAMED)
+        elif inside == [row.name for row in result.rows[: len(inside)]]:
+            names = f"the first {len(inside)} lines, down to {inside[-1]}"
+        else:
+            names = some(inside)
         if k < len(with_sets) and len(inside) < len(with_sets):
-            said.append(f"May be among the {k} best ({len(inside)}): {some(inside, LINES)}")
+            said.append(f"May be among the {k} best: {names}")
     return said
 
 
@@ -260,8 +268,13 @@ def covariates_table(result: ArenaRanking) -> Table | None:
 
 
 def covariate_lines(result: ArenaRanking) -> list[str]:
-    """Say why a coefficient has no interval."""
-    return [f"{row.name}: {row.reason}" for row in result.covariates if row.reason]
+    """Say whether ratings hold these equal, and why a coefficient has no interval."""
+    held = any(each.key == "without covariates" for each in result.alternatives)
+    beside = [each.key for each in result.alternatives if each.key in ("with style", "with side")]
+    said = [f"{_SIDE if row.name == 'side' else row.name}: {row.reason}" for row in result.covariates if row.reason]
+    if beside and not held and result.covariates:
+        said.insert(0, "The ratings above hold none of these equal; those that do stand among the other choices below")
+    return said
 
 
 def choices_table(result: ArenaRanking) -> Table | None:

@@ -7,7 +7,7 @@ parts of a result agree with each other as those of a real one do.
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime
 from itertools import combinations
 from statistics import NormalDist
 
@@ -28,7 +28,6 @@ from evalstats.analysis.arenas.check_results import (
     RaterInfluence,
     TrustChecks,
     VoteGraph,
-    WeakLink,
 )
 from evalstats.analysis.arenas.results import (
     Alternative,
@@ -67,7 +66,9 @@ def small() -> ArenaRanking:
 
 def large() -> ArenaRanking:
     """Sixty models with long names, alike but for their ends."""
-    names = tuple(f"laboratory-{i % 7}/model-of-{7 * (i // 7):03d}-billion-instruct-2026-{i:02d}-preview" for i in range(60))
+    names = tuple(
+        f"laboratory-{i % 7}/model-of-{7 * (i // 7):03d}-billion-instruct-2026-{i:02d}-preview" for i in range(60)
+    )
     ratings = tuple(1000 + 9.0 * (29.5 - i) + 6.0 * math.sin(3.0 * i) for i in range(60))
     order = np.argsort(ratings)[::-1]
     return made(
@@ -77,7 +78,9 @@ def large() -> ArenaRanking:
 
 def disconnected() -> ArenaRanking:
     """Nine models: one was never beaten, two met none of the others."""
-    first = made(("crane", "dove", "eider", "finch", "grebe", "hawk"), (1055.0, 1030.0, 1002.0, 980.0, 960.0, 952.0), 8.0)
+    first = made(
+        ("crane", "dove", "eider", "finch", "grebe", "hawk"), (1055.0, 1030.0, 1002.0, 980.0, 960.0, 952.0), 8.0
+    )
     second = made(("ibis", "jay"), (1030.0, 970.0), 12.0)
     alone = RatingRow(
         name="albatross",
@@ -159,6 +162,7 @@ def without_intervals() -> ArenaRanking:
         pairs=pairs,
         covariance=None,
         df=None,
+        vote_level_ratio=None,
         clusters=(ClusterCount(name="rater", n_levels=4, effective=3.1, largest=0.4),),
         rank_reason=reason,
         rank_method="",
@@ -185,7 +189,9 @@ def troubled() -> ArenaRanking:
         unscored_reasons=(("the judge's answer could not be read", 30), ("no label", 7)),
         n_events=2900,
         rows=tuple(replace(row, online_elo=(row.estimate or 0) + 12.0) for row in found.rows),
-        plan=PlanAccount(digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()),
+        plan=PlanAccount(
+            digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()
+        ),
         warnings=(
             "a prior of half a win and half a loss against an average model was added to each model; ratings lean on it",
             "with 1 cluster of 8.1% of the votes, leave-one-out moves the first model by 9 points",
@@ -207,7 +213,9 @@ def made(
     n = len(names)
     critical = _NORMAL.inv_cdf(1 - (1 - conf_level) / 2)
     pairs = _pairs(names, ratings, error, conf_level, n_votes)
-    rows = [_row(i, names, ratings, error, critical, pairs, n_votes) for i in range(n)]
+    rows = [
+        _row(i, ratings, error=error, critical=critical, pairs=pairs, n_votes=n_votes, name=names[i]) for i in range(n)
+    ]
     decided, tied = int(0.7 * n_votes), int(0.2 * n_votes)
     kinds = {
         "half": "Bradley-Terry, ties as half wins",
@@ -218,7 +226,7 @@ def made(
         arena="example arena",
         ties=ties,  # type: ignore[arg-type]
         scale="elo",
-        unit="points",
+        unit="Elo points",
         anchor=None,
         conf_level=conf_level,
         method=kinds[ties],
@@ -230,9 +238,18 @@ def made(
         covariance=np.eye(n) * error**2,
         clusters=CLUSTERS,
         df=42.2,
-        graph=VoteGraph(n_models=n, n_pairs=n * (n - 1) // 2, n_pairs_met=n * (n - 1) // 2, components=(tuple(names),), islands=(tuple(names),)),
+        vote_level_ratio=1.42,
+        graph=VoteGraph(
+            n_models=n,
+            n_pairs=n * (n - 1) // 2,
+            n_pairs_met=n * (n - 1) // 2,
+            components=(tuple(names),),
+            islands=(tuple(names),),
+        ),
         checks=(
-            CheckLine(check="connected", title="Connections", status="ok", finding="every model is tied to every other"),
+            CheckLine(
+                check="connected", title="Connections", status="ok", finding="every model is tied to every other"
+            ),
             CheckLine(
                 check="sides",
                 title="Sides",
@@ -298,14 +315,15 @@ def _wins(gap: float) -> float:
 
 def _row(
     i: int,
-    names: Sequence[str],
     ratings: Sequence[float],
+    *,
+    name: str,
     error: float,
     critical: float,
     pairs: Sequence[PairContrast],
     n_votes: int,
 ) -> RatingRow:
-    n, name = len(names), names[i]
+    n = len(ratings)
     above = sum(pair.verdict == "better" and pair.second == name for pair in pairs)
     below = sum(pair.verdict == "better" and pair.first == name for pair in pairs)
     open_ = [pair for pair in pairs if name in (pair.first, pair.second) and (pair.p_value or 1) <= 0.05]
@@ -345,7 +363,14 @@ def _row(
 def _covariates() -> tuple[VoteCovariate, ...]:
     return (
         VoteCovariate(
-            name="side", estimate=0.05, std_error=0.02, conf_low=0.01, conf_high=0.09, df=42.2, p_value=0.016, points=8.7
+            name="side",
+            estimate=0.05,
+            std_error=0.02,
+            conf_low=0.01,
+            conf_high=0.09,
+            df=42.2,
+            p_value=0.016,
+            points=8.7,
         ),
         VoteCovariate(
             name="tokens",
@@ -368,7 +393,7 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
     return (
         Alternative(
             key="half",
-            title="ties as half wins",
+            title="Ties as half wins",
             why="live arenas do so",
             ratings=ratings,
             largest_move=3.2,
@@ -376,7 +401,7 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         ),
         Alternative(
             key="rao-kupper",
-            title="Rao-Kupper ties",
+            title="Rao and Kupper's ties",
             why="ties come where the two are within a threshold",
             ratings=ratings,
             largest_move=-2.1,
@@ -386,7 +411,7 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         ),
         Alternative(
             key="without covariates",
-            title="without style",
+            title="Without covariates",
             why="length may be liked for itself",
             ratings=ratings,
             largest_move=31.0,
@@ -396,7 +421,7 @@ def _alternatives(found: ArenaRanking) -> tuple[Alternative, ...]:
         ),
         Alternative(
             key="without both bad",
-            title="without votes that both are bad",
+            title="Without both-bad votes",
             why="such a vote says little of who is better",
             ratings=(),
             reason="a model would have no vote left",
@@ -452,8 +477,12 @@ def _fit(names: Sequence[str]) -> FitChecks:
             PairResidual(first=names[1], second=names[2], n_votes=600, observed=0.61, expected=0.53, residual=3.9),
         ),
         calibration=(
-            CalibrationBin(low=0.2, high=0.4, n_votes=800, predicted=0.31, observed=0.37, conf_low=0.33, conf_high=0.41),
-            CalibrationBin(low=0.6, high=0.8, n_votes=820, predicted=0.69, observed=0.62, conf_low=0.58, conf_high=0.66),
+            CalibrationBin(
+                low=0.2, high=0.4, n_votes=800, predicted=0.31, observed=0.37, conf_low=0.33, conf_high=0.41
+            ),
+            CalibrationBin(
+                low=0.6, high=0.8, n_votes=820, predicted=0.69, observed=0.62, conf_low=0.58, conf_high=0.66
+            ),
         ),
         brier=0.221,
         brier_constant=0.25,
@@ -471,7 +500,9 @@ def _fit(names: Sequence[str]) -> FitChecks:
 def _trust(names: Sequence[str]) -> TrustChecks:
     return TrustChecks(
         n_raters=124,
-        raters=(RaterFlag(rater="rater <7>", check="side", n_votes=96, e_value=8.1e9, detail="96 of 96 votes for side a"),),
+        raters=(
+            RaterFlag(rater="rater <7>", check="side", n_votes=96, e_value=8.1e9, detail="96 of 96 votes for side a"),
+        ),
         side_share=0.53,
         side_low=0.51,
         side_high=0.55,
@@ -482,8 +513,8 @@ def _trust(names: Sequence[str]) -> TrustChecks:
             Burst(
                 name=names[2],
                 kind="model",
-                start=datetime(2026, 3, 1, 12),
-                end=datetime(2026, 3, 1, 13),
+                start=datetime(2026, 3, 1, 12, tzinfo=UTC),
+                end=datetime(2026, 3, 1, 13, tzinfo=UTC),
                 n_votes=220,
                 expected=31.5,
                 p_adjusted=1e-9,
