@@ -17,35 +17,51 @@ _JSON_WORD = {"True": "true", "False": "false", "None": "null"}
 _ARRAY = re.compile(r"\barray\(|, *dtype=\w+(?=\))")
 _SIDED = re.compile(r"(?:sum_)?(.+?)_([ab])(_.+)?")
 
+# What labels of one file have in common. A file that mixes them was put together from several.
+_SIDES, _LETTERS, _PLACES, _VERDICTS, _NAMES = "model_a", "a", "left", "A>B", "names of models"
 _LABELS = {
-    "model_a": "a",
-    "a": "a",
-    "left": "a",
-    "model_b": "b",
-    "b": "b",
-    "right": "b",
-    "tie": "tie",
-    "a=b": "tie",
-    "tie (bothbad)": "both_bad",
-    "tie (both bad)": "both_bad",
-    "both_bad": "both_bad",
-    "bothbad": "both_bad",
-    "both bad": "both_bad",
+    "model_a": ("a", _SIDES),
+    "model_b": ("b", _SIDES),
+    "a": ("a", _LETTERS),
+    "b": ("b", _LETTERS),
+    "left": ("a", _PLACES),
+    "right": ("b", _PLACES),
+    "a=b": ("tie", _VERDICTS),
+    "b=a": ("tie", _VERDICTS),
+    "tie": ("tie", None),
+    "tie (bothbad)": ("both_bad", None),
+    "tie (both bad)": ("both_bad", None),
+    "both_bad": ("both_bad", None),
+    "bothbad": ("both_bad", None),
+    "both bad": ("both_bad", None),
 }
-# Labels with a strength behind them, as Arena-Hard's judges give.
-_GRADED = {"a>>b": ("a", "strong"), "a>b": ("a", "slight"), "b>a": ("b", "slight"), "b>>a": ("b", "strong")}
+# Labels with a strength behind them, as Arena-Hard's judges give, written either way round.
+_GRADED = {
+    "a>>b": ("a", "strong"),
+    "b<<a": ("a", "strong"),
+    "a>b": ("a", "slight"),
+    "b<a": ("a", "slight"),
+    "b>a": ("b", "slight"),
+    "a<b": ("b", "slight"),
+    "b>>a": ("b", "strong"),
+    "a<<b": ("b", "strong"),
+}
 _ONE_HOT = (("winner_model_a", "a"), ("winner_model_b", "b"), ("winner_tie", "tie"))
 _HARD_PROMPT_FROM = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Winner:
-    """What a vote says: an outcome, or the reason why there is none; `raw` is the label as the file holds it."""
+    """What a vote says: an outcome, or the reason why there is none.
+
+    `raw` is the label as the file holds it, `words` the vocabulary that it belongs to (None for one that all share).
+    """
 
     raw: str | None
     outcome: str | None = None
     strength: str | None = None
     reason: str | None = None
+    words: str | None = None
 
 
 def structured(value: object) -> dict[str, object] | None:
@@ -99,17 +115,34 @@ def _labelled(record: Mapping[str, object], model_a: str, model_b: str) -> Winne
         return _accepted(record["acceptedIndex"])
     if "winner" not in record and "win" not in record and "winner_model_a" in record:
         return _one_hot(record)
-    label = as_text(record.get("winner", record.get("win")))
-    if label is None or not label.strip() or label.strip().lower() == "nan":
+    return labelled(record.get("winner", record.get("win")), model_a, model_b)
+
+
+def labelled(value: object, model_a: str, model_b: str) -> Winner:
+    """Read a label: of a side, of a draw, a verdict, or the winner's name.
+
+    A name that is also the label of the other side (model a is called "B") could mean either, and gives no outcome.
+
+    Examples
+    --------
+    >>> labelled("B>>A", "m", "n").strength, labelled("n", "m", "n").outcome, labelled("b", "b", "a").outcome
+    ('strong', 'b', None)
+    """
+    label = as_text(value)
+    if label is None or not label.strip() or label.strip().lower() in {"nan", "none", "null"}:
         return Winner(raw=label, reason="there is no winner's label")
     key = label.strip().lower()
-    if key in _LABELS:
-        return Winner(raw=label, outcome=_LABELS[key])
+    named = {model_a: "a", model_b: "b"}.get(label) if model_a != model_b else None
+    outcome, words = _LABELS.get(key, (None, None))
+    if outcome is not None:
+        if named is not None and outcome in {"a", "b"} and outcome != named:
+            return Winner(raw=label, reason="the winner's label names one side and the model on the other")
+        return Winner(raw=label, outcome=outcome, words=words)
     if key in _GRADED:
         outcome, strength = _GRADED[key]
-        return Winner(raw=label, outcome=outcome, strength=strength)
-    if model_a != model_b and label in {model_a, model_b}:
-        return Winner(raw=label, outcome="a" if label == model_a else "b")
+        return Winner(raw=label, outcome=outcome, strength=strength, words=_VERDICTS)
+    if named is not None:
+        return Winner(raw=label, outcome=named, words=_NAMES)
     return Winner(raw=label, reason="the winner's label is not known")
 
 

@@ -1,20 +1,19 @@
-"""One arena vote as a row of `comparisons`, with a tally of what could not be read."""
+"""One arena vote as a row of `comparisons`."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 
-from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of, winner_of
+from evalstats.loaders.arena_cells import Winner, as_truth, covariates_of, structured, tags_of, winner_of
+from evalstats.loaders.arena_naming import names_itself
 from evalstats.loaders.arena_records import NESTED, TEXTS
-from evalstats.loaders.values import as_list, as_number, as_text, as_time, as_whole, dicts
+from evalstats.loaders.arena_tally import Tally
+from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, as_whole, dicts, time_unit
 from evalstats.schema.columns import COMPARISONS, column_names
 
 # Longer texts are prompts or answers, and more columns than this are no table.
 MAX_FACTOR_CHARS = 500
 MAX_FACTORS = 200
-_MAX_LABELS = 50
-_SHOWN_LABELS = 8
 _LABEL_CHARS = 60
 
 # Judges by these names are people.
@@ -49,75 +48,25 @@ class Arena:
     judge: str | None = None
 
 
-@dataclass(slots=True)
-class Tally:
-    """What was met while reading, to be told at the end."""
+def comparison(
+    record: Mapping[str, object], number: int, arena: Arena, tally: Tally, winner: Winner | None = None
+) -> dict[str, object] | None:
+    """Make the row of one vote (without its run); None where a model is not named.
 
-    n_votes: int = 0
-    labels: Counter[str] = field(default_factory=Counter[str])
-    without_model: list[int] = field(default_factory=list[int])
-    n_without_model: int = 0
-    n_self: int = 0
-    n_known_names: int = 0
-    n_not_sampled: int = 0
-    unread: Counter[str] = field(default_factory=Counter[str])
-    left_out: dict[str, None] = field(default_factory=dict[str, None])
-    factors: dict[str, None] = field(default_factory=dict[str, None])
-
-    def notes(self, word: str) -> Iterator[tuple[str, str]]:
-        """Yield (severity, message)."""
-        n_unknown = self.labels.total()
-        if n_unknown:
-            shown = ", ".join(f"{label}: {n}" for label, n in self.labels.most_common(_SHOWN_LABELS))
-            yield (
-                "note",
-                f"{n_unknown} of {self.n_votes} votes have no outcome and are kept as unscored, not as ties ({shown})",
-            )
-        if self.n_self:
-            yield "note", f"{self.n_self} votes set a model against itself; they are kept as unscored"
-        if self.n_without_model:
-            shown = ", ".join(str(place) for place in self.without_model)
-            yield "error", f"{self.n_without_model} votes name no model_a or model_b and are left out ({word} {shown})"
-        if self.n_known_names:
-            yield (
-                "note",
-                (
-                    f"{self.n_known_names} votes were given with the models' names in sight (anony is false); "
-                    "the arena's own leaderboard leaves them out"
-                ),
-            )
-        if self.n_not_sampled:
-            yield (
-                "note",
-                (
-                    f"{self.n_not_sampled} votes repeat a prompt too often (dedup_sampled is false); "
-                    "the arena's own leaderboard leaves them out"
-                ),
-            )
-        for name, n in self.unread.items():
-            yield "note", f"{name} could not be read in {n} votes; what it holds is null there"
-        if self.left_out:
-            yield "note", f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
-
-
-def comparison(record: Mapping[str, object], number: int, arena: Arena, tally: Tally) -> dict[str, object] | None:
-    """Make the row of one vote (without its run); None where a model is not named."""
+    `winner` is what the vote says, where the record does not say it in one of the ways that `winner_of` reads.
+    """
     model_a = as_text(record.get("model_a", record.get("left")))
     model_b = as_text(record.get("model_b", record.get("right")))
-    if not model_a or not model_b:
+    if not model_a or not model_b or not model_a.strip() or not model_b.strip():
         return None
-    winner = winner_of(record, model_a, model_b)
-    tally.n_votes += 1
-    if model_a == model_b:
-        tally.n_self += 1
-    elif winner.outcome is None:
-        _count_label(tally, winner.raw)
+    winner = winner or winner_of(record, model_a, model_b)
+    tally.count_winner(winner, against_itself=model_a == model_b)
     row: dict[str, object] = {
         "battle": _battle(record, arena) or str(number),
         "event": as_text(record.get("event_id")),
-        "event_size": as_whole(record.get("event_size")),
-        "rank_a": as_whole(record.get("rank_a")),
-        "rank_b": as_whole(record.get("rank_b")),
+        "event_size": as_count(record.get("event_size")),
+        "rank_a": as_count(record.get("rank_a")),
+        "rank_b": as_count(record.get("rank_b")),
         "item": as_text(record.get(arena.item_name)) if arena.item_name else None,
         "model_a": model_a,
         "model_b": model_b,
@@ -136,6 +85,7 @@ def comparison(record: Mapping[str, object], number: int, arena: Arena, tally: T
         "value_raw": winner.raw,
         **_who_judged(record, arena),
         **_nested(record, tally),
+        **_naming(record, tally),
         **_factors(record, tally),
     }
     if row.get("turn") is None:
@@ -147,13 +97,6 @@ def _battle(record: Mapping[str, object], arena: Arena) -> str | None:
     parts = [as_text(record.get(name)) for name in arena.id_names]
     present = [part for part in parts if part]
     return ".".join(present) if present and len(present) == len(parts) else None
-
-
-def _count_label(tally: Tally, raw: str | None) -> None:
-    label = "no label" if raw is None or not raw.strip() else repr(raw[:_LABEL_CHARS])
-    if label not in tally.labels and len(tally.labels) >= _MAX_LABELS:
-        label = "other labels"
-    tally.labels[label] += 1
 
 
 def _who_judged(record: Mapping[str, object], arena: Arena) -> dict[str, object]:
@@ -172,7 +115,20 @@ def _time(record: Mapping[str, object], tally: Tally) -> datetime | None:
     read = as_time(value)
     if read is None and value is not None and as_text(value) != "nan":
         tally.unread[name] += 1
+    if read is not None:
+        tally.count_time(read, time_unit(value))
     return read
+
+
+def _naming(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
+    """Mark answers that say whose they are; nothing is said where no answer was kept."""
+    found: dict[str, object] = {}
+    for side in ("a", "b"):
+        names = names_itself(record, side)
+        if names is not None:
+            found[f"names_itself_{side}"] = names
+    tally.n_naming += True in found.values()
+    return found
 
 
 def _nested(record: Mapping[str, object], tally: Tally) -> dict[str, object]:

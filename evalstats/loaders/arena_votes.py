@@ -1,13 +1,16 @@
 """Votes between two models: Chatbot Arena, LMArena's public data sets, LLMFAO, Copilot Arena, Inclusion Arena."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.arena_cells import Winner
+from evalstats.loaders.arena_events import is_event, models_of, pairs_of
 from evalstats.loaders.arena_records import columns_of, iter_records, place_word
-from evalstats.loaders.arena_rows import Arena, Tally, comparison
+from evalstats.loaders.arena_rows import Arena, comparison
+from evalstats.loaders.arena_tally import Tally
 from evalstats.loaders.base import BATCH_ROWS, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.keys import SeenKeys
 from evalstats.loaders.values import as_text
@@ -16,6 +19,10 @@ from evalstats.schema.data import Problem
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _SHOWN = 5
 # LLMFAO names the judging model in the file's name only.
+_EVENT_NOTE = (
+    "the shape of events with several models (models, winner, ranking) is our assumption, see docs/assumed-formats.md; each is "
+    "reduced to pairs, which share an event and are no independent votes"
+)
 _LLMFAO_JUDGES = {"gpt3": "gpt-3", "gpt4": "gpt-4"}
 
 
@@ -25,14 +32,18 @@ class ArenaVotesLoader(SingleFileLoader):
     One run per file, one row of `comparisons` per vote. The winner may be given as a label (model_a, left, tie,
     "tie (bothbad)", both_bad, A>>B, ...), as three one-hot columns, or as the accepted index. A label that is missing or
     unknown leaves the vote unscored; so does a model against itself. Nothing is filtered: `anony` and `dedup_sampled`,
-    by which the arena's own leaderboard filters, are factors. Languages stay as the file writes them.
+    by which the arena's own leaderboard filters, are factors. Languages stay as the file writes them. Texts are not kept;
+    `names_itself_a` and `names_itself_b` say whether an answer gives away whose it is.
+
+    A record with `models` and a `winner` or `ranking` is one event: it becomes a row for each pair, and `event` is what
+    they share.
 
     A vote is named by its id where the file gives one, else by its number from 0; an id that stands twice is an error.
     """
 
     name = "arena-votes"
-    title = "votes between two models (.json, .jsonl, .csv, .parquet)"
-    version = "1"
+    title = "votes between two models, or among the K of an event (.json, .jsonl, .csv, .parquet)"
+    version = "2"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise two models and a winner among the columns."""
@@ -44,6 +55,8 @@ class ArenaVotesLoader(SingleFileLoader):
             return Match(confidence=0.85, reason="columns model_a, model_b and a winner")
         if won and names >= {"left", "right", "prompt"}:
             return Match(confidence=0.8, reason="columns left, right, prompt and a winner")
+        if is_event(names):
+            return Match(confidence=0.7, reason="columns models and a winner or ranking")
         if names >= {"id", "api_id", "api", "name", "org"} or names >= {"id", "text", "type", "slug", "stop"}:
             return Match(confidence=0.6, reason="LLMFAO's list of models or prompts", skip=True)
         return None
@@ -61,7 +74,8 @@ class ArenaVotesLoader(SingleFileLoader):
         head = read_head(source.path)
         names = columns_of(head)
         arena = arena_of(names, source.stem)
-        sizes = _event_sizes(head) if "event_id" in names and "event_size" not in names else {}
+        counted = "event_id" in names and "event_size" not in names and not is_event(names)
+        sizes = _event_sizes(head) if counted else {}
         run = source.run_id()
         tally = Tally()
         seen = SeenKeys()
@@ -79,6 +93,8 @@ class ArenaVotesLoader(SingleFileLoader):
         yield Rows(table="runs", rows=[{"run": run, "benchmark": arena.benchmark, "judge": arena.judge}])
         for severity, message in tally.notes(word):
             yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")
+        if is_event(names):
+            yield Problem(path=str(source.path), message=_EVENT_NOTE, severity="note")
         if arena.judge:
             note = f"the judge, {arena.judge}, is taken from the file's name"
             yield Problem(path=str(source.path), message=note, severity="note")
@@ -95,6 +111,9 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
     given = next(((name,) for name in ("battle_id", "battle", "id") if name in names), ())
     session = next((name for name in ("evaluation_session_id", "session_id", "session") if name in names), None)
     arena = Arena(benchmark="arena", id_names=given, session_name=session)
+    if is_event(names):
+        known = names & {"event_id", "phase", "app"}
+        return replace(arena, benchmark="Inclusion Arena" if known else "arena", id_names=("battle_id",))
     if "model_a" not in names:
         judge = None if "worker" in names else _LLMFAO_JUDGES.get(stem.partition("-")[0])
         ids = (*given, "worker") if given and "worker" in names else given
@@ -117,8 +136,8 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
 def _batches(head: Head, arena: Arena, tally: Tally) -> Iterator[tuple[list[int], list[dict[str, object]]]]:
     places: list[int] = []
     rows: list[dict[str, object]] = []
-    for number, (place, record) in enumerate(iter_records(head)):
-        row = comparison(record, number, arena, tally)
+    for number, place, record, winner in _votes(head):
+        row = comparison(record, number, arena, tally, winner)
         if row is None:
             tally.n_without_model += 1
             if len(tally.without_model) < _SHOWN:
@@ -131,6 +150,19 @@ def _batches(head: Head, arena: Arena, tally: Tally) -> Iterator[tuple[list[int]
             places, rows = [], []
     if rows:
         yield places, rows
+
+
+def _votes(head: Head) -> Iterator[tuple[int, int, Mapping[str, object], Winner | None]]:
+    """Yield (number, place, vote, what it says if the vote alone does not say it); an event gives one for every pair."""
+    events = is_event(columns_of(head))
+    for number, (place, record) in enumerate(iter_records(head)):
+        if not events:
+            yield number, place, record, None
+        elif len(models_of(record)) < 2:
+            yield number, place, {}, None
+        else:
+            for pair, winner in pairs_of(record, number):
+                yield number, place, pair, winner
 
 
 def _check_ids(rows: list[dict[str, object]], places: list[int], seen: SeenKeys, word: str) -> None:

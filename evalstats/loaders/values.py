@@ -14,6 +14,8 @@ _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 # As text, a number is a time from 1973 on: "2024" is no count of seconds. Eight digits are a date.
 _TEXT_SECONDS_FROM = 1e8
 _COMPACT_DATE = 8
+# Counts since 1970, the finest first. Each unit reaches its limit in 1973, the next coarser one reaches it in 5138.
+_UNITS = (("nanoseconds", 1e17, 1e9), ("microseconds", 1e14, 1e6), ("milliseconds", MILLISECONDS_FROM, 1e3))
 
 
 def as_dict(value: object) -> dict[str, object]:
@@ -104,14 +106,17 @@ def as_count(value: object) -> int | None:
 
 
 def as_time(value: object) -> datetime | None:
-    """Return a time in UTC from ISO 8601 text, or seconds or milliseconds since 1970, or a datetime; None for the rest.
+    """Return a time in UTC from ISO 8601 text, a count since 1970, or a datetime; None for the rest.
 
-    The number may stand as text, as it does in a CSV file. A time without a zone is taken for UTC.
+    The count is of seconds, milliseconds, microseconds or nanoseconds, told apart by its size. It may stand as text, as it
+    does in a CSV file. A time without a zone is taken for UTC.
 
     Examples
     --------
     >>> as_time("2026-06-01T12:00:00+02:00").isoformat(), as_time(0.0).isoformat()
     ('2026-06-01T10:00:00+00:00', '1970-01-01T00:00:00+00:00')
+    >>> as_time(1687849300) == as_time(1687849300_000) == as_time(1687849300_000_000) == as_time(1687849300_000_000_000)
+    True
     """
     seconds = None if isinstance(value, bool) else as_number(value)
     if isinstance(value, str) and (seconds is None or len(value) <= _COMPACT_DATE):
@@ -124,9 +129,31 @@ def as_time(value: object) -> datetime | None:
     if seconds is None or (isinstance(value, str) and seconds < _TEXT_SECONDS_FROM):
         return None
     try:
-        return datetime.fromtimestamp(seconds / 1000 if abs(seconds) >= MILLISECONDS_FROM else seconds, tz=UTC)
+        return datetime.fromtimestamp(seconds / _per_second(seconds), tz=UTC)
     except (OverflowError, OSError, ValueError):
         return None
+
+
+def time_unit(value: object) -> str | None:
+    """Return how `as_time` takes a value: "seconds", ..., "nanoseconds", or "dates" for ISO text and datetimes.
+
+    None where it is no time.
+
+    Examples
+    --------
+    >>> time_unit(1687849300.5), time_unit("1687849300500"), time_unit("2023-06-27"), time_unit("soon")
+    ('seconds', 'milliseconds', 'dates', None)
+    """
+    if as_time(value) is None:
+        return None
+    number = as_number(value)
+    if number is None or (isinstance(value, str) and len(value) <= _COMPACT_DATE):
+        return "dates"
+    return next((name for name, limit, _ in _UNITS if abs(number) >= limit), "seconds")
+
+
+def _per_second(count: float) -> float:
+    return next((factor for _, limit, factor in _UNITS if abs(count) >= limit), 1.0)
 
 
 def letter_grade(value: object) -> float | None:
