@@ -1,0 +1,261 @@
+"""Covariance of strengths from votes that share raters, prompts, sessions or events."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from evalstats.errors import InputError
+from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.sandwich import LARGE, few_factor, inclusion_exclusion, nested_in, sandwich, terms
+from evalstats.stats.arena.scores import Meat, clustered_meat, vote_meat, with_weight
+from evalstats.stats.arena.strength_covariance import (
+    StrengthCovariance,
+    Way,
+    combination_variance,
+    contrast_variance,
+)
+from evalstats.stats.arena.votes import VoteRows
+from evalstats.stats.checks import FloatArray, IntArray, as_codes
+
+__all__ = [
+    "FEWEST_CLUSTERS",
+    "Meat",
+    "StrengthCovariance",
+    "Way",
+    "clustered_meat",
+    "combination_variance",
+    "contrast_variance",
+    "covariance_of",
+    "covariance_of_meat",
+    "vote_meat",
+]
+
+FEWEST_CLUSTERS = 6  # with fewer in some way no interval is claimed
+_MOST_WAYS = 6
+_FEW_DF = 4.0
+_NEGATIVE = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
+
+
+def covariance_of(
+    fit: PairFit, rows: VoteRows, *, names: Sequence[str] | None = None, plain: bool = False
+) -> StrengthCovariance:
+    """Covariance of a fit's parameters, clustered by every way in which votes share something.
+
+    Parameters
+    ----------
+    fit
+        Strengths fitted to `rows`.
+    names
+        What `rows.clusters` are, for the words of the result; by default "way 1", "way 2", ...
+    plain
+        The sandwich as in textbooks: every term with G/(G - 1), no jackknife, no repair; without clusters no correction.
+
+    Raises
+    ------
+    InputError
+        If rows and fit do not belong together, there is no vote of any weight, or there are more than 6 ways.
+
+    Notes
+    -----
+    Without clusters: the sandwich B M B of single votes, with B the bread and M the sum of the outer products of scores.
+    With one way, M is summed by cluster, times G/(G - 1). With several: inclusion and exclusion over the ways and their
+    intersections (for two, V_a + V_b - V_ab), each with its own G/(G - 1). A way whose clusters each lie inside a cluster of
+    another is left out. A term whose largest cluster holds more than .05 of the votes is the one-step cluster jackknife:
+    D_g = (H - H_g)^- S_g, V = (G - 1)/G times the sum of D_g D_g'.
+
+    The law of a contrast over its standard error is t with min G* - 1 degrees of freedom, G* = (sum k)^2 / sum k^2.
+
+    References
+    ----------
+    Cameron, Gelbach & Miller 2011, doi:10.1198/jbes.2010.07136; MacKinnon, Nielsen & Webb 2023,
+    doi:10.1016/j.jeconom.2022.04.001.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> rater = np.arange(40) // 4
+    >>> rows = vote_rows([0, 1] * 20, [1, 0] * 20, [0, 1, 0, 0] * 5 + [1, 0, 1, 1] * 5, clusters=(rater,))
+    >>> found = covariance_of(fit_strengths(rows), rows, names=["rater"])
+    >>> float(contrast_variance(found, 0, 1).round(3)), found.df, found.method
+    (0.111, 9.0, 'sandwich clustered by rater (one-step jackknife), t with 9 df')
+    """
+    called = _names(rows, names)
+    rows = with_weight(rows)
+    votes = vote_meat(fit, rows)
+    by_vote = sandwich(fit.bread, votes.matrix)
+    columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
+    if not columns:
+        return _of_votes(by_vote, votes, fit.n_models, plain=plain)
+    parents = nested_in(columns)
+    used = [w for w, parent in enumerate(parents) if parent is None]
+    found = terms(fit, rows, [columns[w] for w in used], plain=plain)
+    ways = tuple(
+        _way(
+            called[w],
+            found[used.index(w),].meat if parent is None else _sizes(columns[w], rows.weight),
+            jackknife=parent is None and found[used.index(w),].jackknife,
+            nested=None if parent is None else called[parent],
+        )
+        for w, parent in enumerate(parents)
+    )
+    return _assembled(
+        inclusion_exclusion(found),
+        by_vote,
+        tuple(found[k,].covariance for k in range(len(used))),
+        ways,
+        fit.n_models,
+        plain=plain,
+        warnings=_whole(sum(each.n_whole for key, each in found.items() if len(key) == 1)),
+    )
+
+
+def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "way 1") -> StrengthCovariance:
+    """Covariance from sums that were read in parts: the sandwich clustered by one way, with G/(G - 1).
+
+    Parameters
+    ----------
+    meat
+        From `clustered_meat` over all votes.
+    votes
+        From `vote_meat` of the same votes; merged without clusters they are few.
+
+    Notes
+    -----
+    The jackknife needs the votes themselves; where it would have been taken, a warning says so.
+    """
+    warnings = ()
+    if meat.largest_share > LARGE:
+        words = (
+            f"the largest cluster by {name} holds {meat.largest_share:.0%} of the votes, so the standard errors of this "
+            "sandwich are somewhat too small; the jackknife needs all votes at once"
+        )
+        warnings = (words,)
+    covariance = sandwich(fit.bread, meat.matrix) * few_factor(meat.n_clusters)
+    way = _way(name, meat, jackknife=False, nested=None)
+    by_vote = sandwich(fit.bread, votes.matrix)
+    return _assembled(covariance, by_vote, (covariance,), (way,), fit.n_models, plain=False, warnings=warnings)
+
+
+def _of_votes(by_vote: FloatArray, meat: Meat, n_models: int, *, plain: bool) -> StrengthCovariance:
+    df = meat.effective - 1.0
+    return StrengthCovariance(
+        covariance=by_vote,
+        joint=by_vote[:n_models, :n_models],
+        votes=by_vote,
+        one_way=(),
+        df=df,
+        method=f"sandwich of single votes, t with {df:,.0f} df",
+        plain=plain,
+        reason=_too_few("votes", meat.n_clusters),
+    )
+
+
+def _assembled(
+    covariance: FloatArray,
+    by_vote: FloatArray,
+    one_way: tuple[FloatArray, ...],
+    ways: tuple[Way, ...],
+    n_models: int,
+    *,
+    plain: bool,
+    warnings: tuple[str, ...],
+) -> StrengthCovariance:
+    """Put the parts together and say what may be claimed."""
+    used = [way for way in ways if way.nested_in is None]
+    df = min(way.effective for way in used) - 1.0
+    joint, repair = (covariance[:n_models, :n_models], 0.0) if plain else _repaired(covariance, n_models)
+    words = " and ".join(way.name + (" (one-step jackknife)" if way.jackknife else "") for way in used)
+    few = [way for way in used if way.n_clusters < n_models]
+    reasons = [reason for way in used if (reason := _too_few(way.name, way.n_clusters))]
+    return StrengthCovariance(
+        covariance=covariance,
+        joint=joint,
+        votes=by_vote,
+        one_way=one_way,
+        df=df,
+        method=f"sandwich clustered by {words}, t with {df:.3g} df",
+        ways=ways,
+        repaired=repair > 0.0,
+        repair=repair,
+        few_clusters=bool(few),
+        plain=plain,
+        reason="; ".join(reasons) or None,
+        warnings=(*warnings, *_cautions(few, n_models, df, repair)),
+    )
+
+
+def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]:
+    """Return the strengths' part with negative eigenvalues set to 0, and how much that was."""
+    strengths = covariance[:n_models, :n_models]
+    values, vectors = np.linalg.eigh(strengths)
+    if values[0] >= -_NEGATIVE * values[-1]:
+        return strengths, 0.0
+    above = np.maximum(values, 0.0)
+    return (vectors * above) @ vectors.T, float((above - values).sum() / above.sum())
+
+
+def _cautions(few: Sequence[Way], n_models: int, df: float, repair: float) -> tuple[str, ...]:
+    warnings = [
+        f"{way.name}: {way.n_clusters} clusters, fewer than the {n_models} models: which pairs differ is told by sign flips "
+        "of clusters"
+        for way in few
+    ]
+    if df < _FEW_DF - 1e-9:
+        warnings.append(f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict")
+    if repair > 0.0:
+        warnings.append(
+            f"the covariance by several ways had negative eigenvalues ({repair:.1%} of the positive ones), which were set to "
+            "0 for claims about several pairs"
+        )
+    return tuple(warnings)
+
+
+def _whole(n_whole: int) -> tuple[str, ...]:
+    if not n_whole:
+        return ()
+    words = (
+        f"{n_whole} cluster{'s hold' if n_whole > 1 else ' holds'} all votes on some model, so how much that model's "
+        "strength varies between clusters cannot be seen"
+    )
+    return (words,)
+
+
+def _too_few(name: str, count: int) -> str | None:
+    if count >= FEWEST_CLUSTERS:
+        return None
+    return f"{name}: {count} are too few for an interval; at least {FEWEST_CLUSTERS} are needed"
+
+
+def _way(name: str, meat: Meat, *, jackknife: bool, nested: str | None) -> Way:
+    return Way(
+        name=name,
+        n_clusters=meat.n_clusters,
+        effective=meat.effective,
+        largest_share=meat.largest_share,
+        jackknife=jackknife,
+        nested_in=nested,
+    )
+
+
+def _sizes(codes: IntArray, weight: FloatArray) -> Meat:
+    """Return the sizes of clusters without their scores."""
+    k = np.bincount(codes, weights=weight)
+    return Meat(
+        matrix=np.zeros((0, 0)),
+        n_clusters=k.size,
+        sum_k=float(k.sum()),
+        sum_k2=float(np.square(k).sum()),
+        largest=float(k.max()),
+    )
+
+
+def _names(rows: VoteRows, names: Sequence[str] | None) -> tuple[str, ...]:
+    count = len(rows.clusters)
+    if count > _MOST_WAYS:
+        raise InputError(f"votes are clustered in {count} ways; give at most {_MOST_WAYS}")
+    if names is None:
+        return tuple(f"way {w + 1}" for w in range(count))
+    if len(names) != count:
+        raise InputError(f"{len(names)} names for {count} ways of clustering; give one name for each")
+    return tuple(names)

@@ -1,0 +1,136 @@
+"""The covariance of strengths, and the variances of contrasts taken from it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from evalstats.stats.checks import FloatArray
+
+_NEGATIVE = 1e-9  # of the variances that stand in: less than that is none
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """A way in which votes share something.
+
+    Attributes
+    ----------
+    n_clusters
+        Clusters with a vote of some weight.
+    effective
+        (sum k)^2 / sum k^2 for the weights k of the clusters' votes: how many equal clusters these are worth.
+    largest_share
+        Share of all votes in the largest cluster.
+    jackknife
+        Whether its part is the one-step cluster jackknife, which is taken where the largest share exceeds .05.
+    nested_in
+        The way inside which every one of these clusters lies, so that this one adds nothing; None where it was used.
+    """
+
+    name: str
+    n_clusters: int
+    effective: float
+    largest_share: float
+    jackknife: bool = False
+    nested_in: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StrengthCovariance:
+    """Covariance of the parameters of a fit, and what may be claimed with it.
+
+    Attributes
+    ----------
+    covariance
+        float64, shape (n_parameters, n_parameters), in the order of the fit's parameters. With several ways of clustering it
+        may have negative eigenvalues: variances are to be taken by `contrast_variance` and `combination_variance`.
+    joint
+        float64, shape (n_models, n_models): the part of the strengths with negative eigenvalues set to 0, for claims about
+        several contrasts at once.
+    votes
+        The same as `covariance` if every vote stood on its own.
+    one_way
+        One covariance for each way that was used.
+    df
+        Degrees of freedom of the t law.
+    ways
+        What the votes share, in the order of `rows.clusters`; empty where every vote stands on its own.
+    repaired, repair
+        Whether `joint` differs from `covariance`, and the sum of the negative eigenvalues over that of the positive ones.
+    few_clusters
+        Whether some way has fewer clusters than there are models: then claims about several pairs go by sign flips.
+    reason
+        Why no interval may be claimed; None where it may.
+    """
+
+    covariance: FloatArray
+    joint: FloatArray
+    votes: FloatArray
+    one_way: tuple[FloatArray, ...]
+    df: float
+    method: str
+    ways: tuple[Way, ...] = ()
+    repaired: bool = False
+    repair: float = 0.0
+    few_clusters: bool = False
+    plain: bool = False
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def used(self) -> tuple[Way, ...]:
+        """Ways that are not nested in another."""
+        return tuple(way for way in self.ways if way.nested_in is None)
+
+    @property
+    def n_models(self) -> int:
+        """Models with a strength."""
+        return self.joint.shape[0]
+
+
+def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
+    """Return the variances of strength i less strength j, one for each pair of entries of `i` and `j`.
+
+    Notes
+    -----
+    V_ii + V_jj - 2 V_ij. Inclusion and exclusion can come out at or below 0 by chance: then the largest of the one-way
+    variances and that of single votes is returned. A plain covariance is taken as it is.
+    """
+    first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+
+    def of(matrix: FloatArray) -> FloatArray:
+        own = np.diagonal(matrix)
+        return own[first] + own[second] - 2.0 * matrix[first, second]
+
+    return _positive(covariance, [of(matrix) for matrix in _matrices(covariance)])
+
+
+def combination_variance(covariance: StrengthCovariance, weights: ArrayLike) -> FloatArray:
+    """Return the variances of combinations of parameters, `weights` of shape (n_combinations, n_parameters).
+
+    As `contrast_variance`, for coefficients and single strengths too.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.covariance import covariance_of
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[30, 10])
+    >>> found = covariance_of(fit_strengths(rows), rows)
+    >>> combination_variance(found, [[1, -1], [1, 0]]).round(6).tolist()
+    [0.133333, 0.033333]
+    """
+    rows = np.asarray(weights, dtype=np.float64)
+    return _positive(covariance, [np.einsum("cp,pq,cq->c", rows, matrix, rows) for matrix in _matrices(covariance)])
+
+
+def _matrices(covariance: StrengthCovariance) -> tuple[FloatArray, ...]:
+    """Return the covariance, and behind it those that stand in for it."""
+    return (covariance.covariance, covariance.votes, *covariance.one_way)
+
+
+def _positive(covariance: StrengthCovariance, variances: list[FloatArray]) -> FloatArray:
+    """Return the first variances, or where they are not positive the largest of the others."""
+    value, others = variances[0], np.max(variances[1:], axis=0)
+    return value if covariance.plain else np.where(value > _NEGATIVE * others, value, others)
