@@ -104,9 +104,9 @@ def row_scores(fit: PairFit, rows: VoteRows) -> RowScores:
 
 def _scaled(cells: PairCells) -> tuple[PairCells, FloatArray]:
     """Return cells with covariates of mean square 1, and by what they were divided."""
-    weight = cells.weight
-    if not cells.covariates.shape[1] or not weight.size:
-        return cells, np.ones(cells.covariates.shape[1])
+    weight, k = cells.weight, cells.n_covariates
+    if not k or not weight.size:
+        return cells, np.ones(k)
     scale: FloatArray = np.sqrt(weight @ cells.covariates**2 / weight.sum()).astype(np.float64)
     if np.any(scale == 0.0):
         raise CannotAnswerError(

@@ -39,6 +39,11 @@ class PairCells:
         """Votes of each cell."""
         return self.won + self.lost + self.tied
 
+    @property
+    def n_covariates(self) -> int:
+        """Columns of `covariates`."""
+        return int(self.covariates.shape[1])
+
 
 def sums_at(place: IntArray, values: FloatArray, size: int) -> FloatArray:
     """Return the sum of the values at each place 0..size-1, shape (size,)."""
@@ -70,7 +75,8 @@ def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
     """Sum votes to cells; without covariates the two sides of a pair become one cell. Cells without weight are left out."""
     n = rows.n_models
     if rows.n_covariates or n * n > _LARGEST_SQUARE:
-        rows = merged(rows, keep_clusters=False)
+        # Rows without clusters were merged when they were made.
+        rows = merged(rows, keep_clusters=False) if rows.clusters else rows
         won, lost, tied = split_votes(rows.share, rows.weight, ties)
         return _heavy(PairCells(
             n_models=n, first=rows.first, second=rows.second, won=won, lost=lost, tied=tied, covariates=rows.covariates

@@ -78,7 +78,7 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
 def linear_predictor(cells: PairCells, parameters: FloatArray) -> FloatArray:
     """Return eta, shape (n_cells,)."""
     eta = parameters[cells.first] - parameters[cells.second]
-    n_covariates = cells.covariates.shape[1]
+    n_covariates = cells.n_covariates
     if n_covariates:
         eta = eta + cells.covariates @ parameters[cells.n_models : cells.n_models + n_covariates]
     return eta
@@ -86,7 +86,7 @@ def linear_predictor(cells: PairCells, parameters: FloatArray) -> FloatArray:
 
 def information(cells: PairCells, ties: Ties, parameters: FloatArray, at: Derivatives, prior: float) -> FloatArray:
     """Return the negative second derivative of the objective, shape (n_parameters, n_parameters), constraint not built in."""
-    n, k = cells.n_models, cells.covariates.shape[1]
+    n, k = cells.n_models, cells.n_covariates
     out = np.zeros((parameters.size, parameters.size))
     between = sums_at(cells.first * n + cells.second, at.curve, n * n).reshape(n, n)
     between += between.T
@@ -116,7 +116,7 @@ def _point(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -
     if prior > 0.0:
         gradient[:n] += prior * (expit(-strengths) - expit(strengths))
     gradient[:n] -= gradient[:n].mean()
-    k = cells.covariates.shape[1]
+    k = cells.n_covariates
     gradient[n : n + k] = cells.covariates.T @ at.slope
     if ties != "half":
         gradient[-1] = at.tie_slope.sum()

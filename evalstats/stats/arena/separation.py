@@ -19,11 +19,11 @@ _MOVES = 1e-6
 
 def refuse_collinear(cells: PairCells) -> None:
     """Raise CannotAnswerError where a covariate is a combination of the others and of which models meet."""
-    n, k = cells.n_models, cells.covariates.shape[1]
+    n, k = cells.n_models, cells.n_covariates
     if not k:
         return
     at = derivatives("half", np.zeros(cells.first.size), 0.0, (cells.weight, np.zeros_like(cells.won), cells.tied))
-    whole = information(cells, "half", np.zeros(n + k, dtype=np.float64), at, 0.0)
+    whole = information(cells, "half", np.zeros(n + k), at, 0.0)
     laplacian, cross = whole[:n, :n], whole[:n, n:]
     left = whole[n:, n:] - cross.T @ np.linalg.pinv(laplacian, rcond=1e-11, hermitian=True) @ cross
     size = np.sqrt(np.diag(whole)[n:])
@@ -45,7 +45,7 @@ def explain_failure(cells: PairCells, ties: Ties, prior: float) -> CannotAnswerE
             "the search for the strengths did not converge, although a maximum exists; strengths are too far apart or "
             "covariates too unequal in size: drop models that almost always win or lose, or rescale covariates"
         )
-    n, k = cells.n_models, cells.covariates.shape[1]
+    n, k = cells.n_models, cells.n_covariates
     moving = np.flatnonzero(np.abs(direction[n : n + k]) > _MOVES)
     if moving.size:
         names = ", ".join(str(int(j)) for j in moving)
@@ -66,7 +66,7 @@ def rising_direction(cells: PairCells, ties: Ties, prior: float) -> FloatArray |
     -eta >= tau for every loss, and |eta| <= tau for every tie, with tau >= 0, and tau = 0 for "half" (Albert and Anderson
     1984; tau stands for log(nu^2) or log(theta)). A linear programme looks for one that is not 0.
     """
-    n, k = cells.n_models, cells.covariates.shape[1]
+    n, k = cells.n_models, cells.n_covariates
     m = cells.first.size
     at = np.arange(m)
     design = csr_array(

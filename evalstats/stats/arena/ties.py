@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.checks import FloatArray
@@ -72,17 +71,26 @@ def first_tie_parameter(ties: Ties, tie_share: float) -> float:
 
 
 def _half(eta: FloatArray, won: FloatArray, lost: FloatArray) -> Derivatives:
-    p = expit(eta)
-    total, nothing = won + lost, np.zeros_like(eta)
+    p, q, log_q = _logistic(eta)
+    nothing = np.zeros_like(eta)
     return Derivatives(
-        log_lik=won * log_expit(eta) + lost * log_expit(-eta),
-        # Not won - total * p, which loses digits where p is close to 1.
-        slope=won * expit(-eta) - lost * p,
-        curve=total * p * expit(-eta),
+        log_lik=won * eta + (won + lost) * log_q,
+        # Not won - (won + lost) * p, which loses digits where p is close to 1.
+        slope=won * q - lost * p,
+        curve=(won + lost) * p * q,
         tie_slope=nothing,
         cross=nothing,
         tie_curve=nothing,
     )
+
+
+def _logistic(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return p = expit(eta), 1 - p and log(1 - p), each with all its digits, from one exponential."""
+    small = np.exp(-np.abs(eta))
+    larger = 1.0 / (1.0 + small)
+    smaller, positive = small * larger, eta >= 0.0
+    p, q = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
+    return p, q, np.minimum(-eta, 0.0) - np.log1p(small)
 
 
 def _davidson(eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, tied: FloatArray) -> Derivatives:
@@ -103,15 +111,16 @@ def _rao_kupper(eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, 
     if tau <= 0.0:
         # theta of 1 or less leaves no room for ties: the search must step back.
         return _half(np.full_like(eta, np.nan), won, lost)
-    not_a, not_b = expit(tau - eta), expit(tau + eta)
-    curve_a, curve_b = not_a * expit(eta - tau), not_b * expit(-eta - tau)
-    gap = -np.expm1(-2.0 * tau)
     above, below = won + tied, lost + tied
+    a, not_a, log_not_a = _logistic(eta - tau)
+    b, not_b, log_not_b = _logistic(-eta - tau)
+    curve_a, curve_b = above * a * not_a, below * b * not_b
+    gap = -np.expm1(-2.0 * tau)
     return Derivatives(
-        log_lik=above * log_expit(eta - tau) + below * log_expit(-eta - tau) + tied * (2.0 * tau + np.log(gap)),
+        log_lik=(above * (eta - tau + log_not_a) + below * (-eta - tau + log_not_b) + tied * (2.0 * tau + np.log(gap))),
         slope=above * not_a - below * not_b,
-        curve=above * curve_a + below * curve_b,
+        curve=curve_a + curve_b,
         tie_slope=tied * (2.0 / gap) - above * not_a - below * not_b,
-        cross=below * curve_b - above * curve_a,
-        tie_curve=above * curve_a + below * curve_b + tied * (4.0 * (1.0 - gap) / gap**2),
+        cross=curve_b - curve_a,
+        tie_curve=curve_a + curve_b + tied * (4.0 * (1.0 - gap) / gap**2),
     )
