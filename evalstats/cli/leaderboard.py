@@ -69,7 +69,7 @@ def leaderboard(
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show, step_line
 
-    levels = _whole_numbers(top)
+    levels = whole_numbers(top)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
     data = load(paths or [], store=store, columns=columns, input_format=input_format, quiet=quiet)
@@ -117,7 +117,8 @@ def names_of(values: "Sequence[str] | None", data: "EvalData") -> list[str] | No
     return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
 
 
-def _whole_numbers(text: str) -> list[int]:
+def whole_numbers(text: str) -> list[int]:
+    """Read whole numbers with commas between them; anything else is an InputError."""
     from evalstats.errors import InputError
 
     parts = [part.strip() for part in text.split(",")]

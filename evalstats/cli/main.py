@@ -11,6 +11,7 @@ from typing import Annotated, NoReturn
 import typer
 
 from evalstats.cli import (
+    arena,
     compare,
     demo,
     doctor,
@@ -62,6 +63,7 @@ for command in (
     compare,
     leaderboard,
     scenarios,
+    arena,
     frontier,
     power,
     score,

@@ -10,14 +10,11 @@ from evalstats.analysis.arenas.wording_answer import (
     ties_sentence,
 )
 from evalstats.analysis.arenas.wording_checks import checks_blocks
+from evalstats.analysis.arenas.wording_choices import choice_lines, choices_table, covariate_lines, covariates_table
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.wording_tables import (
     LINES,
     beside_ratings,
-    choice_lines,
-    choices_table,
-    covariate_lines,
-    covariates_table,
     neighbours_table,
     pair_lines,
     ratings_table,
