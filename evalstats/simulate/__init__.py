@@ -1,5 +1,9 @@
 """Known truths written in real formats: for demonstrations, for power, for validation."""
 
+from evalstats.simulate.arena import arena_truth, simulate_arena, write_arena
+from evalstats.simulate.arena_attack import ArenaAttack
+from evalstats.simulate.arena_sampling import SamplingRule
+from evalstats.simulate.arena_world import ArenaDesign, ArenaEffects
 from evalstats.simulate.devicerepair import (
     RepairEffects,
     RepairModel,
@@ -17,23 +21,30 @@ from evalstats.simulate.rut_truth import RutEffects
 from evalstats.simulate.rutbench import rutbench_truth, simulate_rutbench, write_rutbench
 
 __all__ = [
+    "ArenaAttack",
+    "ArenaDesign",
+    "ArenaEffects",
     "HarmEffects",
     "HarmModel",
     "RepairEffects",
     "RepairModel",
     "RutEffects",
     "RutModel",
+    "SamplingRule",
     "SimulatedPairs",
+    "arena_truth",
     "devicerepair_truth",
     "harmamp_truth",
     "published_models",
     "rutbench_truth",
+    "simulate_arena",
     "simulate_devicerepair",
     "simulate_harmamp",
     "simulate_pairs",
     "simulate_rutbench",
     "simulated_harm_models",
     "simulated_repair_models",
+    "write_arena",
     "write_devicerepair",
     "write_harmamp",
     "write_rutbench",

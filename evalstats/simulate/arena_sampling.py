@@ -1,0 +1,217 @@
+"""Which models meet next: at random, where a vote tells most, among near equals, or in placement matches.
+
+Each way gives every pair a weight after the latest refit; a batch of pairs is drawn by the weights. All functions take many
+arenas at once along leading axes, since a study simulates hundreds.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from evalstats.errors import InputError
+from evalstats.simulate.arena_refit import PRIOR, difference_variance, refit
+from evalstats.stats.checks import FloatArray, IntArray, check_count
+
+Sampling = Literal["random", "active", "variance", "proximity", "placement"]
+SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+_TOP = 0.1  # share of the pairs with the largest weights that active sampling draws from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingRule:
+    """How pairs are chosen. The paper's threshold and series could not be read; the numbers here are invented.
+
+    Attributes
+    ----------
+    sampling
+        "random": all pairs alike. "active": the tenth of all pairs whose next vote tells most about all strengths at once.
+        "variance": the tenth whose difference is known worst. "proximity": pairs whose estimated strengths differ by at
+        most `threshold`, more often those that met seldom; neighbours in the ranking may always meet. "placement": as
+        proximity, but `n_new` models come in one after the other, each by a placement series.
+    threshold
+        Log-odds.
+    warm_up
+        Votes per model at random before any other rule begins.
+    batch
+        Votes between two refits.
+    n_new
+        Models that come in later, the last ones of the list; None: a quarter of all.
+    series
+        Votes against each anchor of a placement.
+    """
+
+    sampling: Sampling = "random"
+    threshold: float = 0.5
+    warm_up: int = 5
+    batch: int = 200
+    n_new: int | None = None
+    series: int = 10
+
+    def __post_init__(self) -> None:
+        if self.sampling not in SAMPLINGS:
+            raise InputError(f"there is no sampling {self.sampling!r}; there are {', '.join(SAMPLINGS)}")
+        if not self.threshold > 0:
+            raise InputError(f"threshold is {self.threshold:g}; give log-odds above 0")
+        check_count(self.warm_up, "warm_up", least=1)
+        check_count(self.batch, "batch", least=1)
+        check_count(self.series, "series", least=1)
+
+    def newcomers(self, n_models: int) -> int:
+        """Return how many models come in later."""
+        if self.sampling != "placement":
+            return 0
+        n_new = max(1, n_models // 4) if self.n_new is None else check_count(self.n_new, "n_new", least=1)
+        if n_models - n_new < 2:
+            raise InputError(f"{n_new} of {n_models} models are to come in later; at least two must be there before")
+        return n_new
+
+
+def pair_weights(
+    rule: SamplingRule, wins: FloatArray, *, start: FloatArray | None = None
+) -> tuple[FloatArray, FloatArray]:
+    """Return the weight of every pair for the next batch, and the strengths that it rests on.
+
+    Parameters
+    ----------
+    wins
+        float64, shape (..., n_models, n_models): [i, j] is what i won against j so far, ties as half.
+    start
+        Strengths of the batch before, to begin the refit with.
+
+    Returns
+    -------
+    tuple
+        Symmetric weights, shape (..., n_models, n_models), 0 on the diagonal; strengths, shape (..., n_models).
+
+    Notes
+    -----
+    "active": one more vote between i and j multiplies the determinant of the information by 1 + p(1 - p) v_ij, v_ij the
+    variance of their difference (D-optimal design). "proximity": weight 1/(1 + votes between them).
+
+    Examples
+    --------
+    >>> wins = np.array([[0.0, 9.0, 9.0], [1.0, 0.0, 7.0], [1.0, 3.0, 0.0]])
+    >>> pair_weights(SamplingRule(sampling="proximity"), wins)[0].round(3).tolist()
+    [[0.0, 0.091, 0.0], [0.091, 0.0, 0.091], [0.0, 0.091, 0.0]]
+    """
+    met = wins + np.swapaxes(wins, -1, -2)
+    strengths = refit(wins, start=start)
+    apart = np.abs(strengths[..., :, None] - strengths[..., None, :])
+    if rule.sampling == "random":
+        weights = np.ones_like(met)
+    elif rule.sampling in ("active", "variance"):
+        gain = difference_variance(met, strengths)
+        if rule.sampling == "active":
+            p = 1.0 / (1.0 + np.exp(apart))
+            gain = np.log1p(p * (1.0 - p) * gain)
+        weights = _largest(gain)
+    else:
+        weights = near(strengths, rule.threshold) / (1.0 + met)
+    diagonal = np.arange(int(met.shape[-1]))
+    weights[..., diagonal, diagonal] = 0.0
+    return weights, strengths
+
+
+def near(strengths: FloatArray, threshold: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+    """Mark pairs that differ by at most `threshold`, and neighbours in the ranking however far they are apart.
+
+    Without the neighbours a model that leads by more than the threshold would never meet anyone again.
+
+    Examples
+    --------
+    >>> near(np.array([0.0, 0.2, 3.0]), 0.5)[2].tolist()
+    [False, True, True]
+    """
+    close = np.abs(strengths[..., :, None] - strengths[..., None, :]) <= threshold
+    rank = np.argsort(np.argsort(strengths, axis=-1), axis=-1)
+    return close | (np.abs(rank[..., :, None] - rank[..., None, :]) <= 1)
+
+
+def draw_pairs(rng: np.random.Generator, weights: FloatArray, n: int) -> IntArray:
+    """Draw pairs by their weights, with a coin for the sides.
+
+    Parameters
+    ----------
+    weights
+        float64, shape (..., n_models, n_models), symmetric.
+
+    Returns
+    -------
+    int64 array, shape (..., n, 2)
+        Models on sides a and b.
+
+    Examples
+    --------
+    >>> weights = np.zeros((3, 3))
+    >>> weights[0, 2] = weights[2, 0] = 1.0
+    >>> sorted(set(map(tuple, draw_pairs(np.random.default_rng(0), weights, 20).tolist())))
+    [(0, 2), (2, 0)]
+    """
+    n_models = weights.shape[-1]
+    flat = weights.reshape(-1, n_models * n_models)
+    ends = np.cumsum(flat, axis=1)
+    if not np.all(ends[:, -1] > 0):
+        raise InputError("no pair has a weight above 0, so nobody can meet; give at least one")
+    ends /= ends[:, -1:]
+    # One sorted search over all arenas: the k-th is moved to [k, k + 1).
+    lift = np.arange(flat.shape[0])[:, None]
+    # Kept so far below 1 that the sum cannot round up to the next arena's beginning.
+    level = rng.random((flat.shape[0], n)) * (1.0 - 2.0**-32)
+    drawn = np.searchsorted((ends + lift).ravel(), (level + lift).ravel(), side="right")
+    cell = (drawn.reshape(-1, n) - lift * flat.shape[1]).clip(0, flat.shape[1] - 1)
+    # Both orders of a pair are cells of their own with equal weights: the side is a coin already.
+    return np.stack(np.divmod(cell, n_models), axis=-1).reshape(*weights.shape[:-2], n, 2)
+
+
+Ask = Callable[[IntArray, int], FloatArray]
+
+
+def place(asked: Ask, order: IntArray, series: int) -> IntArray:
+    """Place a new model among ranked ones by binary search: a short series against the middle of what is left.
+
+    Parameters
+    ----------
+    asked
+        Called with the anchors, shape (n_arenas,), -1 where an arena has finished, and the length of a series; returns the
+        new model's share of the votes, shape (n_arenas,).
+    order
+        int64, shape (n_arenas, n_anchors): models from best to worst.
+    series
+        Votes against each anchor.
+
+    Returns
+    -------
+    int64 array, shape (n_arenas,)
+        How many of the ranked models are placed above the new one.
+
+    Examples
+    --------
+    >>> strengths = np.array([2.0, 1.0, 0.0, -1.0])
+    >>> place(lambda anchors, n: (strengths[anchors] < 0.5) * 1.0, np.array([[0, 1, 2, 3]]), 10).tolist()
+    [2]
+    """
+    arenas = np.arange(len(order))
+    low, high = np.zeros(order.shape[0], dtype=np.int64), np.full(order.shape[0], order.shape[1])
+    while np.any(low < high):
+        open_ = low < high
+        middle = (low + high) // 2
+        anchors = np.where(open_, order[arenas, np.minimum(middle, order.shape[1] - 1)], -1)
+        won = asked(anchors, series) > 0.5
+        high = np.where(open_ & won, middle, high)
+        low = np.where(open_ & ~won, middle + 1, low)
+    return low
+
+
+def _largest(gain: FloatArray) -> FloatArray:
+    """Weigh the largest tenth of the pairs alike, all others 0."""
+    n_models = gain.shape[-1]
+    upper = np.triu_indices(n_models, 1)
+    each = gain[..., upper[0], upper[1]]
+    wanted = max(1, round(_TOP * each.shape[-1]))
+    least = np.partition(each, each.shape[-1] - wanted, axis=-1)[..., each.shape[-1] - wanted]
+    return (gain >= least[..., None, None]).astype(np.float64)
+
+
+__all__ = ["PRIOR", "SAMPLINGS", "Sampling", "SamplingRule", "draw_pairs", "near", "pair_weights", "place"]
