@@ -160,8 +160,8 @@ def sharing_sentence(result: ArenaRanking) -> str:
     """Say what votes share, and how much less that makes them worth."""
     if not result.clusters:
         return (
-            "Every vote counts as independent of all others, since nothing is known of who voted or on what; where one person "
-            "votes often, the intervals are too short."
+            "Every vote counts as independent of all others: where one person votes often, or many vote on one prompt, the "
+            "intervals are too short."
         )
     told = "; ".join(_cluster(each) for each in result.clusters)
     names = " or a ".join(each.name for each in result.clusters)

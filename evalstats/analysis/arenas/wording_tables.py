@@ -177,7 +177,7 @@ def neighbours_table(result: ArenaRanking) -> Table | None:
         caption=(
             f"Each model against the next line of the table: the lead in {unit_of(result)}, how often users who decide prefer it "
             f"(%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
-            f"how many more votes between the two would show it if the lead is as estimated{more}"
+            f"how many more votes between the two would show it with 80% probability if the lead is as estimated{more}"
         ),
         left=("Model, over the next line", "Shown", "Over"),
         wide=("p (adjusted)", "Over", "Met", "Stronger"),
@@ -207,7 +207,11 @@ def pair_lines(result: ArenaRanking) -> list[str]:
         said.append(f"The least certain of the separated pairs: {_told(weakest, result)}")
     if open_:
         nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
-        votes = f"; {more_votes(nearest)} more votes between the two would do" if nearest.more_votes else ""
+        votes = (
+            f"; {more_votes(nearest)} more votes between the two would do with 80% probability"
+            if nearest.more_votes
+            else ""
+        )
         said.append(f"The nearest to being separated: {_told(nearest, result)}{votes}")
     return said
 

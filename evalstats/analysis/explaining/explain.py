@@ -6,7 +6,9 @@ The words for methods are in `evalstats.analysis.explaining.method_texts`; other
 from collections.abc import Callable
 from typing import Any
 
+from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
@@ -30,6 +32,7 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     PowerPlan: explain_power,
     ScenarioModel: explain_scenarios,
     MixedModel: explain_mixed,
+    ArenaRanking: explain_arena,
 }
 
 
@@ -39,7 +42,8 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed` or `power` gave, or another result whose kind was added.
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena` or `power` gave, or another result whose kind was
+        added.
 
     Raises
     ------
