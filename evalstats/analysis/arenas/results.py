@@ -143,10 +143,13 @@ class VoteCovariate:
         `estimate` in rating points.
     mean, sd
         Of the relative difference over all votes.
+    held
+        Whether the result's ratings hold it equal; else it was estimated beside them.
     """
 
     name: str
     estimate: float
+    held: bool = True
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None
@@ -165,7 +168,7 @@ class Alternative:
     Attributes
     ----------
     key
-        "davidson", "rao-kupper", "half", "without both bad", "without covariates", "equal pairs", "without side".
+        "davidson", "rao-kupper", "half", "without both bad", "without covariates", "with style", "with side", "equal pairs".
     ratings
         In the order of the result's rows.
     largest_move, moved

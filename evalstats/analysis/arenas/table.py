@@ -1,5 +1,6 @@
 """The votes that are analysed: checked, coded, merged, with their clusters."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import polars as pl
@@ -27,6 +28,9 @@ class VoteTable:
         What `rows.clusters` are, in order.
     codes
         For each cluster its codes per vote, shape (n_votes,), in the order of `votes`.
+    chunks
+        Where `votes` is None and `cluster_names` has one name: gives the merged votes by that cluster, whole clusters at a
+        time; `rows` has no clusters then.
     covariates
         float64, shape (n_votes, n_covariates), as in `rows`; `covariate_names` names them, "side" first where it is one.
     """
@@ -44,6 +48,7 @@ class VoteTable:
     codes: tuple[IntArray, ...] = ()
     covariates: FloatArray
     covariate_names: tuple[str, ...] = ()
+    chunks: Callable[[], Iterator[VoteRows]] | None = None
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 

@@ -1,0 +1,49 @@
+"""All checks of votes together: connection, trust, fit and drift."""
+
+from dataclasses import dataclass
+
+from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arenas.connecting import connection_line
+from evalstats.analysis.arenas.drifting import drift_of
+from evalstats.analysis.arenas.fitting_checks import fit_checks
+from evalstats.analysis.arenas.rating import Options, Part
+from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arenas.trust import trust_checks
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What the checks found, with a line for each."""
+
+    lines: tuple[CheckLine, ...]
+    fit: FitChecks | None = None
+    trust: TrustChecks | None = None
+    drift: Drift | None = None
+    notes: tuple[str, ...] = ()
+
+
+def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options, *, wanted: bool) -> Checked:
+    """Check the votes of one part (the largest) of the graph; the connection is that of all models.
+
+    Parameters
+    ----------
+    wanted
+        Whether more than the connection is to be checked.
+    """
+    first = connection_line(graph)
+    if not wanted:
+        return Checked(lines=(first,), notes=("votes, fit and drift were not checked, as asked",))
+    notes: list[str] = []
+    if part.table.n_models < table.n_models:
+        notes.append(
+            f"fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
+        )
+    trust, trust_lines = trust_checks(
+        part.table, part.fit, std_errors=part.std_errors, conf_level=options.conf_level, seed=options.seed
+    )
+    fit, fit_lines = fit_checks(part.table, part.fit, seed=options.seed)
+    drift, drift_line = drift_of(part.table, part.fit, period="auto", conf_level=options.conf_level)
+    return Checked(
+        lines=(first, *trust_lines, *fit_lines, drift_line), fit=fit, trust=trust, drift=drift, notes=tuple(notes)
+    )

@@ -1,0 +1,81 @@
+"""Votes in a frame: labels, names of columns, and what is never a tie."""
+
+import pandas as pd
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.vote_frames import from_votes
+
+
+def _votes(**more: list[object]) -> dict[str, list[object]]:
+    return {"model_a": ["x", "x", "y", "z"], "model_b": ["y", "z", "z", "x"], **more}
+
+
+def test_labels_of_public_arenas_are_read():
+    data = from_votes(_votes(winner=["model_a", "tie (bothbad)", "tie", "B>>A"]))
+    assert data.comparisons["outcome"].to_list() == ["a", "both_bad", "tie", "b"]
+    assert data.comparisons["strength"].to_list() == [None, None, None, "strong"]
+    assert data.runs["n_scored"].to_list() == [4]
+    assert data.problems == ()
+
+
+def test_a_winner_may_be_named_by_its_model():
+    data = from_votes(_votes(winner=["x", "z", "y", "tie"]))
+    assert data.comparisons["outcome"].to_list() == ["a", "b", "a", "tie"]
+
+
+def test_an_unknown_label_is_counted_by_label_and_is_no_tie():
+    data = from_votes(_votes(winner=["model_a", "Tie?", "Tie?", None]))
+    assert data.comparisons["outcome"].to_list() == ["a", None, None, None]
+    assert data.comparisons["status"].to_list() == ["scored", "unscored", "unscored", "unscored"]
+    told = [problem.message for problem in data.problems]
+    assert any("2 votes" in line and "'Tie?' (2)" in line for line in told)
+    assert any("1 vote has no winner's label" in line for line in told)
+
+
+def test_a_model_against_itself_counts_for_nobody():
+    data = from_votes({"model_a": ["x", "x"], "model_b": ["x", "y"], "winner": ["x", "model_b"]})
+    assert data.comparisons["outcome"].to_list() == [None, "b"]
+    assert data.comparisons["status_reason"].to_list() == ["a model against itself", None]
+
+
+def test_own_labels_and_columns():
+    frame = {"l": ["x", "x", "y"], "r": ["y", "y", "x"], "w": [1, 2, 0], "user": [7, 7, 8], "chars_a": [1, 2, 3]}
+    data = from_votes(
+        frame, model_a="l", model_b="r", winner="w", rater="user", labels={"1": "a", "2": "b", "0": "both_bad"}
+    )
+    assert data.comparisons["outcome"].to_list() == ["a", "b", "both_bad"]
+    assert data.comparisons["rater"].to_list() == ["7", "7", "8"]
+    assert data.comparisons["chars_a"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("make", [pl.DataFrame, pd.DataFrame, pl.LazyFrame])
+def test_any_table_gives_the_same(make):
+    frame = _votes(winner=["model_a", "tie", "model_b", "tie"])
+    plain = from_votes(frame).comparisons.drop("run")
+    assert from_votes(make(frame)).comparisons.drop("run").equals(plain)
+
+
+def test_a_column_in_the_way_keeps_its_values_under_another_name():
+    data = from_votes({"a": ["x"], "b": ["y"], "w": ["a"], "model_a": ["other"]}, model_a="a", model_b="b", winner="w")
+    assert data.comparisons["model_a"].to_list() == ["x"]
+    assert data.comparisons["source_model_a"].to_list() == ["other"]
+
+
+@pytest.mark.parametrize(
+    ("named", "said"),
+    [
+        ({"rater": "nobody"}, "no column 'nobody' for rater"),
+        ({"colour": "winner"}, "'colour' is no column of comparisons"),
+        ({"rater": "winner"}, "column 'winner' is named for two things"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(named, said):
+    with pytest.raises(InputError, match=said):
+        from_votes(_votes(winner=["tie"] * 4), **named)
+
+
+def test_an_empty_frame_is_refused():
+    with pytest.raises(InputError, match="holds no rows"):
+        from_votes({"model_a": [], "model_b": [], "winner": []})
