@@ -32,6 +32,10 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.harmamp", "LOADER"),
     ("evalstats.loaders.devicerepair", "LOADER"),
     ("evalstats.loaders.arena_votes", "LOADER"),
+    ("evalstats.loaders.alpaca_eval", "LOADER"),
+    ("evalstats.loaders.arena_hard", "LOADER"),
+    ("evalstats.loaders.mt_bench_pairs", "LOADER"),
+    ("evalstats.loaders.wildbench", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
 _HIDDEN = (".", "__MACOSX")
