@@ -28,6 +28,7 @@ from evalstats.analysis.arenas.check_results import (
     RaterInfluence,
     TrustChecks,
     VoteGraph,
+    WeakLink,
 )
 from evalstats.analysis.arenas.results import (
     Alternative,
@@ -168,6 +169,15 @@ def without_intervals() -> ArenaRanking:
         rank_method="",
         warnings=(reason,),
     )
+
+
+def weakly_linked() -> ArenaRanking:
+    """Five models, two of which hang by a win and a tie."""
+    found = small()
+    assert found.graph is not None
+    link = WeakLink(group=("osprey", "wren"), n_models=2, n_wins=1.5, side="wins")
+    line = CheckLine(check="connected", title="Connections", status="warning", finding="the scale hangs by few votes")
+    return replace(found, graph=replace(found.graph, links=(link,)), checks=(line, *found.checks[1:]))
 
 
 def troubled() -> ArenaRanking:
