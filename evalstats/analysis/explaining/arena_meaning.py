@@ -109,7 +109,7 @@ def style_mean(result: ArenaRanking) -> list[str]:
     found = [_covariate(row, result) for row in shown]
     if any(row.name != "side" for row in shown):
         found.append(
-            "None of this is a cause: models that write longer may be better in ways that length only goes along with. Held "
+            "Nothing of this is a cause: models that write longer may be better in ways that length only goes along with. Held "
             "equal, style asks another question, not a truer one"
         )
     return found
