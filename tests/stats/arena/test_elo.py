@@ -1,0 +1,107 @@
+"""One-pass ratings against their formula, and what the order of votes does to them."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalstats.errors import InputError
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, online_elo, order_spread, to_elo
+from evalstats.stats.arena.votes import vote_rows
+
+
+def by_formula(votes, n_models, *, k, scale, start):
+    ratings = np.full(n_models, start)
+    for a, b, got in zip(*votes, strict=True):
+        expected = 1 / (1 + 10 ** ((ratings[b] - ratings[a]) / scale))
+        ratings[a], ratings[b] = ratings[a] + k * (got - expected), ratings[b] - k * (got - expected)
+    return ratings
+
+
+def random_votes(seed, n_votes=500, strengths=(0.6, 0.2, -0.1, -0.7)):
+    rng = np.random.default_rng(seed)
+    strengths = np.array(strengths)
+    n = strengths.size
+    first = rng.integers(n, size=n_votes)
+    second = (first + rng.integers(1, n, size=n_votes)) % n
+    won = rng.random(n_votes) < 1 / (1 + np.exp(strengths[second] - strengths[first]))
+    return first, second, np.where(rng.random(n_votes) < 0.2, 0.5, won)
+
+
+@given(seed=st.integers(0, 1000), k=st.floats(0.1, 100), scale=st.floats(50, 1000), start=st.floats(0, 2000))
+def test_equals_the_formula(seed, k, scale, start):
+    votes = random_votes(seed, 50)
+    found = online_elo(*votes, n_models=4, k=k, scale=scale, start=start)
+    np.testing.assert_allclose(found, by_formula(votes, 4, k=k, scale=scale, start=start), atol=1e-8)
+    assert found.sum() == pytest.approx(4 * start)
+
+
+def test_a_first_win_is_worth_half_of_k():
+    assert online_elo([0], [1], [1.0], n_models=3, k=32).tolist() == [1016.0, 984.0, 1000.0]
+    assert online_elo([0], [1], [0.5], n_models=2).tolist() == [1000.0, 1000.0]
+
+
+def test_sides_change_nothing():
+    first, second, share = random_votes(1)
+    np.testing.assert_allclose(
+        online_elo(first, second, share, n_models=4), online_elo(second, first, 1 - share, n_models=4)
+    )
+
+
+def test_no_jump_is_too_large():
+    assert np.isfinite(online_elo([0, 0, 1], [1, 1, 0], [1, 0, 1], n_models=2, k=1e9)).all()
+
+
+def test_the_scale_is_ten_to_one_in_four_hundred_points():
+    assert ELO_PER_LOG_ODDS * np.log(10.0) == pytest.approx(400.0)
+    np.testing.assert_allclose(to_elo(np.log([100.0, 1.0, 0.1])), [1800.0, 1000.0, 600.0])
+    assert to_elo(np.zeros(1), centre=1500.0)[0] == 1500.0
+
+
+def test_the_order_of_votes_moves_one_pass_ratings_but_no_estimate():
+    first, second, share = random_votes(2, 2000)
+    spread = order_spread(first, second, share, n_models=4, k=32.0, n_orders=30, seed=5)
+    assert (spread.sd > 5.0).all()
+    assert (spread.low <= spread.mean).all()
+    assert (spread.mean <= spread.high).all()
+    np.testing.assert_array_equal(spread.given, online_elo(first, second, share, n_models=4, k=32.0))
+    outcome = np.select([share == 1.0, share == 0.0], [0, 1], 2)
+    at = np.random.default_rng(0).permutation(2000)
+    fits = [fit_strengths(vote_rows(first[order], second[order], outcome[order])) for order in (slice(None), at)]
+    np.testing.assert_allclose(to_elo(fits[0].strengths), to_elo(fits[1].strengths), atol=1e-8)
+    # With so many votes the mean over orders comes close to the estimate; 3 errors of the mean, and what k adds.
+    np.testing.assert_allclose(spread.mean, to_elo(fits[0].strengths), atol=3 * spread.sd.max() / np.sqrt(30) + 5)
+
+
+def test_close_models_change_places_with_the_order():
+    votes = random_votes(3, 500, strengths=(0.02, 0.0, -0.02))
+    assert order_spread(*votes, n_models=3, k=16.0).n_leaders > 1
+    assert order_spread([0] * 9, [1] * 9, [1.0] * 9, n_models=2).n_leaders == 1
+
+
+def test_a_seed_is_kept():
+    votes = random_votes(4, 100)
+    one, same, other = (order_spread(*votes, n_models=4, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(one.mean, same.mean)
+    assert (one.mean != other.mean).any()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"share": [1.0, 2.0]}, "between 1 and 2"),
+        ({"share": [1.0, np.nan]}, "NaN"),
+        ({"share": [1.0]}, "1 shares"),
+        ({"first": [0, 1]}, "against itself"),
+        ({"first": [0.0, 0.0]}, "give one of each"),
+        ({"first": [0, 5]}, "numbered up to 5"),
+        ({"first": [0, -1]}, "number them from 0"),
+        ({"k": 0.0}, "k is 0"),
+        ({"scale": np.inf}, "scale is inf"),
+    ],
+)
+def test_what_is_no_vote_is_refused(change, message):
+    votes = {"first": [0, 0], "second": [1, 1], "share": [1.0, 0.0], "n_models": 2} | change
+    with pytest.raises(InputError, match=message):
+        online_elo(**votes)
