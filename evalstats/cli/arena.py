@@ -230,8 +230,7 @@ def _among(column: "pl.Series", levels: Sequence[str]) -> "pl.Series":
     import polars as pl
 
     if isinstance(column.dtype, pl.List):
-        held = [column.list.contains(level) for level in levels]
-        return held[0] if len(held) == 1 else pl.DataFrame(held).select(pl.any_horizontal(pl.all())).to_series()
+        return column.list.set_intersection(pl.Series([list(levels)])).list.len() > 0
     return column.cast(pl.String).is_in(list(levels))
 
 

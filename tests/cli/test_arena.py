@@ -1,0 +1,217 @@
+"""`evalstats arena` as a user types it: what is printed where, and the exit status."""
+
+import json
+from pathlib import Path
+
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from evalstats.cli import arena
+from evalstats.cli.arena import cluster_of, load_votes, names_of, style_of, with_votes_of
+from evalstats.errors import EvalStatsError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.simulate.arena import write_arena
+from evalstats.simulate.arena_world import ArenaDesign
+
+app = typer.Typer()
+STRENGTHS = (0.9, 0.5, 0.0, -0.2, -1.2)
+
+
+@app.callback()
+def _root() -> None:
+    """Keep `arena` a command of its own name."""
+
+
+arena.register(app)
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run the command in this process; an error of ours is raised as it is."""
+    result = CliRunner().invoke(app, ["arena", *[str(each) for each in arguments]])
+    if isinstance(result.exception, EvalStatsError):
+        raise result.exception
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Five models far apart, 2,400 votes."""
+    path = tmp_path_factory.mktemp("arena")
+    write_arena(path, 2400, design=ArenaDesign(models=("a", "b", "c", "d", "comma,name"), strengths=STRENGTHS), seed=3)
+    return path
+
+
+@pytest.fixture(scope="module")
+def votes(folder: Path) -> EvalData:
+    return load_votes([folder], store=None, where=None, columns=None, input_format=None, quiet=True)
+
+
+# --- the whole command ---
+
+
+def test_the_text_leads_with_the_answer_and_fits(folder: Path) -> None:
+    result = run(folder)
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("5 models by the votes of ")
+    assert lines[3].startswith(("ONE BEST", "BEST OPEN"))
+    assert max(map(len, lines)) <= 80
+    assert "Can the votes be trusted?" in result.stdout
+    assert "Traceback" not in result.output
+
+
+def test_json_is_the_result_and_the_order_is_the_truth(folder: Path) -> None:
+    values = json.loads(run(folder, "--no-checks", "--format", "json", "--top", "1,2", "--seed", "5").stdout)
+    assert [row["name"] for row in values["rows"]] == ["a", "b", "c", "d", "comma,name"]
+    assert [k for k, _ in values["rows"][0]["top"]] == [1, 2]
+    assert values["seed"] == 5
+    assert len(values["pairs"]) == 10
+    assert values["n_votes"] == 2400
+    for row, place in zip(values["rows"], range(1, 6), strict=True):
+        assert row["rank_low"] <= place <= row["rank_high"]
+
+
+@pytest.mark.parametrize(
+    ("style", "sign"), [("markdown", "| Model |"), ("html", "<table>"), ("latex", r"\begin{tabular}")]
+)
+def test_other_formats(folder: Path, style: str, sign: str, tmp_path: Path) -> None:
+    target = tmp_path / "out"
+    result = run(folder, "--no-checks", "--format", style, "--output", target, "--quiet")
+    assert result.output == ""
+    assert sign in target.read_text(encoding="utf-8")
+
+
+def test_options_reach_the_result(folder: Path) -> None:
+    arguments = ("--no-checks", "-f", "json", "-q")
+    values = json.loads(
+        run(
+            folder,
+            *arguments,
+            *("--ties", "davidson", "--cluster", "rater", "--covariate", "assistant_tokens", "--side"),
+            *("--both-bad", "drop", "--anchor", "b", "--scale", "log-odds", "--conf-level", "0.9", "--online-elo"),
+        ).stdout
+    )
+    assert values["method"] == "Bradley-Terry with Davidson ties"
+    assert [each["name"] for each in values["clusters"]] == ["rater"]
+    assert {"side", "assistant_tokens"} <= {each["name"] for each in values["covariates"]}
+    assert values["n_both_bad"] == 0
+    assert (values["anchor"], values["scale"], values["conf_level"]) == ("b", "log-odds", 0.9)
+    assert {row["name"]: row["estimate"] for row in values["rows"]}["b"] == pytest.approx(0.0, abs=1e-9)
+    assert all(row["online_elo"] is not None for row in values["rows"])
+
+
+def test_no_clusters_and_models(folder: Path) -> None:
+    arguments = (folder, "--no-checks", "-f", "json", "--models", "a,b", "--models", "comma,name", "--cluster", "none")
+    values = json.loads(run(*arguments).stdout)
+    assert values["clusters"] == []
+    assert {row["name"] for row in values["rows"]} == {"a", "b", "comma,name"}
+    assert any("independent" in text for text in values["warnings"])
+
+
+def test_where_keeps_votes(folder: Path, votes: EvalData) -> None:
+    language = votes.comparisons["language"].drop_nulls()[0]
+    n = votes.comparisons.filter(pl.col("language") == language).height
+    values = json.loads(run(folder, "--no-checks", "--where", f"language={language}", "-f", "json").stdout)
+    assert values["n_votes"] + values["n_unscored"] == n
+
+
+def test_categories(folder: Path) -> None:
+    values = json.loads(run(folder, "--no-checks", "--by", "scenario", "-f", "json").stdout)
+    assert values["categories"]["by"] == "scenario"
+    assert values["categories"]["levels"]
+
+
+def test_explanation(folder: Path) -> None:
+    result = run(folder, "--no-checks", "--explain")
+    assert "What the ranks mean" in result.stdout
+    assert "There is no description" not in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= 80
+
+
+def test_islands_are_refused_a_rank_over_all_and_a_prior_joins_them(tmp_path: Path) -> None:
+    write_arena(tmp_path, 1500, design=ArenaDesign(models=6, n_islands=2), seed=1)
+    result = run(tmp_path, "--no-checks")
+    assert "NO RANK OVER ALL" in result.stdout
+    assert "Between 2 groups there is no vote at all" in " ".join(result.stdout.split())
+    joined = json.loads(run(tmp_path, "--no-checks", "--prior", "0.5", "-f", "json").stdout)
+    assert {row["component"] for row in joined["rows"]} == {1}
+    assert any("prior" in text for text in joined["warnings"])
+
+
+def test_too_few_raters_leave_no_rank_and_the_status_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "votes.jsonl"
+    lines = [
+        {"model_a": "x", "model_b": "y", "winner": "model_a" if i % 3 else "model_b", "judge": f"user_{i % 3}"}
+        for i in range(90)
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    result = run(path, "--no-checks", "--cluster", "rater")
+    assert result.exit_code == 3
+    assert "NO RANKS" in result.stdout
+
+
+def test_bad_usage(folder: Path) -> None:
+    with pytest.raises(InputError, match="whole numbers from 1"):
+        run(folder, "--top", "1,two")
+    with pytest.raises(InputError, match="nobody"):
+        run(folder, "--no-checks", "--models", "a,nobody")
+    with pytest.raises(InputError, match="no column"):
+        run(folder, "--no-checks", "--cluster", "continent")
+    with pytest.raises(InputError, match="nothing to read"):
+        run()
+    assert run(folder, "--ties", "often").exit_code == 2
+    assert run(folder, "--prior", "-1").exit_code == 2
+
+
+def test_scores_are_no_votes(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("item,model,score\n" + "\n".join(f"q{i},m,1" for i in range(20)) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="no votes between two models; for outcomes"):
+        run(path, "-q")
+
+
+# --- its parts ---
+
+
+def test_where_means_either_side_and_every_condition(votes: EvalData) -> None:
+    frame = votes.comparisons
+    either = with_votes_of(votes, ["model=a", "model=b"]).comparisons
+    wanted = pl.col("model_a").is_in(["a", "b"]) | pl.col("model_b").is_in(["a", "b"])
+    assert either.equals(frame.filter(wanted))
+    both = with_votes_of(votes, ["model=a", "app=t-box"]).comparisons
+    assert set(both["app"].unique()) == {"t-box"}
+    assert ((both["model_a"] == "a") | (both["model_b"] == "a")).all()
+    assert with_votes_of(votes, None) is votes
+
+
+def test_where_looks_inside_lists_of_tags(votes: EvalData) -> None:
+    tags = pl.Series("tags", [["maths", "hard"], ["code"], None, []] * 600, dtype=pl.List(pl.String))
+    tagged = EvalData(comparisons=votes.comparisons.with_columns(tags))
+    assert with_votes_of(tagged, ["tags=maths", "tags=code"]).comparisons.height == 1200
+    assert with_votes_of(tagged, ["tags=hard"]).comparisons.height == 600
+    with pytest.raises(InputError, match="no vote has tags 'poetry'; there is 'code', 'hard', 'maths'"):
+        with_votes_of(tagged, ["tags=poetry"])
+
+
+def test_where_that_means_nothing_is_an_error(votes: EvalData) -> None:
+    with pytest.raises(InputError, match="not COLUMN=LEVEL"):
+        with_votes_of(votes, ["app"])
+    with pytest.raises(InputError, match="votes have no column 'continent'"):
+        with_votes_of(votes, ["continent=Asia"])
+    with pytest.raises(InputError, match=r"no vote has app 'chess'; there is .*'t-box'"):
+        with_votes_of(votes, ["app=chess"])
+
+
+def test_names_of_models_may_hold_commas(votes: EvalData) -> None:
+    assert names_of(["a,b", "comma,name"], votes) == ["a", "b", "comma,name"]
+    assert names_of(None, votes) is None
+
+
+def test_clusters_and_style_that_contradict_each_other() -> None:
+    assert cluster_of(["auto"]) == "auto"
+    with pytest.raises(InputError, match="--cluster none stands beside other columns"):
+        cluster_of(["rater", "none"])
+    with pytest.raises(InputError, match="--style takes all columns"):
+        style_of(["tokens"], held=True)
