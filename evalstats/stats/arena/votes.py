@@ -146,11 +146,15 @@ def vote_rows(
         raise InputError(f"models are numbered up to {highest}, but there are {models}; number them from 0")
     part = np.array([1.0, 0.0, 0.5, 0.5])[won] if share is None else _floats(share, n, "shares", 0.0, 1.0)
     votes = np.ones(n, dtype=np.int64) if count is None else _integers(count, "counts")
+    if votes.shape != (n,) or (n and votes.min() < 1):
+        raise InputError(f"counts have shape {votes.shape} or lie below 1; give {n} counts of at least 1")
     mass = votes.astype(np.float64) if weight is None else _floats(weight, n, "weights", 0.0, np.inf)
     beside = np.zeros((n, 0)) if covariates is None else np.asarray(covariates, dtype=np.float64)
     if beside.ndim != 2 or beside.shape[0] != n or not np.isfinite(beside).all():
         raise InputError(f"covariates have shape {beside.shape} or are not finite; give {n} rows of numbers")
     groups = tuple(_integers(codes, "clusters") for codes in clusters)
+    if any(codes.shape != (n,) or (n and codes.min() < 0) for codes in groups):
+        raise InputError(f"cluster codes are not all 0 or more, {n} of them; give one code per vote")
     rows = VoteRows(
         n_models=models,
         first=a,

@@ -155,6 +155,10 @@ def test_no_votes():
         ({"covariates": [1.0, 2.0]}, "give 2 rows of numbers"),
         ({"covariates": [[1.0], [np.nan]]}, "not finite"),
         ({"clusters": (["x", "y"],)}, "clusters are of type"),
+        ({"clusters": ([0],)}, "give one code per vote"),
+        ({"clusters": ([0, -1],)}, "cluster codes are not all 0 or more"),
+        ({"count": [1]}, "give 2 counts of at least 1"),
+        ({"count": [-1, 2]}, "give 2 counts of at least 1"),
     ],
 )
 def test_what_is_no_vote_is_refused(change, message):
