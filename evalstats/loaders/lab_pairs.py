@@ -49,7 +49,7 @@ class Once:
     >>> once.add("q1", 1)
     >>> once.add("q1", 2)
     Traceback (most recent call last):
-    evalstats.errors.InputError: 'q1' is judged twice (line 2 is the second); drop the copies, or keep one file per judge
+    evalstats.errors.InputError: 'q1' is judged twice (line 2 is the second); drop the copies
     """
 
     def __init__(self, word: str) -> None:
@@ -65,7 +65,7 @@ class Once:
             If there was one of that name before.
         """
         if name in self._seen:
-            message = f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies, or keep one file per judge"
+            message = f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies"
             raise InputError(message)
         self._seen.add(name)
 

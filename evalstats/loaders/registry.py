@@ -14,6 +14,7 @@ import polars as pl
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Source, read_head, tables_of, with_digest
 from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.same_votes import same_votes
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
@@ -36,6 +37,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.arena_hard", "LOADER"),
     ("evalstats.loaders.mt_bench_pairs", "LOADER"),
     ("evalstats.loaders.wildbench", "LOADER"),
+    ("evalstats.loaders.leaderboards", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
 _HIDDEN = (".", "__MACOSX")
@@ -335,6 +337,7 @@ def read(
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
     if len(unnamed) > 1:
         problems.append(unnamed_benchmarks(unnamed.to_list()))
+    problems.extend(same_votes(data.comparisons))
     return replace(data, problems=(*problems, *data.problems))
 
 
