@@ -1,0 +1,220 @@
+"""Scores of votes kept apart by period or category, and summed by cluster: what tests of "equal in all of them" need.
+
+Parameters are numbered slice * n_models + model. A cluster (rater, prompt) may have votes in several slices, which its sum
+of scores counts in.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from evalstats.stats.arena.bradley_terry import row_scores
+from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.sandwich import few_factor, intersection, nested_in
+from evalstats.stats.arena.scores import summed
+from evalstats.stats.arena.simulated import pseudo_inverse
+from evalstats.stats.arena.vote_law import linear_predictor, tie_parameter, vote_law
+from evalstats.stats.arena.votes import VoteRows
+from evalstats.stats.checks import FloatArray, IntArray, as_codes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlicedScores:
+    """Votes with the slice of each, and what they say of strengths at some eta.
+
+    Attributes
+    ----------
+    slices
+        int64, shape (n_rows,): 0..n_slices-1.
+    score
+        float64, shape (n_rows,): derivative of the log-likelihood of one vote of the row by eta.
+    information
+        float64, shape (n_slices, n_models, n_models): expected information on strengths of every slice.
+    """
+
+    rows: VoteRows
+    slices: IntArray
+    n_slices: int
+    score: FloatArray
+    information: FloatArray
+
+    @property
+    def n_models(self) -> int:
+        """Models."""
+        return self.rows.n_models
+
+    def gradient(self) -> FloatArray:
+        """Return the sums of scores, shape (n_slices, n_models)."""
+        pull = self.rows.weight * self.score
+        at, size = self.slices * self.n_models, self.n_slices * self.n_models
+        total = summed(at + self.rows.first, pull, size) - summed(at + self.rows.second, pull, size)
+        return total.reshape(self.n_slices, self.n_models)
+
+    def by_cluster(self, codes: IntArray, factor: FloatArray | None = None) -> csr_array:
+        """Return the scores of clusters, sparse, shape (n_clusters, n_slices * n_models)."""
+        n = int(codes.max(initial=-1)) + 1
+        at = self.slices * self.n_models
+        pull = self.rows.weight * self.score * (1.0 if factor is None else factor)
+        return csr_array(
+            (
+                np.concatenate([pull, -pull]),
+                (np.tile(codes, 2), np.concatenate([at + self.rows.first, at + self.rows.second])),
+            ),
+            shape=(n, self.n_slices * self.n_models),
+        )
+
+    def vote_meat(self, factor: FloatArray | None = None) -> FloatArray:
+        """Return the sum of outer products of single votes' scores in every slice, shape (n_slices, n_models, n_models)."""
+        square = self.rows.weight_squares * self.score**2 * (1.0 if factor is None else factor)
+        return _laplacians(self.rows, self.slices, self.n_slices, square)
+
+
+def sliced_scores(
+    fit: PairFit, rows: VoteRows, slices: IntArray, n_slices: int, *, shift: FloatArray | None = None
+) -> SlicedScores:
+    """Return scores and information of votes at a fit.
+
+    Parameters
+    ----------
+    slices
+        Shape (n_rows,): the slice of every row.
+    shift
+        float64, shape (n_rows,): added to eta.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.votes import VoteRows, vote_rows
+    >>> rows = vote_rows([0, 0, 0], [1, 1, 1], [0, 1, 0], clusters=([0, 0, 1],))
+    >>> scores = sliced_scores(fit_strengths(rows), rows, rows.clusters[0], 2)
+    >>> scores.gradient().round(6).tolist()
+    [[-0.333333, 0.333333], [0.333333, -0.333333]]
+    """
+    eta = linear_predictor(fit, rows)
+    if shift is None:
+        score = row_scores(fit, rows).slope
+        law = vote_law(fit.ties, eta, tie_parameter(fit, rows))
+    else:
+        eta = eta + shift
+        law = vote_law(fit.ties, eta, tie_parameter(fit, rows))
+        # Between a loss, a tie and a win the score of a graded share is linear, as it is for "half".
+        win, tie, loss = law.scores
+        far = np.abs(rows.share - 0.5) * 2.0
+        score = (1.0 - far) * tie + far * np.where(rows.share > 0.5, win, loss)
+    return SlicedScores(
+        rows=rows,
+        slices=slices,
+        n_slices=n_slices,
+        score=score,
+        information=_laplacians(rows, slices, n_slices, rows.weight * law.information),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clustering:
+    """Ways of clustering in use, those of which no way lies inside another.
+
+    Attributes
+    ----------
+    ways
+        Codes of each, shape (n_rows,); empty where every vote stands on its own.
+    terms
+        What inclusion and exclusion adds (sign 1) and subtracts (-1): sign, codes, number of clusters.
+    df
+        min (sum k)^2 / sum k^2 - 1 over the ways, k the weights of clusters' votes.
+    fewest
+        Clusters of the way that has the fewest.
+    """
+
+    ways: tuple[IntArray, ...]
+    terms: tuple[tuple[float, IntArray, int], ...]
+    df: float
+    fewest: int
+
+
+def clustering(rows: VoteRows) -> Clustering:
+    """Return the ways of clustering that count.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> found = clustering(vote_rows([0, 0, 0, 0], [1, 1, 1, 1], [0, 1, 0, 1], clusters=([0, 0, 1, 1],)))
+    >>> found.df, found.fewest
+    (1.0, 2)
+    """
+    columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters] if rows.n_rows else []
+    ways = tuple(column for column, parent in zip(columns, nested_in(columns), strict=True) if parent is None)
+    terms: list[tuple[float, IntArray, int]] = []
+    for chosen in range(1, 2 ** len(ways)):
+        members = [way for k, way in enumerate(ways) if chosen >> k & 1]
+        codes = intersection(members)
+        terms.append((1.0 if len(members) % 2 else -1.0, codes, int(codes.max(initial=-1)) + 1))
+    if not ways:
+        squares = float(rows.weight_squares.sum())
+        df = float(rows.weight.sum()) ** 2 / max(squares, 1e-300) - 1.0
+        return Clustering(ways=(), terms=(), df=df, fewest=rows.n_votes)
+    sizes = [summed(way, rows.weight, int(way.max()) + 1) for way in ways]
+    effective = [float(size.sum()) ** 2 / float(size @ size) for size in sizes]
+    return Clustering(ways=ways, terms=tuple(terms), df=min(effective) - 1.0, fewest=min(s.size for s in sizes))
+
+
+def meat(scores: SlicedScores, codes: IntArray, factor: FloatArray | None = None) -> FloatArray:
+    """Return the sum over clusters of outer products of their scores, with G/(G - 1), slices and models flattened."""
+    table = scores.by_cluster(codes, factor)
+    return np.asarray((table.T @ table).toarray(), dtype=np.float64) * few_factor(table.shape[0])
+
+
+def draws(scores: SlicedScores, codes: IntArray | None, n: int, rng: np.random.Generator) -> FloatArray:
+    """Draw sums of clusters' scores with random signs, shape (n, n_slices, n_models).
+
+    With more than 2,000 clusters, or single votes, normal draws with the same covariance take their place.
+    """
+    shape = (n, scores.n_slices, scores.n_models)
+    if codes is None:
+        roots = [_root(block) for block in scores.vote_meat()]
+        return np.stack([rng.standard_normal((n, scores.n_models)) @ root.T for root in roots], axis=1)
+    table = scores.by_cluster(codes)
+    if table.shape[0] <= 2000:
+        signs = rng.integers(0, 2, size=(n, table.shape[0])) * 2.0 - 1.0
+        return np.asarray(signs @ table, dtype=np.float64).reshape(shape)
+    root = _root(np.asarray((table.T @ table).toarray(), dtype=np.float64))
+    return (rng.standard_normal((n, root.shape[0])) @ root.T).reshape(shape)
+
+
+def heterogeneity(scores: SlicedScores, gradient: FloatArray) -> FloatArray:
+    """Return sum over slices of u' I^- u, u the scores with the common strengths' part taken off.
+
+    Parameters
+    ----------
+    gradient
+        Shape (..., n_slices, n_models).
+    """
+    common = pseudo_inverse(scores.information.sum(axis=0))
+    shift = gradient.sum(axis=-2) @ common
+    total = np.zeros(gradient.shape[:-2])
+    for k in range(scores.n_slices):
+        own = gradient[..., k, :] - shift @ scores.information[k]
+        total = total + np.einsum("...i,ij,...j->...", own, pseudo_inverse(scores.information[k]), own, optimize=True)
+    return total
+
+
+def rank_between(scores: SlicedScores) -> int:
+    """Return how many ways there are in which slices could differ: degrees of freedom of the plain chi-squared law."""
+    each = sum(int(np.linalg.matrix_rank(block, hermitian=True)) for block in scores.information)
+    return each - int(np.linalg.matrix_rank(scores.information.sum(axis=0), hermitian=True))
+
+
+def _laplacians(rows: VoteRows, slices: IntArray, n_slices: int, weight: FloatArray) -> FloatArray:
+    n = rows.n_models
+    between = summed((slices * n + rows.first) * n + rows.second, weight, n_slices * n * n).reshape(n_slices, n, n)
+    between = between + between.transpose(0, 2, 1)
+    out = -between
+    at = np.arange(n)
+    out[:, at, at] = between.sum(axis=2)
+    return out
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
