@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalstats import datasets
+    from evalstats.analysis.arenas.arena import arena
+    from evalstats.analysis.arenas.results import ArenaRanking
     from evalstats.analysis.boards.leaderboard import leaderboard
     from evalstats.analysis.boards.results import Leaderboard
     from evalstats.analysis.compare import compare
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from evalstats.loaders.mapping import ColumnMap
     from evalstats.loaders.plan_file import read_plan
     from evalstats.loaders.registry import read
+    from evalstats.loaders.vote_frames import from_votes
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
     from evalstats.schema.data import EvalData
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
     from evalstats.store.read import open_store
 
 _WHERE = {
+    "ArenaRanking": "evalstats.analysis.arenas.results",
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.mapping",
     "Comparison": "evalstats.analysis.results",
@@ -59,8 +63,10 @@ _WHERE = {
     "Score": "evalstats.analysis.results",
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
+    "arena": "evalstats.analysis.arenas.arena",
     "compare": "evalstats.analysis.compare",
     "from_frame": "evalstats.loaders.frames",
+    "from_votes": "evalstats.loaders.vote_frames",
     "frontier": "evalstats.analysis.frontiers.frontier",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
@@ -75,6 +81,7 @@ _WHERE = {
 }
 
 __all__ = [
+    "ArenaRanking",
     "CannotAnswerError",
     "ColumnMap",
     "Comparison",
@@ -92,9 +99,11 @@ __all__ = [
     "Score",
     "StoreError",
     "UnreadableFileError",
+    "arena",
     "compare",
     "datasets",
     "from_frame",
+    "from_votes",
     "frontier",
     "glossary",
     "leaderboard",

@@ -24,8 +24,8 @@ _TITLES = {
 }
 _WHY = {
     "half": "a tie counts as half a win for either",
-    "davidson": "a tie is an outcome of its own, likeliest between equals",
-    "rao-kupper": "a tie is a difference too small to see",
+    "davidson": "a tie is an outcome of its own, likeliest between equals; its points are odds among votes that decide",
+    "rao-kupper": "a tie is a difference too small to see; its points spread differently",
     "without both bad": "votes that called both answers bad are left out",
     "without covariates": "nothing but the models explains a vote",
     "with style": "length, headers, lists and bold are held equal: an adjustment, not a cause",
@@ -111,13 +111,15 @@ def _alternative(choice: Choice, key: str, rows: VoteRows, ties: Ties) -> Altern
     moved = int(np.argmax(np.abs(move)))
     before, after = np.sign(here[:, None] - here), np.sign(there[:, None] - there)
     top = int(np.argmax(there))
+    # Ties take other amounts of the scale in each model of them: order can be compared then, points cannot.
+    comparable = fit.ties == choice.fit.ties
     return Alternative(
         key=key,
         title=_TITLES[key],
         why=_WHY[key],
         ratings=tuple(float(value) for value in there),
-        largest_move=float(move[moved]),
-        moved=choice.names[moved],
+        largest_move=float(move[moved]) if comparable else None,
+        moved=choice.names[moved] if comparable else None,
         n_swaps=int(np.count_nonzero(before * after < 0.0)) // 2,
         new_first=choice.names[top] if top != int(np.argmax(here)) else None,
         log_lik=fit.log_lik if ties != "half" else None,

@@ -8,10 +8,11 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arenas.assembling import Beside, Material, ranking_of
+from evalstats.analysis.arenas.claiming import Options
 from evalstats.analysis.arenas.covarying import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arenas.many_votes import merged_votes
 from evalstats.analysis.arenas.preparing import comparisons_of, restricted, vote_table
-from evalstats.analysis.arenas.rating import Options, Part, rate
+from evalstats.analysis.arenas.rating import Part, rate
 from evalstats.analysis.arenas.results import ArenaRanking, Scale
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.provenance import notes_of, sources_of
@@ -131,7 +132,7 @@ def arena(
     (['x', 'y'], 60)
     """
     if plan is not None:
-        given: dict[str, object] = {
+        given: dict[str, Any] = {
             "clusters": None if cluster is None else ([cluster] if isinstance(cluster, str) else list(cluster)),
             "conf_level": conf_level,
         }
@@ -214,14 +215,16 @@ def _planned(battles: object, plan: Plan, given: Mapping[str, object], rest: Map
     """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
     name = _about(battles)[0]
     data = with_aliases(battles, plan.aliases) if isinstance(battles, EvalData) else battles
-    found = settled(plan, benchmark=name, **given)
+    found = settled(plan, benchmark=name, clusters=given["clusters"], conf_level=given["conf_level"])
     result = arena(
         data,
         cluster=cast("Sequence[str] | None", found["clusters"]),
         conf_level=cast("float | None", found["conf_level"]),
         **rest,
     )
-    account = plan_account(plan, benchmark=name, span=None, **given)
+    account = plan_account(
+        plan, benchmark=name, span=None, clusters=given["clusters"], conf_level=given["conf_level"]
+    )
     return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
 
 

@@ -6,14 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.arenas.alternatives import Choice, alternatives_of
-from evalstats.analysis.arenas.categories import categories_of
 from evalstats.analysis.arenas.check_results import VoteGraph
 from evalstats.analysis.arenas.checking import check_votes
+from evalstats.analysis.arenas.claiming import Options
 from evalstats.analysis.arenas.connecting import graph_of, named
 from evalstats.analysis.arenas.covarying import Covariates
+from evalstats.analysis.arenas.lines import pair_rows, rating_rows
 from evalstats.analysis.arenas.preparing import VoteCounts
-from evalstats.analysis.arenas.rating import Options, Part, covariate_rows, rate, rating_rows
-from evalstats.analysis.arenas.results import Alternative, ArenaRanking, VoteCovariate
+from evalstats.analysis.arenas.rating import Part, cluster_counts, covariate_rows, rate, vote_level_ratio
+from evalstats.analysis.arenas.results import Alternative, ArenaRanking, Categories, VoteCovariate
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.errors import CannotAnswerError, InputError
@@ -86,19 +87,17 @@ def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
         conf_level=options.conf_level,
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
-        rank_method=main.rank_method,
+        rank_method="none" if main.claims is None else main.claims.rank_method,
         estimand=_estimand(made, main),
         rows=rows,
-        pairs=tuple(pair for part in made.parts for pair in part.pairs),
+        pairs=tuple(pair for part in made.parts for pair in pair_rows(part, options)),
         covariance=_covariance(made.parts, table.n_models, order),
-        clusters=main.clusters,
+        clusters=cluster_counts(main),
         df=main.df,
-        vote_level_ratio=main.vote_level_ratio,
+        vote_level_ratio=vote_level_ratio(main),
         covariates=beside,
         alternatives=_alternatives(made, main, order) if whole else (),
-        categories=None
-        if by is None
-        else categories_of(main.table, by, conf_level=options.conf_level, seed=options.seed),
+        categories=_categories(main, by, options),
         graph=graph,
         fit=checked.fit,
         trust=checked.trust,
@@ -114,7 +113,7 @@ def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
         n_unscored=counts.n_unscored,
         unscored_reasons=counts.reasons,
         n_events=counts.n_events,
-        n_resamples=main.n_resamples,
+        n_resamples=options.n_resamples,
         converged=all(part.fit.converged for part in made.parts),
         rank_reason=_rank_reason(graph, main, options),
         seed=options.seed,
@@ -125,9 +124,17 @@ def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
     )
 
 
+def _categories(main: Part, by: str | None, options: Options) -> Categories | None:
+    if by is None:
+        return None
+    from evalstats.analysis.arenas.categories import categories_of
+
+    return categories_of(main.table, by, conf_level=options.conf_level, seed=options.seed)
+
+
 def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[str]]:
     """Return the coefficients of the headline, and of side and style estimated beside it."""
-    found = list(covariate_rows(main, made.covariates, made.options))
+    found = list(covariate_rows(main, made.covariates, made.options, held=True))
     warnings: list[str] = []
     if not whole:
         return tuple(found), warnings
@@ -140,7 +147,7 @@ def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteC
             if what == "style":
                 warnings.append(f"{what} could not be estimated: {error}")
             continue
-        found.extend(covariate_rows(refit, beside.covariates, made.options))
+        found.extend(covariate_rows(refit, beside.covariates, made.options, held=False))
     return tuple(found), warnings
 
 
@@ -158,7 +165,7 @@ def _alternatives(made: Material, main: Part, order: Sequence[int]) -> tuple[Alt
         fit=main.fit,
         rows=made.table.rows,
         names=names,
-        points=main.points,
+        points=made.options.points,
         centre=main.scaled,
     )
     graded = bool(np.any(~np.isin(made.table.rows.share, (0.0, 0.5, 1.0))))
@@ -183,7 +190,7 @@ def _covariance(parts: Sequence[Part], n_models: int, order: Sequence[int]) -> F
 
 
 def _estimand(made: Material, main: Part) -> str:
-    shared = [cluster.name for cluster in main.clusters]
+    shared = [cluster.name for cluster in cluster_counts(main)]
     new = (
         f"for new levels of {' and '.join(shared)} like these"
         if shared
@@ -219,8 +226,8 @@ def _scale_warnings(graph: VoteGraph, options: Options) -> list[str]:
     more = f"; and {len(graph.components) - 3} more" if len(graph.components) > 3 else ""
     return [
         (
-            f"votes do not put all models on one scale: {len(graph.components)} parts ({told}{more}). Ratings are comparable within "
-            "a part only; collect votes between the parts in which both sides win, or state a prior"
+            f"votes do not put all models on one scale: {len(graph.components)} parts ({told}{more}). Ratings are comparable "
+            "within a part only; collect votes between the parts in which both sides win, or state a prior"
         )
     ]
 

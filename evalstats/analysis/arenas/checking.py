@@ -3,13 +3,10 @@
 from dataclasses import dataclass
 
 from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arenas.claiming import Options
 from evalstats.analysis.arenas.connecting import connection_line
-from evalstats.analysis.arenas.drifting import drift_of
-from evalstats.analysis.arenas.fitting_checks import fit_checks
-from evalstats.analysis.arenas.rating import Options, Part
+from evalstats.analysis.arenas.rating import Part
 from evalstats.analysis.arenas.table import VoteTable
-from evalstats.analysis.arenas.trust import trust_checks
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +31,10 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
     first = connection_line(graph)
     if not wanted:
         return Checked(lines=(first,), notes=("votes, fit and drift were not checked, as asked",))
+    from evalstats.analysis.arenas.drifting import drift_of
+    from evalstats.analysis.arenas.fitting_checks import fit_checks
+    from evalstats.analysis.arenas.trust import trust_checks
+
     notes: list[str] = []
     if part.table.n_models < table.n_models:
         notes.append(

@@ -1,0 +1,181 @@
+"""Rate the models of one connected part of the votes: strengths, standard errors, contrasts, rank sets."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from evalstats.analysis.arenas.claiming import Claims, Options, claims_of
+from evalstats.analysis.arenas.covarying import SIDE, Covariates
+from evalstats.analysis.arenas.results import ClusterCount, VoteCovariate
+from evalstats.analysis.arenas.table import VoteTable
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.covariance import (
+    StrengthCovariance,
+    combination_variance,
+    covariance_of,
+    covariance_of_meat,
+)
+from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.scores import clustered_meat, vote_meat
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.tails import t_quantile, two_sided_t_p
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The models of one part, rated.
+
+    Attributes
+    ----------
+    models
+        Their numbers in the whole table, in the order of the part's own numbers.
+    ratings, std_errors
+        float64, shape (n_models,), on the result's scale; NaN where there is no standard error.
+    rating_covariance
+        float64, shape (n_models, n_models), or None.
+    claims
+        What may be said of pairs and ranks; None where there are no intervals, or only coefficients were wanted.
+    """
+
+    number: int
+    models: tuple[int, ...]
+    table: VoteTable
+    options: Options
+    fit: PairFit
+    covariance: StrengthCovariance
+    ratings: FloatArray
+    std_errors: FloatArray
+    rating_covariance: FloatArray | None
+    claims: Claims | None
+    rank_reason: str | None
+    warnings: tuple[str, ...]
+
+    @property
+    def reason(self) -> str | None:
+        """Why there are no intervals."""
+        return self.covariance.reason
+
+    @property
+    def df(self) -> float | None:
+        """Degrees of freedom of the t law; None where there are no intervals."""
+        return None if self.reason or not np.isfinite(self.covariance.df) else float(self.covariance.df)
+
+    def scaled(self, strengths: FloatArray) -> FloatArray:
+        """Return ratings on the result's scale."""
+        return scaled(strengths, self.table.models, self.options)
+
+
+def scaled(strengths: FloatArray, names: tuple[str, ...], options: Options) -> FloatArray:
+    """Return ratings on the result's scale: the mean of all models, or the anchor, at the base."""
+    fixed = strengths[names.index(options.anchor)] if options.anchor in names else 0.0
+    return options.base + options.points * (strengths - fixed)
+
+
+def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: int, bare: bool = False) -> Part:
+    """Rate one part.
+
+    Parameters
+    ----------
+    table
+        The votes of that part alone.
+    models
+        Its models' numbers in the whole table.
+    bare
+        Whether coefficients are all that is wanted: then no pairs and no ranks.
+    """
+    fit = fit_strengths(table.rows, ties=options.ties, prior=options.prior)
+    covariance = _covariance(table, fit)
+    weights = _against(table.models, options, fit.n_parameters)
+    variance = combination_variance(covariance, weights) * options.points**2
+    known = covariance.reason is None
+    std_errors = (
+        np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), np.nan) if known else np.full(len(models), np.nan)
+    )
+    claims = None if bare or not known else claims_of(table, fit, covariance, options)
+    return Part(
+        number=number,
+        models=tuple(models),
+        table=table,
+        options=options,
+        fit=fit,
+        covariance=covariance,
+        ratings=scaled(fit.strengths, table.models, options),
+        std_errors=std_errors,
+        rating_covariance=_rating_covariance(covariance, weights, options) if known else None,
+        claims=claims,
+        rank_reason=covariance.reason if claims is None else claims.rank_reason,
+        warnings=(*covariance.warnings, *(() if claims is None else claims.warnings)),
+    )
+
+
+def _covariance(table: VoteTable, fit: PairFit) -> StrengthCovariance:
+    if table.chunks is None:
+        return covariance_of(fit, table.rows, names=table.cluster_names)
+    meat = clustered_meat(fit, table.chunks())
+    return covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=table.cluster_names[0])
+
+
+def _against(names: tuple[str, ...], options: Options, n_parameters: int) -> FloatArray:
+    """Return what makes ratings of parameters: every strength, less the anchor's where there is one."""
+    weights = np.eye(len(names), n_parameters)
+    if options.anchor in names:
+        weights[:, names.index(options.anchor)] -= 1.0
+    return weights
+
+
+def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, options: Options) -> FloatArray:
+    n = covariance.n_models
+    return options.points**2 * weights[:, :n] @ covariance.covariance[:n, :n] @ weights[:, :n].T
+
+
+def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
+    """Return what standard errors are clustered by."""
+    return tuple(
+        ClusterCount(name=way.name, n_levels=way.n_clusters, effective=way.effective, largest=way.largest_share)
+        for way in part.covariance.used
+    )
+
+
+def covariate_rows(part: Part, covariates: Covariates, options: Options, *, held: bool) -> tuple[VoteCovariate, ...]:
+    """Return the coefficients of the side and of style with their intervals."""
+    fit, found = part.fit, part.covariance
+    rows: list[VoteCovariate] = []
+    for place, name in enumerate(covariates.names):
+        weights = np.zeros((1, fit.n_parameters))
+        weights[0, fit.n_models + place] = 1.0
+        estimate, variance = float(fit.coefficients[place]), float(combination_variance(found, weights)[0])
+        row = VoteCovariate(
+            name=name,
+            estimate=estimate,
+            held=held,
+            points=estimate * options.points,
+            mean=covariates.mean[place],
+            sd=None if name == SIDE else covariates.sd[place],
+            reason=found.reason or ("its standard error cannot be estimated" if variance <= 0.0 else None),
+        )
+        rows.append(row if row.reason else _with_interval(row, float(np.sqrt(variance)), found.df, options))
+    return tuple(rows)
+
+
+def _with_interval(row: VoteCovariate, error: float, df: float, options: Options) -> VoteCovariate:
+    reach = t_quantile(options.conf_level, df) * error
+    return replace(
+        row,
+        std_error=error,
+        conf_low=row.estimate - reach,
+        conf_high=row.estimate + reach,
+        df=df if np.isfinite(df) else None,
+        p_value=two_sided_t_p(row.estimate / error, df),
+    )
+
+
+def vote_level_ratio(part: Part) -> float | None:
+    """Return the median over pairs of the standard error over the one of independent votes."""
+    if part.claims is None or not part.covariance.ways:
+        return None
+    first, second = np.triu_indices(part.fit.n_models, k=1)
+    votes = part.covariance.votes
+    alone = votes[first, first] + votes[second, second] - 2.0 * votes[first, second]
+    ratio = part.claims.std_error[first, second] / (part.options.points * np.sqrt(alone))
+    return float(np.nanmedian(ratio)) if np.isfinite(ratio).any() else None
