@@ -7,6 +7,7 @@ one table (JSON Lines, CSV, Parquet) with `path`, `instruction_sha`, `len_1` and
 import hashlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Final
 
 from evalstats.errors import UnreadableFileError
@@ -173,10 +174,13 @@ def _length(record: Mapping[str, object], side: str) -> int | None:
 
 def _run_name(record: Mapping[str, object], source: Source) -> str:
     """Name the run: the file, or in a flat table the file that a row came from."""
-    path = as_text(record.get("path"))
-    if not path:
-        return source.run_id()
-    return source.run_id(path.removeprefix("results/").removesuffix("/annotations.json"))
+    return _named(source, as_text(record.get("path")) or "")
+
+
+@lru_cache(maxsize=1024)
+def _named(source: Source, path: str) -> str:
+    part = path.removeprefix("results/").removesuffix("/annotations.json")
+    return source.run_id(part) if part else source.run_id()
 
 
 def _run(run: str, judges: set[str]) -> dict[str, object]:
