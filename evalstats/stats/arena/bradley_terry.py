@@ -16,7 +16,7 @@ from evalstats.stats.arena.cells import PairCells, pair_cells, split_votes
 from evalstats.stats.arena.existence import n_components
 from evalstats.stats.arena.fit import PairFit, RowScores, Ties
 from evalstats.stats.arena.newton import Optimum, maximise
-from evalstats.stats.arena.separation import explain_failure, refuse_collinear
+from evalstats.stats.arena.separation import explain_failure, refuse_collinear, runs_away
 from evalstats.stats.arena.ties import derivatives, first_tie_parameter
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray
@@ -66,7 +66,7 @@ def fit_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0, st
     _check_existence(cells, ties, prior)
     refuse_collinear(cells)
     found = maximise(cells, ties, _first(cells, ties, start, scale), prior=prior)
-    if not found.converged or found.bread is None:
+    if not found.converged or found.bread is None or runs_away(cells, ties, found.parameters, prior):
         raise explain_failure(cells, ties, prior)
     return _result(found, found.bread, scale, ties=ties, prior=prior)
 

@@ -9,11 +9,12 @@ from scipy.special import expit, log_expit
 from evalstats.stats.arena.cells import PairCells, sums_at
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.arena.ties import Derivatives, derivatives
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.threads import one_thread
 
 _GRADIENT = 1e-10  # of the total weight
 _STEP = 1e-9  # log-units; the next step would be of its square
+_SMALL_STEP = 1e-5
 _MOST_STEPS = 100
 _MOST_HALVINGS = 40
 _ROUNDING = 1e-13  # of the objective, by which a step may seem to lower it
@@ -41,6 +42,49 @@ class _Point:
     at: Derivatives
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Inverse:
+    """The inverse of an information under the constraint that strengths sum to 0.
+
+    Without a prior the information has no value in the direction of equal strengths. One model is then held at 0, the
+    inverse is that of the others, and strengths are centred. With a prior it is the inverse of all, less its part along
+    the constraint. Both keep the digits of models with few votes beside models with many, which filling in the direction
+    would not. `factor` is of the matrix scaled to a diagonal of 1 by `scale`.
+    """
+
+    n_models: int
+    free: IntArray
+    factor: tuple[FloatArray, bool]
+    scale: FloatArray
+    prior: bool
+    size: int
+
+    def times(self, vector: FloatArray) -> FloatArray:
+        """Return the inverse times one vector, or each column of a matrix."""
+        out = self._solve(vector)
+        if not self.prior:
+            out[: self.n_models] -= out[: self.n_models].mean(axis=0)
+            return out
+        level = np.zeros(self.size)
+        level[: self.n_models] = 1.0
+        along = self._solve(level)
+        shift = out[: self.n_models].sum(axis=0) / along[: self.n_models].sum()
+        return out - (along * shift if out.ndim == 1 else np.outer(along, shift))
+
+    def matrix(self) -> FloatArray:
+        """Return the inverse, shape (n_parameters, n_parameters)."""
+        out = self.times(np.eye(self.size))
+        if not self.prior:
+            out[:, : self.n_models] -= out[:, : self.n_models].mean(axis=1, keepdims=True)
+        return (out + out.T) / 2.0
+
+    def _solve(self, vector: FloatArray) -> FloatArray:
+        scale = self.scale if vector.ndim == 1 else self.scale[:, None]
+        out = np.zeros_like(vector)
+        out[self.free] = cho_solve(self.factor, vector[self.free] / scale) / scale
+        return out
+
+
 @one_thread
 def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 0.0) -> Optimum:
     """Climb from `start` (strengths summing to 0, coefficients, tau for ties with a parameter).
@@ -53,12 +97,12 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
     here = _point(cells, ties, parameters, prior)
     bread, converged, n_steps = None, False, 0
     while n_steps <= _MOST_STEPS:
-        factor = _factor(information(cells, ties, parameters, here.at, prior), cells.n_models)
-        if factor is None:
+        inverse = _invert(information(cells, ties, parameters, here.at, prior), cells.n_models, prior=prior > 0.0)
+        if inverse is None:
             break
-        step = cho_solve(factor, here.gradient)
+        step = inverse.times(here.gradient)
         if np.abs(here.gradient).max() <= tolerance and np.abs(step).max() <= _STEP:
-            converged, bread = True, _inverse(factor, cells.n_models)
+            converged, bread = True, inverse.matrix()
             break
         found = _climb(cells, ties, parameters, step, here, prior=prior)
         if found is None:
@@ -129,11 +173,13 @@ def _climb(
 ) -> tuple[FloatArray, _Point] | None:
     """Return the first of the full step, half of it, a quarter, ... that does not lower the objective."""
     lowest, size = here.objective - _ROUNDING * abs(here.objective), 1.0
+    # The objective of many votes has not the digits to judge a last small step of a model with few.
+    small = np.abs(step).max() <= _SMALL_STEP
     for _ in range(_MOST_HALVINGS):
         further = parameters + size * step
         there = _point(cells, ties, further, prior)
         # A comparison with NaN is False, so that a point outside of what is allowed is stepped back from.
-        if there.objective >= lowest:
+        if there.objective >= lowest or (small and np.isfinite(there.objective)):
             return further, there
         size /= 2.0
     return None
@@ -145,28 +191,18 @@ def _by_model(cells: PairCells, values: FloatArray) -> FloatArray:
     return sums_at(cells.first, values, n) - sums_at(cells.second, values, n)
 
 
-def _factor(information: FloatArray, n: int) -> tuple[FloatArray, bool] | None:
-    """Return the Cholesky factor of the information of strengths that sum to 0, with 11'/n in the direction left out."""
-    inside = information
-    inside[:n] -= inside[:n].mean(axis=0)
-    inside[:, :n] -= inside[:, :n].mean(axis=1, keepdims=True)
-    inside[:n, :n] += _level(inside, n) / n
+def _invert(information: FloatArray, n: int, *, prior: bool) -> _Inverse | None:
+    """Return the inverse under the constraint, or None where the information is singular."""
+    every = np.arange(information.shape[0], dtype=np.int64)
+    # Without a prior, the model that is known best is held.
+    free: IntArray = every if prior else every[every != np.argmax(np.diag(information)[:n])]
+    inside: FloatArray = information[np.ix_(free, free)]
+    diagonal = np.diag(inside).astype(np.float64)
+    if not np.all(diagonal > 0.0):
+        return None
+    scale = np.sqrt(diagonal)
     try:
-        lower = cho_factor(inside, lower=True)
+        factor = cho_factor(inside / np.outer(scale, scale), lower=True)
     except (LinAlgError, ValueError):
         return None
-    diagonal = np.diag(lower[0])
-    # A pivot of rounding alone: the direction has no information left.
-    return None if diagonal.min() ** 2 <= 1e-14 * np.diag(inside).max() else lower
-
-
-def _level(information: FloatArray, n: int) -> float:
-    return max(float(np.trace(information[:n, :n])) / n, 1e-300)
-
-
-def _inverse(factor: tuple[FloatArray, bool], n: int) -> FloatArray:
-    """Return the inverse of what was factored, without the direction that was filled in."""
-    out = cho_solve(factor, np.eye(factor[0].shape[0]))
-    out[:n] -= out[:n].mean(axis=0)
-    out[:, :n] -= out[:, :n].mean(axis=1, keepdims=True)
-    return (out + out.T) / 2.0
+    return _Inverse(n_models=n, free=free, factor=factor, scale=scale, prior=prior, size=information.shape[0])

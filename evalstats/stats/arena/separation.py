@@ -9,12 +9,13 @@ from scipy.sparse import coo_array, csr_array, hstack, vstack
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.cells import PairCells
 from evalstats.stats.arena.fit import Ties
-from evalstats.stats.arena.newton import information
+from evalstats.stats.arena.newton import information, linear_predictor
 from evalstats.stats.arena.ties import derivatives
 from evalstats.stats.checks import FloatArray
 
 _COLLINEAR = 1e-9  # of the covariates' variance that models and other covariates leave
 _MOVES = 1e-6
+_FAR = 15.0  # log-odds
 
 
 def refuse_collinear(cells: PairCells) -> None:
@@ -35,6 +36,19 @@ def refuse_collinear(cells: PairCells) -> None:
             + (" and by the other covariates" if k > 1 else "")
             + ", so its effect cannot be told from theirs; leave it out, or collect votes in which it varies for a pair"
         )
+
+
+def runs_away(cells: PairCells, ties: Ties, parameters: FloatArray, prior: float) -> bool:
+    """Whether a search that seems to have ended only went so far that nothing is left to be seen of the likelihood.
+
+    Where ties are half a win and there are no covariates, connected wins are enough for a maximum.
+    """
+    if ties == "half" and not cells.n_covariates:
+        return False
+    farthest = np.abs(linear_predictor(cells, parameters)).max()
+    if max(float(farthest), abs(float(parameters[-1])) if ties != "half" else 0.0) < _FAR:
+        return False
+    return rising_direction(cells, ties, prior) is not None
 
 
 def explain_failure(cells: PairCells, ties: Ties, prior: float) -> CannotAnswerError:

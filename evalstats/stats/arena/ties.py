@@ -71,10 +71,10 @@ def first_tie_parameter(ties: Ties, tie_share: float) -> float:
 
 
 def _half(eta: FloatArray, won: FloatArray, lost: FloatArray) -> Derivatives:
-    p, q, log_q = _logistic(eta)
+    p, q, log_p, log_q = _logistic(eta)
     nothing = np.zeros_like(eta)
     return Derivatives(
-        log_lik=won * eta + (won + lost) * log_q,
+        log_lik=won * log_p + lost * log_q,
         # Not won - (won + lost) * p, which loses digits where p is close to 1.
         slope=won * q - lost * p,
         curve=(won + lost) * p * q,
@@ -84,21 +84,23 @@ def _half(eta: FloatArray, won: FloatArray, lost: FloatArray) -> Derivatives:
     )
 
 
-def _logistic(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return p = expit(eta), 1 - p and log(1 - p), each with all its digits, from one exponential."""
+def _logistic(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return p = expit(eta), 1 - p and their logarithms, each with all its digits, from one exponential."""
     small = np.exp(-np.abs(eta))
     larger = 1.0 / (1.0 + small)
     smaller, positive = small * larger, eta >= 0.0
     p, q = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
-    return p, q, np.minimum(-eta, 0.0) - np.log1p(small)
+    rest = np.log1p(small)
+    return p, q, np.minimum(eta, 0.0) - rest, np.minimum(-eta, 0.0) - rest
 
 
 def _davidson(eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, tied: FloatArray) -> Derivatives:
     log_total = np.logaddexp(np.logaddexp(eta / 2.0, -eta / 2.0), tau)
-    a, b, tie = np.exp(eta / 2.0 - log_total), np.exp(-eta / 2.0 - log_total), np.exp(tau - log_total)
+    log_a, log_b, log_tie = eta / 2.0 - log_total, -eta / 2.0 - log_total, tau - log_total
+    a, b, tie = np.exp(log_a), np.exp(log_b), np.exp(log_tie)
     total, lead = won + lost + tied, a - b
     return Derivatives(
-        log_lik=(won - lost) * eta / 2.0 + tied * tau - total * log_total,
+        log_lik=won * log_a + lost * log_b + tied * log_tie,
         slope=(won - lost - total * lead) / 2.0,
         curve=total * (a * (b + tie) + b * (a + tie) + 2.0 * a * b) / 4.0,
         tie_slope=tied * (a + b) - (won + lost) * tie,
@@ -112,12 +114,12 @@ def _rao_kupper(eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, 
         # theta of 1 or less leaves no room for ties: the search must step back.
         return _half(np.full_like(eta, np.nan), won, lost)
     above, below = won + tied, lost + tied
-    a, not_a, log_not_a = _logistic(eta - tau)
-    b, not_b, log_not_b = _logistic(-eta - tau)
+    a, not_a, log_a, _ = _logistic(eta - tau)
+    b, not_b, log_b, _ = _logistic(-eta - tau)
     curve_a, curve_b = above * a * not_a, below * b * not_b
     gap = -np.expm1(-2.0 * tau)
     return Derivatives(
-        log_lik=(above * (eta - tau + log_not_a) + below * (-eta - tau + log_not_b) + tied * (2.0 * tau + np.log(gap))),
+        log_lik=above * log_a + below * log_b + tied * (2.0 * tau + np.log(gap)),
         slope=above * not_a - below * not_b,
         curve=curve_a + curve_b,
         tie_slope=tied * (2.0 / gap) - above * not_a - below * not_b,

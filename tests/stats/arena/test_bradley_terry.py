@@ -53,6 +53,7 @@ def baseball(*, at_home):
         if home != away
         for outcome in (A_WINS, B_WINS)
     ]
+    games = [game for game in games if game[3]]
     return counted(games, covariates=np.ones((len(games), 1)) if at_home else None)
 
 
