@@ -24,7 +24,7 @@ from evalstats.stats.arena.transitivity import Transitivity, transitivity
 
 LEVEL = 0.05
 _SHOWN = 10
-_MOST_DRAWS = 4_000_000  # cells times resamples
+_MOST_DRAWS = 1_000_000  # cells times resamples
 _FEWEST_DRAWS = 99
 _BIN_LEVEL = 0.95
 _TITLES = {
@@ -86,7 +86,7 @@ def percent(share: float, digits: int = 0) -> str:
 
 def _draws(fit: PairFit, table: VoteTable, asked: int) -> int:
     pairs = fit.n_models * (fit.n_models - 1) // 2
-    cells = min(pairs, table.rows.n_rows) if not table.rows.n_covariates else max(pairs, 15_000)
+    cells = min(pairs, table.rows.n_rows) if not table.rows.n_covariates else max(pairs, min(8_000, 20 * pairs))
     return min(asked, max(_FEWEST_DRAWS, _MOST_DRAWS // max(cells, 1)))
 
 

@@ -9,6 +9,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.arena.vote_law import VoteLaw
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.threads import one_thread
 
 _ROUNDING = 1e-9
 
@@ -96,6 +97,7 @@ class PairResiduals:
     residual: FloatArray
 
 
+@one_thread
 def pair_deviance(votes: Simulated) -> Deviance:
     """Test the fit pair by pair.
 
@@ -137,6 +139,7 @@ def pair_deviance(votes: Simulated) -> Deviance:
     )
 
 
+@one_thread
 def pair_residuals(votes: Simulated) -> PairResiduals:
     """Return the standardised residual of every pair.
 
@@ -155,7 +158,7 @@ def pair_residuals(votes: Simulated) -> PairResiduals:
     cells, table = votes.cells, votes.observed
     count = cells.by_pair(cells.count)
     share = cells.by_pair(table.won[0] + table.tied[0] / 2.0) / count
-    expected = cells.by_pair(cells.count * table.law(cells).share[0]) / count
+    expected = cells.by_pair(cells.count * table.shares(cells)[0]) / count
     return PairResiduals(
         first=cells.pair_first,
         second=cells.pair_second,
@@ -176,16 +179,16 @@ def _check(votes: Simulated) -> None:
 
 def _left_over(cells: CheckCells, table: VoteTables) -> FloatArray:
     """Return votes of each pair less what is expected, shape (n_tables, n_pairs), ties half."""
-    return cells.by_pair(table.won + table.tied / 2.0 - cells.count * table.law(cells).share)
+    return cells.by_pair(table.won + table.tied / 2.0 - cells.count * table.shares(cells))
 
 
 def _deviance(cells: CheckCells, table: VoteTables) -> FloatArray:
-    law = table.law(cells)
     if table.ties == "half":
         ahead = cells.by_pair(table.won + table.tied / 2.0)
-        total, expected = cells.by_pair(cells.count), cells.by_pair(cells.count * law.share)
+        total, expected = cells.by_pair(cells.count), cells.by_pair(cells.count * table.shares(cells))
         parts = ((ahead, expected), (total - ahead, total - expected))
     else:
+        law = table.law(cells)
         parts = tuple(
             (cells.by_pair(seen), cells.by_pair(cells.count * chance))
             for seen, chance in ((table.won, law.win), (table.tied, law.tie), (table.lost, law.loss))

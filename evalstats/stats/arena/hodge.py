@@ -14,6 +14,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.goodness import AgainstDrawn, against_drawn
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.threads import one_thread
 
 SMOOTHING = 0.5
 
@@ -38,6 +39,7 @@ class HodgeParts:
     share: AgainstDrawn
 
 
+@one_thread
 def hodge_parts(votes: Simulated) -> HodgeParts:
     """Split the log-odds of pairs into ratings and circles.
 

@@ -38,8 +38,7 @@ def fit_replicates(
     won, tied, lost
         float64, shape (n_tables, n_cells): votes of each cell, seen from the first model.
     start, tie
-        Strengths, shape (n_models,), and tie parameter to begin with. With "half" the tie parameter is set so that each
-        table's own share of ties is expected on average, to first order.
+        Strengths, shape (n_models,), and tie parameter to begin with; with "half" it plays no part and is returned as it is.
     prior
         Votes won and lost by every model against an average one.
 
@@ -147,8 +146,6 @@ def _search(
         if not active.size:
             break
     strengths -= strengths.mean(axis=1, keepdims=True)
-    if ties == "half":
-        parameter = _tie_of_tables(cells, tied, total, strengths, parameter)
     return strengths, parameter
 
 
@@ -200,15 +197,3 @@ def _moved(ties: Ties, tie: FloatArray, move: FloatArray) -> FloatArray:
         # theta stays above 1: its excess is halved at most.
         return np.maximum(tie * np.exp(move), 1.0 + (tie - 1.0) / 2.0)
     return tie * np.exp(move)
-
-
-def _tie_of_tables(
-    cells: _Cells, tied: FloatArray, total: FloatArray, strengths: FloatArray, nu: FloatArray
-) -> FloatArray:
-    """Move nu towards each table's own number of ties, by four steps of expected over observed."""
-    wanted = tied.sum(axis=1, keepdims=True)
-    eta = strengths[:, cells.first] - strengths[:, cells.second] + cells.offset
-    for _ in range(4):
-        expected = (total * vote_law("half", eta, nu).tie).sum(axis=1, keepdims=True)
-        nu = np.clip(nu * np.where(expected > 0.0, wanted / np.maximum(expected, 1e-300), 1.0), 0.0, 1e6)
-    return nu

@@ -7,6 +7,7 @@ drawn here is misfit or votes that depend on each other (one rater, one prompt),
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import expit
 
 from evalstats.stats.arena.fit import PairFit, Ties
 from evalstats.stats.arena.replicate_fits import fit_replicates
@@ -14,8 +15,9 @@ from evalstats.stats.arena.scores import summed
 from evalstats.stats.arena.vote_law import VoteLaw, tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count
+from evalstats.stats.threads import one_thread
 
-_MOST_CELLS = 15_000  # cells of pair and class of covariates
+_MOST_CELLS = 8_000  # cells of pair and class of covariates
 _CLASSES = (20, 8, 4, 2, 1)
 
 
@@ -81,7 +83,8 @@ class VoteTables:
     won, tied, lost
         float64, shape (n_tables, n_cells), by the first model.
     strengths
-        float64, shape (n_tables, n_models); `tie`, shape (n_tables, 1), is the tie parameter of each.
+        float64, shape (n_tables, n_models); `tie`, shape (n_tables, 1), is the tie parameter of each
+        (with "half" that of the observed votes for all).
     """
 
     won: FloatArray
@@ -94,6 +97,10 @@ class VoteTables:
     def law(self, cells: CheckCells) -> VoteLaw:
         """Law of a vote of every cell under the fit to each table."""
         return vote_law(self.ties, cells.eta(self.strengths), self.tie)
+
+    def shares(self, cells: CheckCells) -> FloatArray:
+        """Return the expected share of the first model in a vote of every cell under the fit to each table."""
+        return expit(cells.eta(self.strengths)) if self.ties == "half" else self.law(cells).share
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +118,7 @@ class Simulated:
         return self.drawn.won.shape[0]
 
 
+@one_thread
 def simulated(
     fit: PairFit, rows: VoteRows, *, n_resamples: int = 200, seed: int = 0, as_fitted: bool = False
 ) -> Simulated:

@@ -21,6 +21,7 @@ from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray
 
 _LARGEST_NU = 1e6
+_CLASSES = 2_000
 _SURE = 1e-12  # an expected share is never taken for 0 or 1
 
 
@@ -148,14 +149,27 @@ def tie_of_half(eta: FloatArray, count: FloatArray, n_ties: float) -> float:
     """
     if n_ties <= 0.0:
         return 0.0
+    apart, votes = _classes(np.abs(eta), count)
 
     def excess(log_nu: float) -> float:
-        return float(count @ vote_law("half", eta, float(np.exp(log_nu))).tie) - n_ties
+        return float(votes @ vote_law("half", apart, float(np.exp(log_nu))).tie) - n_ties
 
     top = float(np.log(_LARGEST_NU))
     if excess(top) <= 0.0:
         return _LARGEST_NU
     return float(np.exp(brentq(excess, -30.0, top, xtol=1e-10)))
+
+
+def _classes(apart: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean |eta| and votes of narrow classes, so that a search does not grow with rows; ties change slowly with it."""
+    if apart.size <= _CLASSES:
+        return apart, count
+    top = max(float(apart.max()), 1e-300)
+    place = np.minimum(apart / top * _CLASSES, _CLASSES - 1).astype(np.int64)
+    votes = np.bincount(place, weights=count, minlength=_CLASSES).astype(np.float64)
+    total = np.bincount(place, weights=count * apart, minlength=_CLASSES).astype(np.float64)
+    held = votes > 0.0
+    return total[held] / votes[held], votes[held]
 
 
 def linear_predictor(fit: PairFit, rows: VoteRows) -> FloatArray:
