@@ -14,7 +14,9 @@ from evalstats.stats.threads import one_thread
 
 _GRADIENT = 1e-10  # of the total weight
 _STEP = 1e-9  # log-units; the next step would be of its square
+_PROMISED = 1e-8
 _SMALL_STEP = 1e-5
+_LONGEST = 6.0  # log-odds by which one step may move a vote: where all is certain, there is no information left
 _MOST_STEPS = 100
 _MOST_HALVINGS = 40
 _ROUNDING = 1e-13  # of the objective, by which a step may seem to lower it
@@ -69,7 +71,7 @@ class _Inverse:
         level[: self.n_models] = 1.0
         along = self._solve(level)
         shift = out[: self.n_models].sum(axis=0) / along[: self.n_models].sum()
-        return out - (along * shift if out.ndim == 1 else np.outer(along, shift))
+        return out - (along * shift if out.ndim == 1 else along[:, None] * shift)
 
     def matrix(self) -> FloatArray:
         """Return the inverse, shape (n_parameters, n_parameters)."""
@@ -95,15 +97,18 @@ def maximise(cells: PairCells, ties: Ties, start: FloatArray, *, prior: float = 
     """
     parameters, tolerance = start, _GRADIENT * max(float(cells.weight.sum()), 1e-300)
     here = _point(cells, ties, parameters, prior)
-    bread, converged, n_steps = None, False, 0
+    bread, converged, n_steps, before = None, False, 0, np.inf
     while n_steps <= _MOST_STEPS:
         inverse = _invert(information(cells, ties, parameters, here.at, prior), cells.n_models, prior=prior > 0.0)
         if inverse is None:
             break
         step = inverse.times(here.gradient)
-        if np.abs(here.gradient).max() <= tolerance and np.abs(step).max() <= _STEP:
+        left = float(np.abs(step).max())
+        # A step that is small and shrinks no more is rounding.
+        if np.abs(here.gradient).max() <= tolerance and (left <= _STEP or before / 2.0 < left <= _PROMISED):
             converged, bread = True, inverse.matrix()
             break
+        before = left
         found = _climb(cells, ties, parameters, step, here, prior=prior)
         if found is None:
             break
@@ -172,7 +177,10 @@ def _climb(
     cells: PairCells, ties: Ties, parameters: FloatArray, step: FloatArray, here: _Point, *, prior: float
 ) -> tuple[FloatArray, _Point] | None:
     """Return the first of the full step, half of it, a quarter, ... that does not lower the objective."""
-    lowest, size = here.objective - _ROUNDING * abs(here.objective), 1.0
+    lowest, size = (
+        here.objective - _ROUNDING * abs(here.objective),
+        min(1.0, _LONGEST / _reach(cells, ties, step, prior)),
+    )
     # The objective of many votes has not the digits to judge a last small step of a model with few.
     small = np.abs(step).max() <= _SMALL_STEP
     for _ in range(_MOST_HALVINGS):
@@ -183,6 +191,16 @@ def _climb(
             return further, there
         size /= 2.0
     return None
+
+
+def _reach(cells: PairCells, ties: Ties, step: FloatArray, prior: float) -> float:
+    """Return by how many log-odds a step moves any vote, those against the average model included."""
+    reach = float(np.abs(linear_predictor(cells, step)).max())
+    if ties != "half":
+        reach = max(reach, abs(float(step[-1])))
+    if prior > 0.0:
+        reach = max(reach, float(np.abs(step[: cells.n_models]).max()))
+    return max(reach, 1e-300)
 
 
 def _by_model(cells: PairCells, values: FloatArray) -> FloatArray:
