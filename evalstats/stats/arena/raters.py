@@ -1,0 +1,299 @@
+"""Raters whose votes are not those of an honest person: always one side, against the ratings, loyal to one model.
+
+Each check is a bet against honesty. A fair bet turns 1 into q/p on average into 1, when p is the probability that the
+vote has if the rater is honest and q any other probability fixed before the vote is seen: p (q/p) + (1 - p)(1 - q)/(1 - p)
+= 1. So the product over a rater's votes, the e-value, is 1 on average at any time of stopping, and e-BH keeps the share of
+honest raters among the flagged at its level. (The sum of 1/(2 p) has an infinite mean, and honest raters pass any limit.)
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from evalstats.stats.arena.honest_votes import (
+    BoolArray,
+    DecidedVotes,
+    decided_line,
+    estimated_taste,
+    honest_forecasts,
+    only_raters,
+)
+from evalstats.stats.arena.rings import LOYAL, Rings, rings
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.looks.e_values import e_bh
+
+CHECKS = ("side", "disagreement", "loyalty")
+FEWEST_VOTES = 10
+
+_SLOPES = (0.0, -1.0)  # of a rater who clicks at random, and of one who votes for the weaker
+_SUSPECT = math.log(30.0)  # whoever is so far from honest tells nothing about ratings and honest tastes
+_RING = math.log(5.0)  # of a ring less is enough: it hides in what it did to ratings and tastes
+_LIKELY = 0.5  # so likely a member of a ring: the same
+_PASSES = 5
+_BALANCED = 3.0  # standard errors by which the stronger model may be on one side more often
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaterEvidence:
+    """Evidence against each rater, and against a ring behind each model.
+
+    Attributes
+    ----------
+    rater
+        int64, shape (n,): the raters with enough votes.
+    n_votes, n_first_side
+        int64, shape (n,): decided votes, and those for side a.
+    n_agree, expected_agree
+        Votes for the model that others rate higher, and how many were to be expected of an honest rater.
+    log_e
+        float64, shape (n, 3): natural logs of the e-values of `CHECKS`.
+    adjusted
+        float64, shape (n, 3): flagged at a false discovery rate of a where at most a (half of which is for rings).
+    loyal_to, loyal_met, loyal_won
+        int64, shape (n,): the model with the largest evidence of loyalty, decided votes on it, and those for it.
+    rings, ring_adjusted
+        Evidence that some of the raters are loyal to a model; adjusted likewise.
+    taste
+        Standard deviation of honest raters' tastes, log-units.
+    side_band
+        Shares of side a that count as nothing unusual.
+    sides_balanced
+        Whether the stronger model stood on either side equally often, up to chance.
+    """
+
+    rater: IntArray
+    n_votes: IntArray
+    n_first_side: IntArray
+    n_agree: IntArray
+    expected_agree: FloatArray
+    log_e: FloatArray
+    adjusted: FloatArray
+    loyal_to: IntArray
+    loyal_met: IntArray
+    loyal_won: IntArray
+    rings: Rings
+    ring_adjusted: FloatArray
+    taste: float
+    side_band: tuple[float, float]
+    sides_balanced: bool
+
+
+Rate = Callable[[BoolArray], tuple[FloatArray, FloatArray] | None]
+
+
+def rater_evidence(
+    votes: DecidedVotes, *, rate: Rate | None = None, seed: int = 0, taste: float | None = None
+) -> RaterEvidence | None:
+    """Bet against the honesty of every rater with at least ten decided votes; None where there is none.
+
+    Honest means: the rater's strengths of the models are those that the other raters' votes give, plus tastes that are
+    normal and independent between models with one standard deviation for all raters, estimated from the table; sides do
+    not matter to the rater more than to raters on the whole. A rater with stronger tastes than normal ones will be flagged
+    in the end; a flag says "look at these votes", not "fraud".
+
+    Parameters
+    ----------
+    votes
+        With log-odds from ratings without the rater's own votes (`influence.without_each`).
+    rate
+        Given which raters are to be believed (bool, shape (n_raters,)), returns log-odds and variances as in `votes` from
+        ratings without the others; None where these cannot be had. Called where some raters are suspect: what they
+        voted would otherwise make itself look honest.
+    seed
+        Draws the raters from whom taste is estimated, where there are very many votes.
+    taste
+        Standard deviation of tastes in log-units; None to estimate it.
+
+    Notes
+    -----
+    "side": against the share of side a that lies nearest to the rater's own between 1/2 and the overall share (give or take
+    two standard errors); the bet is the Beta(1/2, 1/2) mixture, as in `log_e_mcnemar`. It needs no ratings, since who of
+    the two models stands on side a is random; where it is seen not to be, the smaller of this and of a bet against the
+    forecasts is taken. "disagreement": the mean of two bets, on random clicks and on votes for the weaker model. "loyalty":
+    for each model the bet that it is chosen 19 times in 20 (Beta(19, 1)), averaged over models by how often the rater met
+    them. Rings: see `rings`.
+
+    References
+    ----------
+    Wang & Ramdas 2022, JRSS-B 84:822, doi:10.1111/rssb.12489; Grünwald, de Heide & Koolen 2024, JRSS-B 86:1091.
+    """
+    counts = np.bincount(votes.rater, minlength=votes.n_raters)
+    tested = counts >= FEWEST_VOTES
+    if not tested.any():
+        return None
+    believed = counts > 0
+    found = None
+    for step in range(_PASSES):
+        rest = only_raters(votes, believed)
+        line = decided_line(rest.eta, rest.a_won)
+        used = estimated_taste(rest, line, seed=seed) if taste is None else taste
+        found = _evidence(only_raters(votes, tested), votes, line, used)
+        doubted = believed.copy()
+        doubted[np.flatnonzero(tested)[_suspects(found)]] = False
+        if step == _PASSES - 1 or np.array_equal(doubted, believed) or not doubted.any():
+            break
+        again = None if rate is None else rate(doubted)
+        if again is not None:
+            votes = replace(votes, eta=again[0], uncertainty=again[1])
+        believed = doubted
+    return None if found is None else _named(found, np.flatnonzero(tested).astype(np.int64))
+
+
+def _suspects(found: RaterEvidence) -> IntArray:
+    alone = np.flatnonzero(found.log_e.max(axis=1) > _SUSPECT)
+    models = np.flatnonzero(found.rings.log_e > _RING)
+    likely = np.isin(found.rings.model, models) & (found.rings.member > _LIKELY)
+    return np.union1d(alone, found.rings.rater[likely])
+
+
+def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, float], taste: float) -> RaterEvidence:
+    forecasts = honest_forecasts(votes, taste=taste, line=line)
+    n = np.bincount(votes.rater, minlength=votes.n_raters)
+    wins_a = np.bincount(votes.rater, weights=votes.a_won, minlength=votes.n_raters).astype(np.int64)
+    band = _side_bands(wins_a, n, everyone)
+    log_side = side_log_e(wins_a, n - wins_a, *band)
+    balanced = _balanced(everyone)
+    if not balanced:
+        log_side = np.minimum(log_side, _side_against(votes, forecasts))
+    loyal = _loyalty(votes, forecasts)
+    stronger = (votes.eta > 0.0) == votes.a_won
+    likely = np.where(votes.eta > 0.0, forecasts, 1.0 - forecasts)
+    log_e = np.column_stack([log_side, _disagreement(votes, forecasts, line), loyal.of_rater])
+    around = rings(votes, taste=taste, line=line)
+    return RaterEvidence(
+        rater=np.arange(votes.n_raters),
+        n_votes=n.astype(np.int64),
+        n_first_side=wins_a,
+        n_agree=np.bincount(votes.rater, weights=stronger, minlength=votes.n_raters).astype(np.int64),
+        expected_agree=_summed(votes, likely),
+        log_e=log_e,
+        adjusted=_adjusted(log_e.ravel()).reshape(log_e.shape),
+        loyal_to=loyal.model,
+        loyal_met=loyal.met,
+        loyal_won=loyal.won,
+        rings=around,
+        ring_adjusted=_adjusted(around.log_e),
+        taste=taste,
+        side_band=(float(band[0].min()), float(band[1].max())),
+        sides_balanced=balanced,
+    )
+
+
+def _adjusted(log_e: FloatArray) -> FloatArray:
+    """Return e-BH within raters or within rings; each of the two families has half of the level."""
+    # A cap keeps the exponential finite; what it is compared with is far below.
+    return np.minimum(2.0 * e_bh(np.exp(np.minimum(log_e, 600.0))), 1.0)
+
+
+def _named(evidence: RaterEvidence, names: IntArray) -> RaterEvidence:
+    around = evidence.rings
+    return replace(evidence, rater=names, rings=replace(around, rater=names[around.rater]))
+
+
+def side_log_e(wins_a: IntArray, wins_b: IntArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """Return the log e-value against "side a is chosen with a probability between low and high".
+
+    The likelihood mixed over all probabilities by Beta(1/2, 1/2), over the largest of the null: its mean is at most 1
+    whatever the probability between the limits is.
+
+    Examples
+    --------
+    >>> half = np.array([0.5])
+    >>> side_log_e(np.array([20]), np.array([0]), half, half).round(2).tolist()
+    [11.78]
+    """
+    a, b = wins_a.astype(np.float64), wins_b.astype(np.float64)
+    null = np.clip(a / np.maximum(a + b, 1.0), low, high)
+    return special.betaln(a + 0.5, b + 0.5) - math.log(math.pi) - special.xlogy(a, null) - special.xlogy(b, 1.0 - null)
+
+
+def _side_bands(wins_a: IntArray, n: IntArray, everyone: DecidedVotes) -> tuple[FloatArray, FloatArray]:
+    """Return for each rater the shares of side a that the others show, stretched to hold 1/2."""
+    others = np.maximum(everyone.rater.size - n, 1)
+    share = np.clip((everyone.a_won.sum() - wins_a) / others, 0.0, 1.0)
+    reach = 2.0 * np.sqrt((share * (1.0 - share) + 1.0 / others) / others)
+    low = np.clip(np.minimum(share - reach, 0.5), 0.01, 0.5)
+    high = np.clip(np.maximum(share + reach, 0.5), 0.5, 0.99)
+    # Where the others' share is 1/2 up to chance, 1/2 it is.
+    chance = np.abs(share - 0.5) <= reach
+    return np.where(chance, 0.5, low), np.where(chance, 0.5, high)
+
+
+def _balanced(votes: DecidedVotes) -> bool:
+    lean = np.tanh(votes.eta / 2.0)
+    spread = math.sqrt(float((lean**2).sum()))
+    return spread == 0.0 or abs(float(lean.sum())) <= _BALANCED * spread
+
+
+def _side_against(votes: DecidedVotes, forecasts: FloatArray) -> FloatArray:
+    before_a, before = _counts_before(votes.rater, votes.a_won)
+    q = (before_a + 0.5) / (before + 1.0)
+    return _summed(votes, _log_ratio(votes.a_won, q, forecasts))
+
+
+def _disagreement(votes: DecidedVotes, forecasts: FloatArray, line: tuple[float, float]) -> FloatArray:
+    lean = line[0] + line[1] * votes.eta
+    bets = [
+        _summed(votes, _log_ratio(votes.a_won, special.expit(line[0] + slope * (lean - line[0])), forecasts))
+        for slope in _SLOPES
+    ]
+    return special.logsumexp(bets, axis=0) - math.log(len(_SLOPES))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loyalty:
+    of_rater: FloatArray
+    model: IntArray
+    met: IntArray
+    won: IntArray
+
+
+def _loyalty(votes: DecidedVotes, forecasts: FloatArray) -> _Loyalty:
+    n_models = votes.uncertainty.size
+    # Every vote is met twice: by the model on side a and by that on side b.
+    model = np.concatenate([votes.first, votes.second])
+    rater = np.concatenate([votes.rater, votes.rater])
+    won = np.concatenate([votes.a_won, ~votes.a_won])
+    p = np.concatenate([forecasts, 1.0 - forecasts])
+    levels, cell = np.unique(rater * n_models + model, return_inverse=True)
+    order = np.lexsort((np.tile(np.arange(votes.rater.size), 2), cell))
+    wins_before, before = np.empty(cell.size), np.empty(cell.size)
+    wins_before[order], before[order] = _counts_before(cell[order], won[order])
+    q = (LOYAL[0] + wins_before) / (sum(LOYAL) + before)
+    log_e = np.bincount(cell, weights=_log_ratio(won, q, p), minlength=levels.size).astype(np.float64)
+    met = np.bincount(cell, minlength=levels.size)
+    wins = np.bincount(cell, weights=won, minlength=levels.size).astype(np.int64)
+    owner, whose = levels // n_models, levels % n_models
+    share = np.log(met / (2.0 * np.bincount(votes.rater, minlength=votes.n_raters))[owner])
+    best = np.lexsort((log_e + share, owner))[np.searchsorted(owner, np.arange(votes.n_raters), side="right") - 1]
+    return _Loyalty(
+        of_rater=_log_sums(log_e + share, owner, votes.n_raters),
+        model=whose[best],
+        met=met[best],
+        won=wins[best],
+    )
+
+
+def _counts_before(group: IntArray, won: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Return wins and votes of the same group before each vote; groups are sorted."""
+    start = np.searchsorted(group, group)
+    total = np.concatenate([[0], np.cumsum(won)])
+    at = np.arange(group.size)
+    return (total[at] - total[start]).astype(np.float64), (at - start).astype(np.float64)
+
+
+def _log_ratio(won: BoolArray, q: FloatArray, p: FloatArray) -> FloatArray:
+    return np.where(won, np.log(q) - np.log(p), np.log1p(-q) - np.log1p(-p))
+
+
+def _summed(votes: DecidedVotes, values: FloatArray) -> FloatArray:
+    return np.bincount(votes.rater, weights=values, minlength=votes.n_raters).astype(np.float64)
+
+
+def _log_sums(values: FloatArray, group: IntArray, n: int) -> FloatArray:
+    most = np.full(n, -np.inf)
+    np.maximum.at(most, group, values)
+    return most + np.log(np.bincount(group, weights=np.exp(values - most[group]), minlength=n))

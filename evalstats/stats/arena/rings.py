@@ -1,0 +1,193 @@
+"""Rings: several raters who push one model, none of them conspicuous alone.
+
+A ring also lifts the rating that it is measured against. So the model's rating is left open: the evidence is the likelihood
+of "some raters are loyal", averaged over ratings and sizes of the ring, over the largest likelihood of "nobody is" that any
+rating gives. Its mean under "nobody is" is at most 1, whatever the rating.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from evalstats.stats.arena.honest_votes import ATTENUATION, BoolArray, DecidedVotes
+from evalstats.stats.checks import FloatArray, IntArray
+
+FEWEST_MET = 3
+LOYAL = (19.0, 1.0)  # Beta law of how often a loyal rater chooses the model: 19 times in 20
+
+_SIZES = (0.02, 0.05, 0.1, 0.2)  # shares of the raters that a ring may hold
+_NODES, _AREAS = np.polynomial.hermite_e.hermegauss(9)
+_MASS = _AREAS / _AREAS.sum()
+_FARTHEST = 4.0  # log-units by which a ring may lift a rating
+_SURE = 0.9
+_GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
+_SEARCH = 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rings:
+    """Evidence of a ring behind each model.
+
+    Attributes
+    ----------
+    log_e
+        float64, shape (n_models,): 0 where fewer than two raters met the model three times.
+    model, rater, member
+        Shape (n_cells,): for a rater who met a model three times, the probability of belonging to its ring if there is one.
+    """
+
+    log_e: FloatArray
+    model: IntArray
+    rater: IntArray
+    member: FloatArray
+
+    def members(self, model: int, fdr: float) -> IntArray:
+        """Return raters of the ring behind a model, if there is one: each of them with a probability of at least 90%.
+
+        As many as keep the expected share of honest ones among them at `fdr`.
+        """
+        at = np.flatnonzero(self.model == model)
+        at = at[np.argsort(-self.member[at], kind="stable")]
+        wrong = np.cumsum(1.0 - self.member[at]) / np.arange(1, at.size + 1)
+        return self.rater[at[(wrong <= fdr) & (self.member[at] >= _SURE)]]
+
+
+def rings(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> Rings:
+    """Look for a ring behind each model.
+
+    Parameters
+    ----------
+    votes, taste, line
+        As in `honest_votes.honest_forecasts`.
+
+    Notes
+    -----
+    What counts are raters with at least three decided votes on the model. Honest votes of one rater on a model share its
+    taste for it, integrated by quadrature; tastes for the opponents blur each vote. A ring member chooses the model with a
+    probability from Beta(19, 1). Averaged are rings of 2, 5, 10 and 20% of the raters and ratings lower than the fitted one
+    by 0, 1, 2, 4, ... standard errors.
+
+    References
+    ----------
+    Wasserman, Ramdas & Balakrishnan 2020, PNAS 117:16880, doi:10.1073/pnas.1922664117 (the largest likelihood of the null
+    below); Grünwald, de Heide & Koolen 2024, JRSS-B 86:1091.
+    """
+    cells = _cells(votes, taste, line)
+    log_e = np.zeros(votes.uncertainty.size)
+    member = np.zeros(cells.rater.size)
+    for model in np.unique(cells.model).tolist():
+        at = np.flatnonzero(cells.model == model)
+        if at.size < 2:
+            continue
+        log_e[model], member[at] = _of_model(cells, at, float(votes.uncertainty[model]))
+    return Rings(log_e=log_e, model=cells.model, rater=cells.rater, member=member)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Cells:
+    """Votes of one rater on one model; `start` and `stop` are their places in `eta`, which holds the model's log-odds."""
+
+    model: IntArray
+    rater: IntArray
+    start: IntArray
+    stop: IntArray
+    eta: FloatArray
+    won: BoolArray
+    taste: float
+    sharper: float
+
+    def honest(self, at: IntArray, shift: float) -> FloatArray:
+        """Return log-likelihoods of some cells of one model (side by side) if its strength is higher by `shift`."""
+        rows = slice(int(self.start[at[0]]), int(self.stop[at[-1]]))
+        eta = self.eta[rows] + self.sharper * shift
+        signs = np.where(self.won[rows], 1.0, -1.0)
+        # Tastes for opponents blur each vote of its own.
+        blur = 1.0 / math.sqrt(1.0 + ATTENUATION * self.taste**2)
+        logs = special.log_expit(signs[:, None] * blur * (eta[:, None] + self.taste * _NODES))
+        sums = np.add.reduceat(logs, self.start[at] - rows.start, axis=0)
+        return special.logsumexp(sums, axis=1, b=_MASS)
+
+    def loyal(self, at: IntArray) -> FloatArray:
+        """Return log-likelihoods if the rater is loyal."""
+        rows = slice(int(self.start[at[0]]), int(self.stop[at[-1]]))
+        wins = np.add.reduceat(self.won[rows].astype(np.float64), self.start[at] - rows.start)
+        met = (self.stop - self.start)[at]
+        return np.asarray(
+            special.betaln(LOYAL[0] + wins, LOYAL[1] + met - wins) - special.betaln(*LOYAL), dtype=np.float64
+        )
+
+
+def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cells:
+    n_models = votes.uncertainty.size
+    sharper = math.sqrt(1.0 + ATTENUATION * 2.0 * taste**2)
+    eta = sharper * (line[0] + line[1] * votes.eta)
+    model = np.concatenate([votes.first, votes.second])
+    rater = np.concatenate([votes.rater, votes.rater])
+    key = model * votes.n_raters + rater
+    levels, place, met = np.unique(key, return_inverse=True, return_counts=True)
+    kept = met[place] >= FEWEST_MET
+    order = np.flatnonzero(kept)[np.argsort(place[kept], kind="stable")]
+    large = levels[met >= FEWEST_MET]
+    ends = np.cumsum(met[met >= FEWEST_MET])
+    return _Cells(
+        model=large // votes.n_raters,
+        rater=large % votes.n_raters,
+        start=np.concatenate([[0], ends[:-1]]).astype(np.int64)[: large.size],
+        stop=ends.astype(np.int64),
+        eta=np.concatenate([eta, -eta])[order] if n_models else eta[:0],
+        won=np.concatenate([votes.a_won, ~votes.a_won])[order],
+        taste=taste,
+        sharper=sharper * line[1],
+    )
+
+
+def _of_model(cells: _Cells, at: IntArray, variance: float) -> tuple[float, FloatArray]:
+    """Return the log e-value and the probabilities of membership."""
+    loyal = cells.loyal(at)
+    shifts = _lower_ratings(math.sqrt(variance))
+    honest = np.array([cells.honest(at, shift) for shift in shifts])
+    sizes = np.array(_SIZES)[:, None, None]
+    in_ring, not_in = np.log(sizes) + loyal, np.log1p(-sizes) + honest
+    each = np.logaddexp(in_ring, not_in)  # sizes x shifts x raters
+    total = each.sum(axis=2)
+    null = _largest(cells, at, shifts, honest.sum(axis=1))
+    weight = np.exp(total - special.logsumexp(total))
+    member = (weight[:, :, None] * np.exp(in_ring - each)).sum(axis=(0, 1))
+    return float(special.logsumexp(total) - math.log(total.size) - null), member
+
+
+def _lower_ratings(std_error: float) -> FloatArray:
+    """Return 0, -1, -2, -4, ... standard errors, at most 4 log-units."""
+    least = min(max(std_error, 1e-3), 1.0)
+    steps = least * 2.0 ** np.arange(1 + math.ceil(math.log2(_FARTHEST / least)))
+    return -np.concatenate([[0.0], steps])
+
+
+def _largest(cells: _Cells, at: IntArray, shifts: FloatArray, known: FloatArray) -> float:
+    """Return the largest log-likelihood of "nobody is loyal" over ratings: around the best known by golden section."""
+
+    def value(shift: float) -> float:
+        return float(cells.honest(at, shift).sum())
+
+    order = np.argsort(shifts)
+    grid, heights = (
+        np.append(shifts[order], [0.5, 1.0, 2.0]),
+        np.append(known[order], [value(x) for x in (0.5, 1.0, 2.0)]),
+    )
+    best = int(np.argmax(heights))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, grid.size - 1)]
+    top = float(heights[best])
+    a, b = high - _GOLDEN * (high - low), low + _GOLDEN * (high - low)
+    at_a, at_b = value(a), value(b)
+    for _ in range(_SEARCH):
+        if at_a > at_b:
+            high, b, at_b = b, a, at_a
+            a = high - _GOLDEN * (high - low)
+            at_a = value(a)
+        else:
+            low, a, at_a = a, b, at_b
+            b = low + _GOLDEN * (high - low)
+            at_b = value(b)
+    return max(top, at_a, at_b)
