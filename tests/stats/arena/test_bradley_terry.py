@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
+from evalstats.stats.arena.cells import pair_cells
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, to_elo
 from evalstats.stats.arena.existence import connection
+from evalstats.stats.arena.separation import rising_direction
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from tests.stats.arena.votes_by_hand import best_by_search, llmfao, log_likelihood, some_votes
 
@@ -359,3 +361,44 @@ def test_there_are_strengths_if_and_only_if_wins_connect_all_models(votes):
     else:
         with pytest.raises(CannotAnswerError, match=f"{len(connection(rows).components)} groups"):
             fit_strengths(rows)
+
+
+def test_a_model_with_little_weight_beside_models_with_much():
+    """Weights from .01 to 10,000: the light model's log-odds keep their digits."""
+    heavy = [(a, b, outcome) for a in range(3) for b in range(a) for outcome in (A_WINS, B_WINS)]
+    first, second, outcome = zip(*heavy, (3, 0, A_WINS), (3, 0, B_WINS), strict=True)
+    fit = fit_strengths(vote_rows(first, second, outcome, weight=[1e4] * 6 + [0.03, 0.01]))
+    assert fit.strengths[3] - fit.strengths[0] == pytest.approx(np.log(3.0), abs=OPTIMUM)
+    # The error of log-odds with .03 wins and .01 losses.
+    assert errors_against(fit, 0)[3] == pytest.approx(np.sqrt(1 / 0.03 + 1 / 0.01), rel=1e-4)
+
+
+def test_a_small_prior_under_many_votes():
+    """The first step would be of thousands of log-odds, from where no information leads back."""
+    rows = vote_rows([0, 1, 2, 3], [1, 2, 3, 4], [A_WINS] * 4, weight=[1e4, 1e-2, 1e3, 10.0])
+    fit = fit_strengths(rows, prior=1e-3)
+    assert fit.converged
+    assert (np.diff(fit.strengths) < 0).all()
+    strengths, _, _ = best_by_search("half", rows, 1e-3)
+    reached = fit.log_lik + 1e-3 * _against_average(fit.strengths)
+    assert reached >= log_likelihood("half", rows, strengths) + 1e-3 * _against_average(strengths) - 1e-9
+
+
+def _against_average(strengths):
+    return -(np.logaddexp(0, strengths) + np.logaddexp(0, -strengths)).sum()
+
+
+@settings(max_examples=60)
+@given(seed=st.integers(0, 100_000), ties=st.sampled_from(["half", "davidson", "rao-kupper"]))
+def test_what_is_fitted_has_a_maximum(seed, ties):
+    """Few votes, of which the linear programme says whether the likelihood rises for ever."""
+    rows = some_votes(seed, n_models=3, n_votes=9, n_covariates=1)
+    try:
+        fit = fit_strengths(rows, ties=ties)
+    except CannotAnswerError as refusal:
+        fit, said = None, str(refusal)
+    if fit is None:
+        assert "did not converge" not in said
+        return
+    assert fit.largest_gradient <= 1e-10 * rows.weight.sum()
+    assert rising_direction(pair_cells(rows, ties), ties, 0.0) is None
