@@ -19,7 +19,7 @@ from evalstats.analysis.arenas.wording_tables import (
     pair_lines,
     ratings_table,
 )
-from evalstats.analysis.arenas.words import parts, some, stopped, whole
+from evalstats.analysis.arenas.words import parts, shared_word, some, stopped, whole
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.display.numbers import number, plural
@@ -95,7 +95,7 @@ def _choices(result: ArenaRanking) -> list[Block]:
 def method_items(result: ArenaRanking) -> list[str]:
     """Return short statements on how the answer was reached."""
     df = f", {number(result.df, 1)} df" if result.df is not None else ""
-    names = " and ".join(each.name for each in result.clusters)
+    names = " and ".join(shared_word(each.name) for each in result.clusters)
     errors = f"clustered by {names}" if names else "taking every vote as independent"
     items = [
         f"{result.method}, because {result.method_reason}. {ties_sentence(result)}",

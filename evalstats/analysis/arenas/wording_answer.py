@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arenas.check_results import VoteGraph
-from evalstats.analysis.arenas.results import ArenaRanking, ClusterCount, RatingRow
+from evalstats.analysis.arenas.results import Alternative, ArenaRanking, ClusterCount, RatingRow
 from evalstats.analysis.arenas.words import (
     apart,
     compared,
@@ -12,6 +12,7 @@ from evalstats.analysis.arenas.words import (
     parts,
     points,
     ranked,
+    shared_word,
     some,
     stopped,
     unit_of,
@@ -112,11 +113,12 @@ def standing_sentences(result: ArenaRanking) -> list[str]:
 
 def checks_sentence(result: ArenaRanking) -> list[str]:
     """Name the checks that warn."""
-    warned = [in_a_sentence(line.title) for line in result.checks if line.status == "warning"]
+    lines = [line for line in result.checks if whole(result) or line.check != "connected"]
+    warned = [in_a_sentence(line.title) for line in lines if line.status == "warning"]
     if not warned:
         return []
     warn = "warns" if len(warned) == 1 else "warn"
-    return [f"{len(warned)} of {plural(len(result.checks), 'check')} {warn}: {some(warned, _WARNINGS)}."]
+    return [f"{len(warned)} of {plural(len(lines), 'check')} {warn}: {some(warned, _WARNINGS)}."]
 
 
 def votes_sentence(result: ArenaRanking) -> str:
@@ -125,7 +127,7 @@ def votes_sentence(result: ArenaRanking) -> str:
     shown = [text for text, n in zip(kinds, (result.n_ties, result.n_both_bad), strict=True) if n]
     of = f": {result.n_decided:,} for one model, {' and '.join(shown)}" if shown else ", each for one of two models"
     left = f" {plural(result.n_unscored, 'further vote')} had no outcome." if result.n_unscored else ""
-    events = f" in {plural(result.n_events, 'event')}" if result.n_events else ""
+    events = f" in {plural(result.n_events or 0, 'event')}" if result.n_events not in (None, result.n_votes) else ""
     return f"{plural(result.n_votes, 'vote')}{events} between {plural(result.n_models, 'model')}{of}.{left}"
 
 
@@ -134,9 +136,10 @@ def _certain(result: ArenaRanking) -> list[str]:
     if not has_ranks(result):
         return []
     certain = sum(row.rank_low == row.rank_high for row in rows)
-    are, part = "is" if certain == 1 else "are", "" if whole(result) else "of a part "
+    are, part = "are" if certain > 1 else "is", "" if whole(result) else "of a part "
     held = f"all rank sets {part}together hold the true ranks with {level(result)} confidence"
-    said = [f"{certain} of {plural(len(rows), 'rank')} {are} certain; {held}."]
+    n = f"{certain:,}" if certain else "None"
+    said = [f"{n} of {plural(len(rows), 'rank')} {are} certain; {held}."]
     if pairs:
         shown = len(apart(pairs))
         said.append(f"{shown:,} of {plural(len(pairs), 'pair')} {'is' if shown == 1 else 'are'} separated.")
@@ -164,8 +167,8 @@ def sharing_sentence(result: ArenaRanking) -> str:
             "intervals are too short."
         )
     told = "; ".join(_cluster(each) for each in result.clusters)
-    names = " or a ".join(each.name for each in result.clusters)
-    return f"Votes that share a {names} are not taken as independent ({told}).{_ratio(result)}"
+    names = " or ".join(shared_word(each.name) for each in result.clusters)
+    return f"Votes with the same {names} are not taken as independent ({told}).{_ratio(result)}"
 
 
 def _ratio(result: ArenaRanking) -> str:
@@ -183,7 +186,7 @@ def _ratio(result: ArenaRanking) -> str:
 
 def _cluster(each: ClusterCount) -> str:
     worth = f", worth {number(each.effective, 0)} equal ones" if each.effective < _UNEQUAL * each.n_levels else ""
-    return f"{each.name}: {each.n_levels:,}{worth}"
+    return f"{shared_word(each.name)}: {each.n_levels:,}{worth}"
 
 
 # --- what the answer hangs on ---
@@ -191,29 +194,29 @@ def _cluster(each: ClusterCount) -> str:
 
 def choices_sentences(result: ArenaRanking) -> list[str]:
     """Say how the answer depends on ties, both-bad votes, style and weights: what changes, or that nothing does."""
-    known = [each for each in result.alternatives if each.reason is None and each.largest_move is not None]
+    known = [each for each in result.alternatives if each.reason is None and any(each.ratings)]
     turned = [each for each in known if each.new_first is not None]
     rest = [each for each in known if each.new_first is None]
     said = [f"Under another choice ({in_a_sentence(each.title)}) {each.new_first} is rated first." for each in turned]
-    if not rest:
-        return said
+    return [*said, _same_first(rest, result, others=bool(turned))] if rest else said
+
+
+def _same_first(rest: Sequence[Alternative], result: ArenaRanking, *, others: bool) -> str:
+    """Say of choices that leave the first model where it is how much they move."""
     names = some([in_a_sentence(each.title) for each in rest], _CHOICES)
-    others = ("The other choices" if turned else "Other choices") if len(rest) > 1 else "Another choice"
-    one = len(rest) == 1
-    moved = points(max(abs(each.largest_move or 0.0) for each in rest), result).lstrip("+")
+    who = ("The other choices" if others else "Other choices") if len(rest) > 1 else "Another choice"
+    said = [f"{who} ({names}) {_verb('leave', rest)} the same model rated first"]
+    moves = [abs(each.largest_move) for each in rest if each.largest_move is not None]
+    if moves:
+        said.append(f"{_verb('move', rest)} ratings by at most {points(max(moves), result).lstrip('+')}")
     swaps = max(each.n_swaps for each in rest)
-    order = (
-        f"{'turns' if one else 'turn'} {'at most ' if not one else ''}{plural(swaps, 'pair')} round"
-        if swaps
-        else "turn no pair round"
-    )
-    if one and not swaps:
-        order = "turns no pair round"
-    said.append(
-        f"{others} ({names}) {'leaves' if one else 'leave'} the same model rated first, {'moves' if one else 'move'} ratings by "
-        f"at most {moved}, and {order}."
-    )
-    return said
+    told = f"at most {plural(swaps, 'pair')}" if swaps else "no pair"
+    said.append(f"{_verb('turn', rest)} {told} round")
+    return f"{', '.join(said[:-1])}{',' if len(said) > 2 else ''} and {said[-1]}."
+
+
+def _verb(verb: str, subjects: Sequence[object]) -> str:
+    return f"{verb}s" if len(subjects) == 1 else verb
 
 
 def in_a_sentence(title: str) -> str:

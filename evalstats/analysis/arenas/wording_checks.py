@@ -27,7 +27,7 @@ def checks_blocks(result: ArenaRanking) -> list[Block]:
     if warned:
         blocks.append(Bullets(title="Warnings of checks", items=_items(warned), tone="caution"))
     if passed:
-        blocks.append(Bullets(title="Nothing found (which is not a proof)", items=_items(passed)))
+        blocks.append(Bullets(title="Nothing amiss (which is no proof)", items=_items(passed)))
     if not_run:
         blocks.append(Bullets(title="Not run", items=_items(not_run)))
     keys = {line.check for line in warned}

@@ -21,8 +21,8 @@ def covariates_table(result: ArenaRanking) -> Table | None:
         f"{level(result)} interval": [interval(row.conf_low, row.conf_high, 1.0, 3, sign=True) for row in rows],
         "p": [p_value(row.p_value) for row in rows],
         "Points": [number(row.points, points_digits, sign=True) for row in rows],
-        "Mean": [number(row.mean, 3, sign=True) for row in rows],
-        "SD": [number(row.sd, 3) for row in rows],
+        "Mean": [number(None if row.name == "side" else row.mean, 3, sign=True) for row in rows],
+        "SD": [number(None if row.name == "side" else row.sd, 3) for row in rows],
     }
     return table_of(
         columns,
@@ -55,10 +55,10 @@ def choices_table(result: ArenaRanking) -> Table | None:
         return None
     columns = {
         "Other choice": [row.title for row in known],
-        "Largest move": [points(row.largest_move, result, unit=False) for row in known],
+        "Moves by": [points(row.largest_move, result, unit=False) for row in known],
         "Of": [row.moved or "–" for row in known],
         "Swaps": [f"{row.n_swaps:,}" for row in known],
-        "Rated first": [row.new_first or "the same" for row in known],
+        "First": [row.new_first or "the same" for row in known],
         "Log-lik.": [number(row.log_lik, 1) for row in known],
         "Tie": [number(row.tie) for row in known],
     }
@@ -71,7 +71,7 @@ def choices_table(result: ArenaRanking) -> Table | None:
             f"The same votes under other choices: the largest change of a rating ({unit_of(result)}), how many pairs of models "
             "change order, and who is rated first (which alone is no verdict)"
         ),
-        left=("Other choice", "Of", "Rated first"),
+        left=("Other choice", "Of", "First"),
         wide=("Tie", "Log-lik."),
     )
 

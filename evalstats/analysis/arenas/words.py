@@ -22,6 +22,7 @@ __all__ = [
     "ranked",
     "rating",
     "rough",
+    "shared_word",
     "some",
     "stopped",
     "unit_of",
@@ -31,6 +32,7 @@ __all__ = [
 # Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
 _LEAST_DIGITS = {"elo": 0, "log-odds": 2}
 _MOST_DIGITS = 6
+_SHARED = {"item": "prompt"}
 
 
 def digits_of(result: ArenaRanking) -> int:
@@ -80,6 +82,17 @@ def rough(value: float) -> str:
         return f"{math.ceil(value):,}"
     step = 10 ** (math.floor(math.log10(value)) - 1)
     return f"{math.ceil(value / step) * step:,}"
+
+
+def shared_word(name: str) -> str:
+    """Return what a reader calls that which votes share.
+
+    Examples
+    --------
+    >>> shared_word("item"), shared_word("country")
+    ('prompt', 'country')
+    """
+    return _SHARED.get(name, name)
 
 
 def parts(result: ArenaRanking) -> list[list[RatingRow]]:

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording_answer import connection_sentences, headline
-from evalstats.analysis.arenas.words import has_ranks
+from evalstats.analysis.arenas.words import has_ranks, shared_word
 from evalstats.analysis.explaining.arena_meaning import how_of, ranks_mean, ratings_mean, style_mean, what_would_change
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
@@ -48,7 +48,7 @@ def error_method(result: ArenaRanking) -> str:
     """Return what standard errors rest on, as the methods are named; "" where there are none."""
     if result.covariance is None and not any(row.std_error for row in result.rows):
         return ""
-    names = " and ".join(each.name for each in result.clusters)
+    names = " and ".join(shared_word(each.name) for each in result.clusters)
     return f"sandwich clustered by {names}" if names else "sandwich of single votes"
 
 
@@ -98,10 +98,15 @@ def _independence(result: ArenaRanking) -> str:
     if not result.clusters:
         return "Every vote is taken as independent of every other, though one person may have given many"
     told = "; ".join(
-        f"{each.n_levels:,} of {each.name}, worth {number(each.effective, 0)} equal ones" for each in result.clusters
+        f"{each.n_levels:,} of {shared_word(each.name)}, worth {number(each.effective, 0)} equal ones"
+        for each in result.clusters
     )
     large = [each for each in result.clusters if each.largest > _LARGE]
-    one = f". One {large[0].name} alone gave {number(100 * large[0].largest, 0)}% of the votes" if large else ""
+    one = (
+        f". One {shared_word(large[0].name)} alone gave {number(100 * large[0].largest, 0)}% of the votes"
+        if large
+        else ""
+    )
     return f"Votes that share nothing of these are taken as independent: {told}{one}"
 
 

@@ -69,7 +69,7 @@ def test_the_text_fits_a_terminal_and_the_answer_comes_first(result: ArenaRankin
 
 def test_nothing_is_said_with_holes_in_it(result: ArenaRanking) -> None:
     text = in_one_line(result)
-    for hole in ("None", "nan", " .", "..", " ,", "( ", ": :", "p = –", "; ;"):
+    for hole in (" None,", "(None", "None)", "nan", " .", "..", " ,", "( ", ": :", "p = –", "; ;"):
         assert hole not in text, hole
     assert "  " not in " ".join(arena_sentences(result))
     for block in result.blocks():
@@ -106,7 +106,7 @@ def test_every_check_is_a_sentence_with_its_finding(result: ArenaRanking) -> Non
     for line in result.checks:
         assert f"{line.title}: {line.finding}" in text
     titles = [block.title for block in checks_blocks(result) if isinstance(block, Bullets)]
-    order = ["Warnings of checks", "Nothing found (which is not a proof)", "Not run"]
+    order = ["Warnings of checks", "Nothing amiss (which is no proof)", "Not run"]
     assert titles == [title for title in order if title in titles]
 
 
@@ -204,7 +204,7 @@ def test_counts_of_the_answer_are_those_of_the_result(result: ArenaRanking) -> N
     assert f"{result.n_votes:,} votes" in text
     if has_ranks(result):
         certain = sum(row.rank_low == row.rank_high for row in result.rows if row.rank_low)
-        assert f"{certain} of {sum(row.rank_low is not None for row in result.rows)} ranks" in text
+        assert f"{certain or 'None'} of {sum(row.rank_low is not None for row in result.rows)} ranks" in text
         assert f"{len(apart(result.pairs)):,} of {len(compared(result)):,} pairs" in text
 
 
