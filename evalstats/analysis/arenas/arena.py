@@ -194,6 +194,9 @@ def arena(
             graded=ties == "half",
         )
         styled, sided = _further(table, beside)
+    if anchor is not None and anchor not in table.models:
+        have = ", ".join(table.models[:12]) + (", ..." if table.n_models > 12 else "")
+        raise InputError(f"the anchor {anchor!r} has no votes; models with votes: {have}")
     found = connection(table.rows)
     made = Material(
         table=table,
@@ -222,9 +225,7 @@ def _planned(battles: object, plan: Plan, given: Mapping[str, object], rest: Map
         conf_level=cast("float | None", found["conf_level"]),
         **rest,
     )
-    account = plan_account(
-        plan, benchmark=name, span=None, clusters=given["clusters"], conf_level=given["conf_level"]
-    )
+    account = plan_account(plan, benchmark=name, span=None, clusters=given["clusters"], conf_level=given["conf_level"])
     return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
 
 

@@ -56,11 +56,12 @@ def pair_rows(part: Part, options: Options) -> tuple[PairContrast, ...]:
     rows: list[PairContrast] = []
     for k, i in enumerate(order):
         for j in order[k + 1 :]:
+            eta = float(part.fit.strengths[i] - part.fit.strengths[j])
             bare = PairContrast(
                 first=names[i],
                 second=names[j],
                 estimate=float(part.ratings[i] - part.ratings[j]),
-                win_probability=float(expit(part.fit.strengths[i] - part.fit.strengths[j])),
+                win_probability=float(expit(eta)),
                 n_votes=int(met[i, j]),
                 reason=part.reason,
             )
@@ -115,6 +116,9 @@ def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
         conf_high=None if reach is None else rating + reach,
         reason=reason,
     )
+    if part.boot is not None:
+        low, high = (_number(float(ends[place])) for ends in (part.boot.conf_low, part.boot.conf_high))
+        told = replace(told, boot_low=_scaled(low, options), boot_high=_scaled(high, options))
     claims = part.claims
     if claims is None or claims.rank_reason is not None:
         return replace(told, rank_reason=part.rank_reason)
@@ -198,6 +202,10 @@ def _online(table: VoteTable, options: Options) -> FloatArray:
             order = times.dt.epoch("us").fill_null(pl.lit(-(1 << 62))).arg_sort().to_numpy()
     ratings = online_elo(table.first[order], table.second[order], table.share[order], n_models=table.n_models)
     return ratings if options.scale == "elo" else (ratings - 1000.0) / options.points
+
+
+def _scaled(end: float | None, options: Options) -> float | None:
+    return None if end is None else options.base + options.points * end
 
 
 def _number(value: float) -> float | None:

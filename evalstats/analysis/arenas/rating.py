@@ -9,6 +9,8 @@ from evalstats.analysis.arenas.claiming import Claims, Options, claims_of
 from evalstats.analysis.arenas.covarying import SIDE, Covariates
 from evalstats.analysis.arenas.results import ClusterCount, VoteCovariate
 from evalstats.analysis.arenas.table import VoteTable
+from evalstats.stats.arena.bootstrap import bootstrap_strengths
+from evalstats.stats.arena.bootstrap_intervals import PercentileIntervals
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import (
     StrengthCovariance,
@@ -48,6 +50,7 @@ class Part:
     std_errors: FloatArray
     rating_covariance: FloatArray | None
     claims: Claims | None
+    boot: PercentileIntervals | None
     rank_reason: str | None
     warnings: tuple[str, ...]
 
@@ -92,6 +95,7 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     std_errors = (
         np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), np.nan) if known else np.full(len(models), np.nan)
     )
+    boot, lent = (None, ()) if bare else _bootstrap(table, fit, covariance, options)
     claims = None if bare or not known else claims_of(table, fit, covariance, options)
     return Part(
         number=number,
@@ -104,8 +108,9 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
         std_errors=std_errors,
         rating_covariance=_rating_covariance(covariance, weights, options) if known else None,
         claims=claims,
+        boot=boot,
         rank_reason=covariance.reason if claims is None else claims.rank_reason,
-        warnings=(*covariance.warnings, *(() if claims is None else claims.warnings)),
+        warnings=(*covariance.warnings, *(() if claims is None else claims.warnings), *lent),
     )
 
 
@@ -114,6 +119,25 @@ def _covariance(table: VoteTable, fit: PairFit) -> StrengthCovariance:
         return covariance_of(fit, table.rows, names=table.cluster_names)
     meat = clustered_meat(fit, table.chunks())
     return covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=table.cluster_names[0])
+
+
+def _bootstrap(
+    table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: Options
+) -> tuple[PercentileIntervals | None, tuple[str, ...]]:
+    """Return percentile intervals of the strengths, by the way of clustering that has the fewest equal levels."""
+    if options.n_resamples is None:
+        return None, ()
+    if table.chunks is not None:
+        return None, ("votes that came merged by cluster cannot be drawn by cluster: there is no bootstrap",)
+    used = [k for k, way in enumerate(covariance.ways) if way.nested_in is None]
+    way = min(used, key=lambda k: covariance.ways[k].effective) if used else None
+    found = bootstrap_strengths(fit, table.rows, n_resamples=options.n_resamples, seed=options.seed, way=way)
+    names = table.models
+    if options.anchor not in names:
+        return found.intervals(conf_level=options.conf_level), found.warnings
+    others = np.arange(len(names))
+    fixed = np.full(len(names), names.index(options.anchor))
+    return found.contrasts(others, fixed, conf_level=options.conf_level), found.warnings
 
 
 def _against(names: tuple[str, ...], options: Options, n_parameters: int) -> FloatArray:

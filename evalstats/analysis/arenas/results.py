@@ -29,6 +29,9 @@ class RatingRow:
         models must not be compared by whether these intervals overlap: `pairs` does that.
     strength
         The same as natural log-odds, 0 for the average model.
+    boot_low, boot_high
+        Percentile interval of a bootstrap of whole clusters (the way with the fewest), or of votes; where rounds were asked
+        for.
     n_votes, n_wins, n_losses, n_ties, n_both_bad
         Votes that it took part in.
     win_share
@@ -54,6 +57,8 @@ class RatingRow:
     conf_low: float | None = None
     conf_high: float | None = None
     strength: float | None = None
+    boot_low: float | None = None
+    boot_high: float | None = None
     reason: str | None = None
     n_votes: int = 0
     n_wins: int = 0
