@@ -18,7 +18,7 @@ from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 
-ANNOTATION = {
+ANNOTATION: dict[str, Any] = {
     "instruction": "Name a fruit",
     "output_1": "Apple.",
     "generator_1": "gpt4_1106_preview",

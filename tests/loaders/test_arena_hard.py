@@ -14,7 +14,7 @@ from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.registry import detect, read_source
 from evalstats.schema.data import EvalData
 
-NEW = {
+NEW: dict[str, Any] = {
     "uid": "2edbb5f36f5b42be",
     "category": "hard_prompt",
     "judge": "gpt-4.1",
@@ -25,7 +25,7 @@ NEW = {
         {"score": "B>>A", "judgment": {"answer": ".."}, "prompt": []},
     ],
 }
-OLD = {
+OLD: dict[str, Any] = {
     "question_id": "328c149ed45a41c0b9d6f14659e63599",
     "model": "my-model",
     "judge": "gpt-4-1106-preview",

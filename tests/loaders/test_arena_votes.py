@@ -114,6 +114,10 @@ def told(data: EvalData, severity: str = "note") -> str:
         ("tie (bothbad)", "both_bad", None),
         ("both_bad", "both_bad", None),
         ("bothbad", "both_bad", None),
+        ("A<B", "b", "slight"),
+        ("A<<B", "b", "strong"),
+        ("B<<A", "a", "strong"),
+        ("B=A", "tie", None),
         ("A>>B", "a", "strong"),
         ("A>B", "a", "slight"),
         ("B>A", "b", "slight"),
@@ -182,11 +186,54 @@ def test_a_model_called_like_a_label_is_read_as_the_label() -> None:
     assert winner_of({"winner": "tie"}, "tie", "m").outcome == "tie"
 
 
+def test_a_name_that_is_the_other_side_s_label_is_unscored(votes: Any) -> None:
+    """Model a is called "b": the label "b" may mean either."""
+    records = [
+        {**BATTLE, "model_a": "b", "model_b": "x", "winner": "b"},
+        {**BATTLE, "model_a": "a", "model_b": "b", "winner": "b"},
+        {**BATTLE, "model_a": "left", "model_b": "model_a", "winner": "model_a"},
+    ]
+    assert votes(records).comparisons["outcome"].to_list() == [None, "b", None]
+
+
+def test_mixed_vocabularies_are_counted_and_told(votes: Any) -> None:
+    labels = ["model_a", "left", "left", "A>B", "tie", "claude-2.0", "b", "both_bad"]
+    data = votes([{**BATTLE, "winner": label} for label in labels])
+    assert data.runs["n_scored"].item() == len(labels)
+    assert "winners are named in 5 different ways" in told(data)
+    for part in ("left: 2", "model_a: 1", "A>B: 1", "names of models: 1", "a: 1"):
+        assert part in told(data)
+
+
+@pytest.mark.parametrize(
+    "labels", [["model_a", "model_b", "tie", "tie (bothbad)"], ["A>B", "A=B", "B>>A"], ["left", "tie"]]
+)
+def test_one_vocabulary_is_no_mixture(votes: Any, labels: list[str]) -> None:
+    assert "different ways" not in told(votes([{**BATTLE, "winner": label} for label in labels]))
+
+
+def test_mixed_units_of_time_are_counted_and_told(votes: Any) -> None:
+    tstamps = [1687849300.5, 1687849300500, 1687849300500000, "2023-06-27T07:01:40.5Z", None]
+    data = votes([{**BATTLE, "tstamp": tstamp} for tstamp in tstamps])
+    assert data.comparisons["timestamp"].drop_nulls().unique().to_list() == [
+        datetime(2023, 6, 27, 7, 1, 40, 500_000, tzinfo=UTC)
+    ]
+    assert "times are given in 4 different units" in told(data)
+    for part in ("seconds: 1", "milliseconds: 1", "microseconds: 1", "dates: 1"):
+        assert part in told(data)
+
+
+@pytest.mark.parametrize("tstamp", [0, 12345.0, "1970-01-01", "2999-01-01", 9e10])
+def test_times_that_cannot_be_right_are_told(votes: Any, tstamp: object) -> None:
+    data = votes([{**BATTLE, "tstamp": tstamp}, BATTLE])
+    assert "1 votes were given before 2015 or after 2100" in told(data)
+
+
 def test_a_vote_without_a_model_is_left_out_and_told(votes: Any) -> None:
-    data = votes([{**BATTLE, "model_a": None}, BATTLE, {**BATTLE, "model_b": ""}])
+    data = votes([{**BATTLE, "model_a": None}, BATTLE, {**BATTLE, "model_b": ""}, {**BATTLE, "model_b": " "}])
     assert data.comparisons.height == 1
     assert first(data)["battle"] == "1"
-    assert told(data, "error") == "2 votes name no model_a or model_b and are left out (record 0, 2)"
+    assert told(data, "error") == "3 votes name no model_a or model_b and are left out (record 0, 2, 3)"
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from evalstats.loaders.mt_bench_pairs import LOADER
 from evalstats.loaders.registry import detect, read_source
 from evalstats.schema.data import EvalData
 
-PAIR = {
+PAIR: dict[str, Any] = {
     "question_id": 81,
     "model_1": "alpaca-13b",
     "model_2": "gpt-4",

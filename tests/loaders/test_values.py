@@ -16,6 +16,7 @@ from evalstats.loaders.values import (
     dicts,
     get,
     letter_grade,
+    time_unit,
 )
 
 JSON = st.recursive(
@@ -97,6 +98,10 @@ NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
         NOON.timestamp() * 1000,
         str(NOON.timestamp()),
         str(int(NOON.timestamp() * 1000)),
+        int(NOON.timestamp()) * 1_000_000,
+        int(NOON.timestamp()) * 1_000_000_000,
+        str(int(NOON.timestamp()) * 1_000_000),
+        str(int(NOON.timestamp()) * 1_000_000_000),
         NOON,
         NOON.replace(tzinfo=None),
         NOON.astimezone(timezone(timedelta(hours=5))),
@@ -109,6 +114,19 @@ def test_times_in_every_form(value: object) -> None:
 def test_thirteen_digits_are_milliseconds_and_no_date() -> None:
     """Python would read 16121231 as a day in 1612 and the rest as a time of day."""
     assert as_time("1612123101230") == datetime(2021, 1, 31, 19, 58, 21, 230_000, tzinfo=UTC)
+
+
+@given(st.integers(126_230_400, 95_617_584_000))
+def test_a_count_is_told_apart_by_its_size(seconds: int) -> None:
+    """From 1974 to 5000 no count in one unit can be taken for another unit."""
+    whole = datetime.fromtimestamp(seconds, tz=UTC)
+    for factor, unit in ((1, "seconds"), (10**3, "milliseconds"), (10**6, "microseconds"), (10**9, "nanoseconds")):
+        for value in (seconds * factor, str(seconds * factor)):
+            read = as_time(value)
+            assert read is not None
+            assert abs(read - whole) <= timedelta(microseconds=16)  # doubles lie 15 microseconds apart in the year 5000
+        assert time_unit(seconds * factor) == unit
+    assert time_unit(whole.isoformat()) == time_unit(whole) == "dates"
 
 
 def test_eight_digits_are_a_date() -> None:

@@ -13,7 +13,7 @@ from evalstats.loaders.registry import detect, read, read_source
 from evalstats.loaders.wildbench import LOADER
 from evalstats.schema.data import EvalData
 
-PAIR = {
+PAIR: dict[str, Any] = {
     "session_id": "s1",
     "parsed_result": {"analysis of A": "..", "reason": "..", "choice": "B++"},
     "meta_data": {"error": None},
@@ -23,7 +23,7 @@ PAIR = {
     "extent": 2,
     "model_outputs": {"gpt-4-turbo-2024-04-09": "12345", "my-model": "123"},
 }
-SCORE = {
+SCORE: dict[str, Any] = {
     "session_id": "s1",
     "parsed_result": {"strengths": "..", "weaknesses": "..", "score": "7"},
     "meta_data": {"error": None},
