@@ -46,7 +46,7 @@ class ArenaHardLoader(SingleFileLoader):
     """
 
     name = "arena-hard"
-    title = "Arena-Hard-Auto and WildVision-Bench judgements (model_judgment/*.jsonl)"
+    title = "Arena-Hard and WildVision judgements (model_judgment/*.jsonl)"
     version = "1"
 
     def sniff(self, head: Head) -> Match | None:

@@ -42,7 +42,7 @@ class ArenaVotesLoader(SingleFileLoader):
     """
 
     name = "arena-votes"
-    title = "votes between two models, or among the K of an event (.json, .jsonl, .csv, .parquet)"
+    title = "arena votes: pairs, or K answers (.json, .jsonl, .csv, .parquet)"
     version = "2"
 
     def sniff(self, head: Head) -> Match | None:

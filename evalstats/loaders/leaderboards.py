@@ -18,7 +18,7 @@ class LeaderboardLoader(SingleFileLoader):
     """
 
     name = "leaderboard"
-    title = "leaderboards of LMArena, ComparIA, Arena-Hard, AlpacaEval, WildBench (.csv, .json)"
+    title = "leaderboards (arenas, Arena-Hard, AlpacaEval, WildBench)"
     version = "1"
 
     def sniff(self, head: Head) -> Match | None:
