@@ -39,7 +39,7 @@ class MTBenchPairsLoader(SingleFileLoader):
     item, the turn is kept, and the judge is named without its template.
     """
 
-    name = "mt-bench-pairs"
+    name = "mt-bench"
     title = "MT-bench judged pairs (gpt-4_pair.jsonl)"
     version = "1"
 

@@ -100,4 +100,4 @@ def test_detection() -> None:
     text = json.dumps(PAIR) + "\n" + json.dumps(PAIR)
     found = detect(Head(path=Path("gpt-4_pair.jsonl"), size=len(text), data=text.encode()))
     assert found is not None
-    assert found[0].name == "mt-bench-pairs"
+    assert found[0].name == "mt-bench"
