@@ -25,6 +25,7 @@ class Kind(StrEnum):
     LEADERBOARD = "leaderboard"
     SCENARIOS = "scenarios"
     VALIDATION = "validation"
+    ARENA_SAMPLING = "arena-sampling"
 
 
 class To(StrEnum):
@@ -42,6 +43,11 @@ class Engine(StrEnum):
     EMBEDDED = "embedded"
 
 
+# Pages of stored results, and what they show.
+_WITHOUT_DATA = {
+    Kind.VALIDATION: "the error rates of evalstats itself",
+    Kind.ARENA_SAMPLING: "a stored simulation",
+}
 _OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further")
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
 # What a page has no use for: to drop it without a word would answer another question than was asked.
@@ -59,7 +65,11 @@ def register(app: typer.Typer) -> None:
 
 def report(
     kind: Annotated[
-        Kind, typer.Argument(help="Page to render; validation shows the error rates of evalstats itself, without data.")
+        Kind,
+        typer.Argument(
+            help="Page to render; validation shows the error rates of evalstats itself, arena-sampling a stored simulation of "
+            "which models an arena lets meet, both without data."
+        ),
     ],
     targets: Annotated[
         list[str] | None,
@@ -180,8 +190,8 @@ def report(
         plan=plan,
         no_plan=no_plan,
     )
-    if kind is Kind.VALIDATION:
-        _refuse_question(question, sources)
+    if kind in _WITHOUT_DATA:
+        _refuse_question(kind, question, sources)
         documents.render()
     elif kind is Kind.LEADERBOARD:
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
@@ -382,7 +392,7 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in question.items() if name not in foreign}
 
 
-def _refuse_question(question: dict[str, Any], sources: _Sources) -> None:
+def _refuse_question(kind: Kind, question: dict[str, Any], sources: _Sources) -> None:
     """Refuse what a page without data has no use for."""
     usual = {"contrast": "model", "sequential": False, "seed": 0}
     given = [name for name, value in question.items() if value != usual.get(name)]
@@ -390,7 +400,7 @@ def _refuse_question(question: dict[str, Any], sources: _Sources) -> None:
     if given:
         name = given[0].rstrip("_").replace("_", "-")
         what = "data" if given[0] == "targets" else f"--{name}"
-        message = f"the report validation shows the error rates of evalstats itself: it takes no {what}"
+        message = f"the report {kind.value} shows {_WITHOUT_DATA[kind]}: it takes no {what}"
         raise InputError(message)
 
 

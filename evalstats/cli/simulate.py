@@ -1,10 +1,13 @@
-"""`evalstats simulate`: result files whose truth is known, in real formats."""
+"""`evalstats simulate`: result files whose truth is known, in real formats; and what sampling does to an arena."""
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+
+from evalstats.cli import options
+from evalstats.errors import InputError
 
 
 class What(StrEnum):
@@ -13,6 +16,20 @@ class What(StrEnum):
     RUTBENCH = "rutbench"
     HARMAMP = "harmamp"
     DEVICEREPAIR = "devicerepair"
+    ARENA = "arena"
+
+
+class Meeting(StrEnum):
+    """Which models of an arena meet."""
+
+    RANDOM = "random"
+    ACTIVE = "active"
+    VARIANCE = "variance"
+    PROXIMITY = "proximity"
+    PLACEMENT = "placement"
+
+
+_STUDY_SHARE = 0.05  # of the stored study: 20 arenas of 6,000 votes in a world, some 20 seconds
 
 
 def register(app: typer.Typer) -> None:
@@ -21,20 +38,54 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    what: Annotated[What, typer.Argument(help="Benchmark whose format is written.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the files.")],
+    what: Annotated[What, typer.Argument(help="Benchmark or arena whose format is written.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Folder for the files.", show_default=False)
+    ] = None,
     model: Annotated[
         list[str] | None,
         typer.Option(
             "--model", help="Model that the simulation knows; may be repeated. Default: all.", show_default=False
         ),
     ] = None,
+    sampling: Annotated[
+        Meeting | None, typer.Option(help="For an arena: which models meet; default: random.", show_default=False)
+    ] = None,
+    votes: Annotated[
+        int | None, typer.Option(help="For an arena: number of votes; default: 50,000.", show_default=False)
+    ] = None,
+    event_size: Annotated[
+        int | None,
+        typer.Option("--event-size", help="For an arena: models shown at once; default: 2.", show_default=False),
+    ] = None,
+    study: Annotated[
+        bool, typer.Option("--study", help="For an arena: compare the ways of sampling, in small, and print a table.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the benchmark and of everything drawn.")] = 0,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write simulated result files with a known truth."""
     from evalstats.cli.show import say
 
-    paths, invented = _written(what, output, model, seed)
+    asked: dict[str, Any] = {
+        "--sampling": sampling, "--votes": votes, "--event-size": event_size, "--study": study or None,
+    }  # fmt: skip
+    given = [name for name, value in asked.items() if value is not None]
+    if what is not What.ARENA and given:
+        raise InputError(f"{given[0]} is for an arena; {what.value} has no such option")
+    if what is What.ARENA and model:
+        raise InputError("an arena is simulated with all its models; leave out --model")
+    if study:
+        if output is not None or given != ["--study"]:
+            raise InputError("--study prints a table of all ways of sampling; leave out --output and the other options")
+        _study(seed, quiet=quiet)
+        return
+    if output is None:
+        raise InputError("no folder is named; say where the files go with --output FOLDER")
+    if what is What.ARENA:
+        paths, invented = _arena(output, sampling, votes, event_size, seed)
+    else:
+        paths, invented = _written(what, output, model, seed)
     for path in paths:
         say(f"written: {path}")
     say(f"These results are simulated: {invented}.")
@@ -55,3 +106,30 @@ def _written(what: What, output: Path, models: list[str] | None, seed: int) -> t
     from evalstats.simulate.rutbench import write_rutbench
 
     return write_rutbench(output, models=models, seed=seed), "the rates by user behaviour are invented"
+
+
+def _arena(
+    output: Path, sampling: Meeting | None, votes: int | None, event_size: int | None, seed: int
+) -> tuple[list[Path], str]:
+    from evalstats.simulate.arena import N_VOTES, write_arena
+    from evalstats.simulate.arena_world import ArenaDesign
+
+    design = ArenaDesign(event_size=event_size or 2)
+    way = (sampling or Meeting.RANDOM).value
+    paths = write_arena(output, N_VOTES if votes is None else votes, seed=seed, design=design, sampling=way)
+    invented = "all but the number of models, the two apps and the order of the first five is invented"
+    return paths, f"{invented}, and the format is assumed"
+
+
+def _study(seed: int, *, quiet: bool) -> None:
+    """Print the study in small, and where the whole one is."""
+    from evalstats.cli.show import say, step_line
+    from evalstats.display.text import to_text
+    from evalstats.report.sampling.tables import plain_table
+    from evalstats.simulate.arena_study import SEED, arena_study
+
+    with step_line(quiet=quiet) as on_step:
+        study = arena_study(share=_STUDY_SHARE, seed=seed or SEED, on_step=on_step)
+    typer.echo(to_text([plain_table(study)]))
+    arenas = ", ".join(f"{n} {world}" for world, n in study.n_arenas.items())
+    say(f"From {arenas} arenas only. The whole study is `evalstats report arena-sampling`.")

@@ -70,6 +70,23 @@ def expected_shares(world: ArenaWorld, effects: ArenaEffects) -> FloatArray:
     return total
 
 
+def mean_share(eta: FloatArray, sd: float, tie: float) -> FloatArray:
+    """Return the mean of P(a) + P(tie) / 2 where each of two models is liked with standard deviation `sd` by the rater.
+
+    Parameters
+    ----------
+    eta
+        float64, any shape: difference of the strengths, log-odds.
+
+    Examples
+    --------
+    >>> mean_share(np.array([0.0, 1.0]), 0.0, 0.0).round(4).tolist()
+    [0.5, 0.7311]
+    """
+    taste, taste_share = _normal_nodes(_TASTE_NODES, np.sqrt(2.0) * sd)
+    return _share(eta[..., None] + taste, tie) @ taste_share
+
+
 def _share(eta: FloatArray, tie: float) -> FloatArray:
     """Return P(a) + P(tie) / 2 by Davidson's model."""
     half = np.exp(-np.abs(eta) / 2.0)

@@ -1,0 +1,162 @@
+"""The questions of the page, and answers that follow from the intervals of the stored simulation."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import MINUS
+
+PROXIMITY = ("proximity, wide", "proximity, narrow")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question: the measures that answer it, for which ways of sampling, and whether the paper claims it.
+
+    `last` keeps of a measure only the condition that stands last (all votes).
+    """
+
+    key: str
+    question: str
+    measures: tuple[str, ...]
+    samplings: tuple[str, ...] = PROXIMITY
+    claim: str = ""
+    last: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What was found: in how many comparisons better, in how many worse, of how many; in a word."""
+
+    asked: Asked
+    better: int
+    worse: int
+    total: int
+
+    @property
+    def word(self) -> str:
+        """Return the answer in a word or two; it rests on intervals that hold for the whole study at once."""
+        if self.better and self.worse:
+            return "Mixed"
+        if self.worse:
+            return "No"
+        return "Yes" if self.better or self.asked.key == "intervals" else "Not shown"
+
+    @property
+    def tone(self) -> Tone:
+        """Return how the word is coloured."""
+        tones: dict[str, Tone] = {"Yes": "good", "No": "bad", "Mixed": "caution"}
+        return tones.get(self.word, "neutral")
+
+    @property
+    def counts(self) -> str:
+        """Return the counts in words."""
+        parts = [f"{n} {word}" for n, word in ((self.better, "better"), (self.worse, "worse")) if n]
+        rest = self.total - self.better - self.worse
+        if rest:
+            parts.append(f"{rest} not separated")
+        return ", ".join(parts)
+
+
+ASKED = (
+    Asked(
+        key="accuracy",
+        question="Are rankings more accurate with as many votes?",
+        measures=("order", "needed"),
+        claim="more accurate",
+        last=True,
+    ),
+    Asked(
+        key="steady",
+        question="Are rankings steadier?",
+        measures=("growth", "resample"),
+        claim="steadier",
+    ),
+    Asked(
+        key="transitive",
+        question="Are votes more transitive?",
+        measures=("violations",),
+        claim="more transitive votes",
+    ),
+    Asked(
+        key="ring",
+        question="Is it harder to push a model?",
+        measures=("ring",),
+        claim="harder to manipulate",
+    ),
+    Asked(
+        key="distance",
+        question="Are distances between models estimated better?",
+        measures=("near", "far"),
+    ),
+    Asked(
+        key="intervals",
+        question="Do 95% intervals still hold?",
+        measures=("covered_near", "covered_far"),
+    ),
+    Asked(
+        key="newcomer",
+        question="Do placement matches place a new model sooner?",
+        measures=("new_rank", "new_rating"),
+        samplings=("placement",),
+    ),
+)
+
+
+def answers(study: SamplingStudy) -> list[Answer]:
+    """Return the answer to every question, in the order of the page."""
+    return [_answer(study, asked) for asked in ASKED]
+
+
+def _answer(study: SamplingStudy, asked: Asked) -> Answer:
+    rows = [row for row in rows_for(study, asked) if row.verdict]
+    return Answer(
+        asked=asked,
+        better=sum(row.verdict == "better" for row in rows),
+        worse=sum(row.verdict == "worse" for row in rows),
+        total=len(rows),
+    )
+
+
+def rows_for(study: SamplingStudy, asked: Asked) -> list[SamplingRow]:
+    """Return the rows that a question rests on."""
+    rows: list[SamplingRow] = []
+    for measure in asked.measures:
+        for world in study.worlds:
+            found = [row for row in study.of(measure, world=world) if row.sampling in asked.samplings]
+            last = found[-1].condition if found else ""
+            rows += [row for row in found if not asked.last or row.condition == last]
+    return rows
+
+
+def amount(measure: SamplingMeasure, value: float | None, *, sign: bool = False) -> str:
+    """Write a value in the measure's unit: shares in percent, differences of shares in percentage points.
+
+    Examples
+    --------
+    >>> share = SamplingMeasure(key="k", title="t", unit="share", higher_is_better=True)
+    >>> amount(share, 0.934), amount(share, -0.02, sign=True)
+    ('93.4%', '−2.0')
+    """
+    if value is None:
+        return "–"
+    digits, scale = {"share": (1, 100.0), "votes": (0, 1.0), "points": (1, 1.0)}.get(measure.unit, (2, 1.0))
+    # Rounded first, and 0 added: nothing is written as -0.0.
+    rounded = round(scale * value, digits) + 0.0
+    text = f"{rounded:{'+' if sign and rounded else ''},.{digits}f}".replace("-", MINUS)
+    return text if sign or measure.unit != "share" else f"{text}%"
+
+
+def unit_words(measure: SamplingMeasure) -> str:
+    """Return the unit of a difference."""
+    return {"share": "percentage points", "points": "rating points"}.get(measure.unit, measure.unit)
+
+
+def claims_borne_out(found: Sequence[Answer]) -> tuple[list[str], list[str]]:
+    """Return the paper's claims that every comparison with a verdict supports, and the others."""
+    claims = [answer for answer in found if answer.asked.claim]
+    return (
+        [answer.asked.claim for answer in claims if answer.word == "Yes"],
+        [answer.asked.claim for answer in claims if answer.word != "Yes"],
+    )

@@ -1,0 +1,123 @@
+"""Tables of the page: the answers, the numbers behind them, and what the simulated arenas are."""
+
+from evalstats.datasets.arena_sampling import SamplingRow, SamplingStudy
+from evalstats.display.blocks import Table
+from evalstats.report.sampling.answers import Answer, Asked, amount, rows_for, unit_words
+
+_KEPT = ("order", "far", "resample", "covered_far", "violations", "ring")
+
+
+def answer_table(found: list[Answer]) -> Table:
+    """Return a row for each question; the last column is the answer's word."""
+    rows = tuple(
+        (answer.asked.question, "the paper" if answer.asked.claim else "us", answer.counts, answer.word)
+        for answer in found
+    )
+    return Table(
+        columns=("Question", "Asked by", "Comparisons", "Answer"),
+        rows=rows,
+        align="lllr",
+        caption="What proximity sampling does, against random pairs; for new models, placement matches",
+    )
+
+
+def measure_table(study: SamplingStudy, keys: tuple[str, ...], caption: str) -> Table:
+    """Return a row for each measure, world, and condition; a column for each way of sampling."""
+    rows: list[tuple[str, ...]] = []
+    samplings = [name for name in study.samplings if any(row.sampling == name for key in keys for row in study.of(key))]
+    for key in keys:
+        measure = study.measure(key)
+        for world in study.worlds:
+            found = study.of(key, world=world)
+            for condition in dict.fromkeys(row.condition for row in found):
+                own = {row.sampling: row for row in found if row.condition == condition}
+                what = f"{measure.title}, {condition}" if condition else measure.title
+                cells = [_cell(study, own.get(name)) for name in samplings]
+                rows.append((what, world, *cells))
+    return Table(
+        columns=("Measure", "World", *samplings),
+        rows=tuple(rows),
+        align="ll" + "r" * len(samplings),
+        caption=f"{caption}, with Monte Carlo standard errors",
+    )
+
+
+def needed_table(study: SamplingStudy) -> Table:
+    """Return a row for each world and target, a column for each way of sampling."""
+    found = study.of("needed")
+    samplings = list(dict.fromkeys(row.sampling for row in found))
+    rows = [
+        (
+            world.capitalize(),
+            condition.partition(" ")[0],
+            *[_cell(study, _named(found, world, name)) for name in samplings],
+        )
+        for world, condition in dict.fromkeys((row.world, row.condition) for row in found)
+    ]
+    return Table(
+        columns=("World", "Pairs in order", *samplings),
+        rows=tuple(rows),
+        align="lr" + "r" * len(samplings),
+        caption="Votes needed until so many pairs are in the right order, with Monte Carlo standard errors",
+    )
+
+
+def world_table(study: SamplingStudy) -> Table:
+    """Return what the simulated arenas are."""
+    rows = [(world.capitalize(), words, f"{study.n_arenas[world]:,}") for world, words in study.worlds.items()]
+    return Table(
+        columns=("World", "What it is", "Arenas"), rows=tuple(rows), align="llr", caption="The simulated arenas"
+    )
+
+
+def sampling_table(study: SamplingStudy) -> Table:
+    """Return the ways of sampling in words."""
+    return Table(
+        columns=("Sampling", "Which models meet"),
+        rows=tuple(study.samplings.items()),
+        align="ll",
+        caption="The ways of sampling",
+    )
+
+
+def settings_table(study: SamplingStudy) -> Table:
+    """Return the numbers that all arenas share."""
+    rows = [(name[0].upper() + name[1:], f"{value:g}") for name, value in study.settings.items()]
+    return Table(columns=("What", "Value"), rows=tuple(rows), align="lr", caption="What all arenas share; all invented")
+
+
+def plain_table(study: SamplingStudy) -> Table:
+    """Return the main measures at all votes, for the command line: one row a measure, world and way of sampling."""
+    rows: list[tuple[str, ...]] = []
+    for key in _KEPT:
+        measure = study.measure(key)
+        for row in _at_the_end(study, key):
+            reach = f"{amount(measure, row.conf_low, sign=True)} to {amount(measure, row.conf_high, sign=True)}"
+            told = "" if row.conf_low is None else f"{reach} {unit_words(measure)}"
+            rows.append((measure.title, row.world, row.sampling, amount(measure, row.estimate), told, row.verdict))
+    return Table(
+        columns=("Measure", "World", "Sampling", "Mean", "Against random (for coverage: 95%)", "Verdict"),
+        rows=tuple(rows),
+        align="lllrll",
+        caption="Ways of sampling in simulated arenas",
+        wide=("Against random (for coverage: 95%)",),
+    )
+
+
+def _at_the_end(study: SamplingStudy, key: str) -> list[SamplingRow]:
+    asked = Asked(key=key, question="", measures=(key,), samplings=tuple(study.samplings), last=True)
+    return rows_for(study, asked)
+
+
+def _named(rows: list[SamplingRow], world: str, sampling: str) -> SamplingRow | None:
+    return next((row for row in rows if (row.world, row.sampling) == (world, sampling)), None)
+
+
+def _cell(study: SamplingStudy, row: SamplingRow | None) -> str:
+    if row is None:
+        return "–"
+    measure = study.measure(row.measure)
+    if row.estimate is None or row.std_error is None:
+        return "not reached" if row.reason else "–"
+    error = amount(measure, row.std_error).removesuffix("%")
+    return f"{amount(measure, row.estimate)} ± {error}"
