@@ -50,7 +50,12 @@ class _Dated:
 
 
 def drift_of(
-    table: VoteTable, fit: PairFit, *, period: Period = "auto", conf_level: float = 0.95
+    table: VoteTable,
+    fit: PairFit,
+    *,
+    period: Period = "auto",
+    conf_level: float = 0.95,
+    points: float = POINTS,
 ) -> tuple[Drift, CheckLine]:
     """Test whether ratings change with time, and rate models by period.
 
@@ -63,11 +68,13 @@ def drift_of(
     conf_level
         Of intervals. Two questions are asked, whether anything changes in any way and which model rises or falls steadily;
         each has half of 1 - conf_level for its false alarms.
+    points
+        Rating points for a log-unit.
 
     Returns
     -------
     tuple
-        Ratings and slopes in Elo points; `reason` where the votes cannot tell.
+        Ratings and slopes in rating points; `reason` where the votes cannot tell.
     """
     level = (1.0 - check_level(conf_level)) / 2.0
     try:
@@ -77,8 +84,8 @@ def drift_of(
         return Drift(period=unit, n_periods=0, reason=str(error)), _line("not run", str(error))
     reasons: list[str] = []
     test, linear = _tested(fit, dated, level, reasons)
-    ratings = _ratings(table, fit, dated, conf_level, reasons)
-    models = () if linear is None else _models(linear, table.models, level)
+    ratings = _ratings(table, fit, dated, conf_level=conf_level, points=points, reasons=reasons)
+    models = () if linear is None else _models(linear, table.models, level, points)
     drift = Drift(
         period=dated.unit,
         n_periods=len(dated.labels),
@@ -156,13 +163,13 @@ def _tested(
     return test, linear
 
 
-def _models(linear: LinearDrift, names: Sequence[str], level: float) -> tuple[ModelDrift, ...]:
+def _models(linear: LinearDrift, names: Sequence[str], level: float, points: float) -> tuple[ModelDrift, ...]:
     """Return the models' slopes, the surest change first."""
     found = [
         ModelDrift(
             model=names[int(model)],
-            slope=POINTS * float(slope),
-            std_error=POINTS * float(error),
+            slope=points * float(slope),
+            std_error=points * float(error),
             p_value=float(p),
             p_adjusted=float(adjusted),
             flagged=bool(adjusted <= level),
@@ -180,7 +187,7 @@ def _models(linear: LinearDrift, names: Sequence[str], level: float) -> tuple[Mo
 
 
 def _ratings(
-    table: VoteTable, fit: PairFit, dated: _Dated, conf_level: float, reasons: list[str]
+    table: VoteTable, fit: PairFit, dated: _Dated, *, conf_level: float, points: float, reasons: list[str]
 ) -> tuple[PeriodRating, ...]:
     """Rate the models of every period against the mean of those that are in all periods."""
     parts = [dated.rows.take(dated.period == k) for k in range(len(dated.labels))]
@@ -202,7 +209,7 @@ def _ratings(
     out: list[PeriodRating] = []
     for label, part, each in zip(dated.labels, parts, fits, strict=True):
         votes = votes_of(part)
-        found = {} if each is None else _estimates(each, anchors, conf_level)
+        found = {} if each is None else _estimates(each, anchors, conf_level, points)
         out.extend(
             _rating(label, name, int(n), found.get(m))
             for m, (name, n) in enumerate(zip(table.models, votes, strict=True))
@@ -211,15 +218,17 @@ def _ratings(
     return tuple(out)
 
 
-def _estimates(found: SliceFit, anchors: IntArray, conf_level: float) -> dict[int, tuple[float, float | None, float]]:
+def _estimates(
+    found: SliceFit, anchors: IntArray, conf_level: float, points: float
+) -> dict[int, tuple[float, float | None, float]]:
     """Return each model's rating against the anchors, its standard error, and how many of these an interval reaches."""
     estimate, error = found.against(anchors)
     df = found.covariance.df
     sure = found.covariance.reason is None and df >= 1.0
     reach = t_quantile(conf_level, df) if sure else 0.0
-    errors = [POINTS * float(size) if sure and np.isfinite(size) else None for size in error]
+    errors = [points * float(size) if sure and np.isfinite(size) else None for size in error]
     return {
-        int(model): (POINTS * float(value), size, reach)
+        int(model): (points * float(value), size, reach)
         for model, value, size in zip(found.models, estimate, errors, strict=True)
     }
 

@@ -44,6 +44,21 @@ class SliceFit:
 
 
 def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> SliceFit:
+    """Fit strengths to a part of the votes with their covariance, for the models that `slice_strengths` rates.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> rows = vote_rows([0, 0, 0], [2, 2, 1], [0, 1, 0], n_models=4, count=[30, 10, 5])
+    >>> found = slice_fit(rows)
+    >>> found.models.tolist(), found.against(np.array([0, 2]))[1].round(3).tolist()
+    ([0, 2], [0.183, 0.183])
+    """
+    models, fit, numbered = slice_strengths(rows, ties=ties, prior=prior)
+    return SliceFit(models=models, fit=fit, covariance=covariance_of(fit, numbered))
+
+
+def slice_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> tuple[IntArray, PairFit, VoteRows]:
     """Fit strengths to a part of the votes, for the largest group of models that these votes connect.
 
     Parameters
@@ -52,6 +67,11 @@ def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> Sli
         Votes of the part, with models numbered as in all votes.
     prior
         As in `fit_strengths`; with a prior every model that has a vote is rated.
+
+    Returns
+    -------
+    tuple
+        The models, ascending; their fit, in that order; and the votes between them, numbered so.
 
     Raises
     ------
@@ -62,7 +82,7 @@ def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> Sli
     --------
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> rows = vote_rows([0, 0, 0], [2, 2, 1], [0, 1, 0], n_models=4, count=[30, 10, 5])
-    >>> slice_fit(rows).models.tolist()
+    >>> slice_strengths(rows)[0].tolist()
     [0, 2]
     """
     heavy = rows.take(rows.weight > 0.0)
@@ -79,5 +99,4 @@ def slice_fit(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) -> Sli
     place[models] = np.arange(models.size)
     inside = heavy.take((place[heavy.first] >= 0) & (place[heavy.second] >= 0))
     numbered = replace(inside, n_models=models.size, first=place[inside.first], second=place[inside.second])
-    fit = fit_strengths(numbered, ties=ties, prior=prior)
-    return SliceFit(models=models, fit=fit, covariance=covariance_of(fit, numbered))
+    return models, fit_strengths(numbered, ties=ties, prior=prior), numbered

@@ -66,8 +66,11 @@ class SlicedScores:
 
     def vote_meat(self, factor: FloatArray | None = None) -> FloatArray:
         """Return the sum of outer products of single votes' scores in every slice, shape (n_slices, n_models, n_models)."""
-        square = self.rows.weight_squares * self.score**2 * (1.0 if factor is None else factor)
-        return _laplacians(self.rows, self.slices, self.n_slices, square)
+        return self.laplacians(self.rows.weight_squares * self.score**2 * (1.0 if factor is None else factor))
+
+    def laplacians(self, weight: FloatArray) -> FloatArray:
+        """Return sums of weight d d' over rows with contrasts d, shape (n_slices, n_models, n_models)."""
+        return _laplacians(self.rows, self.slices, self.n_slices, weight)
 
 
 def sliced_scores(
