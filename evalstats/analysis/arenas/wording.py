@@ -68,9 +68,10 @@ def _with_lines(table: Table | None, lines: list[str]) -> list[Block]:
 
 def parts_blocks(result: ArenaRanking) -> list[Block]:
     """Say how the votes tie the models together, where they do not make one ranking."""
+    graph = result.graph
+    if whole(result) and (graph is None or (graph.connected and len(graph.islands) <= 1)):
+        return []  # the check of the connection says how many pairs met
     said = connection_sentences(result)
-    if not said:
-        return []
     blocks: list[Block] = [Heading(text="Who can be compared", level=2), Paragraph(text=" ".join(said))]
     if not whole(result):
         told = [

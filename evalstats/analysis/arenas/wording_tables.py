@@ -198,12 +198,15 @@ def neighbours(result: ArenaRanking) -> list[tuple[str, str, PairContrast]]:
 
 def pair_lines(result: ArenaRanking) -> list[str]:
     """Say which pair is the nearest to being told apart, and which that is told apart is the least certain."""
-    pairs = [pair for pair in compared(result) if pair.p_adjusted is not None]
-    shown = apart(pairs)
-    open_ = [pair for pair in pairs if pair.verdict == "not separated"]
+    shown = apart(compared(result))
+    judged = [pair for pair in shown if pair.p_adjusted is not None]
+    open_ = [pair for pair in result.pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
     said: list[str] = []
-    if shown:
-        weakest = max(shown, key=lambda pair: pair.p_adjusted or 0.0)
+    beside = {(pair.first, pair.second) for _, _, pair in neighbours(result)[:LINES]}
+    if 0 < len(shown) <= _NAMED and any((pair.first, pair.second) not in beside for pair in shown):
+        said.append(f"The separated pairs: {'; '.join(_ordered(pair, result) for pair in shown)}")
+    if judged:
+        weakest = max(judged, key=lambda pair: pair.p_adjusted or 0.0)
         said.append(f"The least certain of the separated pairs: {_told(weakest, result)}")
     if open_:
         nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
@@ -217,9 +220,12 @@ def pair_lines(result: ArenaRanking) -> list[str]:
 
 
 def _told(pair: PairContrast, result: ArenaRanking) -> str:
+    return f"{_ordered(pair, result)}, adjusted p {p_value(pair.p_adjusted)}"
+
+
+def _ordered(pair: PairContrast, result: ArenaRanking) -> str:
     ahead, behind = (pair.first, pair.second) if (pair.estimate or 0.0) >= 0 else (pair.second, pair.first)
-    lead = points(abs(pair.estimate or 0.0), result).lstrip("+")
-    return f"{ahead} over {behind} by {lead}, adjusted p {p_value(pair.p_adjusted)}"
+    return f"{ahead} over {behind} by {points(abs(pair.estimate or 0.0), result).lstrip('+')}"
 
 
 def more_votes(pair: PairContrast) -> str:
