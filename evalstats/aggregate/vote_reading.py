@@ -5,6 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER
@@ -21,6 +23,8 @@ ARENA_LABELS: Mapping[str, str] = {
     "both_bad": "both_bad",
 }
 _SHARE = {0: 1.0, 1: 0.0, 2: 0.5, 3: 0.5}
+_BATCH = 500_000  # rows
+_MOST_CODES = 5_000_000  # cells of the table in which codes are counted
 _NO_LABEL = ("", "nan", "none", "null")
 
 # Columns of the counted table.
@@ -90,7 +94,8 @@ def winner_column(
 def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool, by_weight: bool) -> pl.DataFrame:
     """Count votes, and sum their weights, by the columns of `group`, and by weight where asked."""
     if not weighted:
-        table = collected(source.group_by(group).agg(nw.len().alias(N)))
+        table = counted_by_code(source.to_native(), group)
+        table = collected(source.group_by(group).agg(nw.len().alias(N))) if table is None else table
         one = pl.col(N).cast(pl.Float64)
         return table.with_columns(pl.col(N).cast(pl.Int64), one.alias(W), one.alias(W2), pl.lit(1.0).alias(LOW))
     mass = nw.col("weight").cast(nw.Float64).fill_null(1.0)
@@ -101,6 +106,58 @@ def counted(source: "nw.LazyFrame[Any]", group: list[str], *, weighted: bool, by
     else:
         table = collected(summed.group_by(group).agg(*parts, nw.col(LOW).min()))
     return table.with_columns(pl.col(N).cast(pl.Int64))
+
+
+def counted_by_code(frame: object, group: Sequence[str]) -> pl.DataFrame | None:
+    """Count the rows of a lazy Polars frame by columns that are all categorical, faster than grouping does.
+
+    None where some column is not, or where there are too many combinations. Codes are those of the categories that all
+    columns of one type share; the name of each is read from a row in which it stands.
+    """
+    if not isinstance(frame, pl.LazyFrame) or not hasattr(pl, "Categories"):
+        return None
+    schema = frame.collect_schema()
+    if not all(isinstance(schema[name], pl.Categorical | pl.Enum) for name in group):
+        return None
+    total = np.zeros([0] * len(group), dtype=np.int64)
+    names: list[dict[int, str]] = [{} for _ in group]
+    rest: list[pl.DataFrame] = []
+    for batch in frame.select(group).collect_batches(chunk_size=_BATCH, maintain_order=False):
+        whole = batch.drop_nulls()
+        if whole.height < batch.height:
+            some = batch.filter(pl.any_horizontal(pl.all().is_null()))
+            rest.append(some.group_by(group).agg(pl.len().cast(pl.Int64).alias(N)))
+        codes = [series.to_physical().to_numpy() for series in whole]
+        shape = tuple(max(size, int(code.max(initial=0)) + 1) for size, code in zip(total.shape, codes, strict=True))
+        if math.prod(shape) > _MOST_CODES:
+            return None
+        total = np.pad(total, [(0, new - old) for new, old in zip(shape, total.shape, strict=True)])
+        label = codes[0].astype(np.int64)
+        for code, size in zip(codes[1:], shape[1:], strict=True):
+            label *= size
+            label += code
+        total += np.bincount(label, minlength=total.size).reshape(shape)
+        _learn(names, total, whole, codes)
+    found = np.nonzero(total)
+    columns = {
+        name: pl.Series([known[code] for code in place.tolist()], dtype=pl.String).cast(schema[name])
+        for name, place, known in zip(group, found, names, strict=True)
+    }
+    table = pl.concat([pl.DataFrame({**columns, N: total[found]}), *rest])
+    return table.group_by(group).agg(pl.col(N).sum()) if rest else table
+
+
+def _learn(
+    names: list[dict[int, str]], total: npt.NDArray[np.int64], batch: pl.DataFrame, codes: list[npt.NDArray[np.uint32]]
+) -> None:
+    """Add to `names` what the codes stand for that were first met in this batch."""
+    axes = range(total.ndim)
+    for k, known in enumerate(names):
+        met = np.flatnonzero(total.any(axis=tuple(axis for axis in axes if axis != k)))
+        if met.size > len(known):
+            levels, rows = np.unique(codes[k], return_index=True)
+            text = batch.to_series(k).gather(rows).cast(pl.String).to_list()
+            known.update(zip(levels.tolist(), text, strict=True))
 
 
 def read_votes(table: pl.DataFrame, column: str, known: Mapping[str, str]) -> pl.DataFrame:

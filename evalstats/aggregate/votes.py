@@ -180,13 +180,16 @@ def _cells(
     for own in group_names(clusters):
         coded, known = _coded(coded, own)
         levels.append(known)
-    by = [A, B, OUTCOME, SHARE, *beside_names(covariates), *group_names(clusters)]
-    cells = coded.group_by(by).agg(pl.col(N, W, W2).sum()).sort(by).with_row_index(CELL)
+    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE, *beside_names(covariates), *group_names(clusters)])
     left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
     unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
 
     def column(name: str) -> npt.NDArray[Any]:
-        return cells[name].to_numpy().copy()
+        return coded[name].to_numpy()[order[begin]]
+
+    def total(name: str) -> npt.NDArray[Any]:
+        values = coded[name].to_numpy()[order]
+        return np.add.reduceat(values, begin) if 0 < begin.size < values.size else values
 
     return VoteCells(
         models=models,
@@ -194,10 +197,10 @@ def _cells(
         second=column(B),
         outcome=column(OUTCOME),
         share=column(SHARE),
-        weight=column(W),
-        weight_squares=column(W2),
-        count=column(N),
-        covariates=np.column_stack([np.zeros((cells.height, 0)), *map(column, beside_names(covariates))]),
+        weight=total(W),
+        weight_squares=total(W2),
+        count=total(N),
+        covariates=np.column_stack([np.zeros((begin.size, 0)), *map(column, beside_names(covariates))]),
         covariate_names=covariates,
         clusters=tuple(map(column, group_names(clusters))),
         cluster_names=clusters,
@@ -208,13 +211,35 @@ def _cells(
         n_unscored=int(left.get("unscored", 0)),
         unknown=tuple(unknown.sort(N, LABEL, descending=[True, False]).iter_rows()),
         # Two labels may stand for one outcome: several keys lead to one cell.
-        keys=pl.DataFrame() if clusters else kept.select(key).with_columns(_numbers(coded, cells, by)),
+        keys=pl.DataFrame() if clusters else kept.select(key).with_columns(_numbers(order, begin)),
     )
 
 
-def _numbers(coded: pl.DataFrame, cells: pl.DataFrame, by: list[str]) -> pl.Series:
-    """Return the cell of every row of `coded`."""
-    return coded.select(by).join(cells.select(*by, CELL), on=by, how="left", maintain_order="left")[CELL]
+def _sorted(coded: pl.DataFrame, by: list[str]) -> tuple[Ints, Ints]:
+    """Return the order of the rows by the columns of `by`, and where in it a new cell begins."""
+    label, room = np.zeros(coded.height, dtype=np.int64), 1
+    for name in by:
+        values = coded[name].to_numpy()
+        if values.dtype.kind == "f":
+            levels, code = np.unique(values, return_inverse=True)
+            size = levels.size
+        else:
+            code, size = values, int(values.max(initial=0)) + 1
+        if room * size >= 2**62:
+            label = np.unique(label, return_inverse=True)[1]
+            room = int(label.max(initial=0)) + 1
+        label, room = label * size + code, room * size
+    order = np.argsort(label, kind="stable").astype(np.int64)
+    ordered = label[order]
+    new = np.concatenate([np.ones(min(1, ordered.size), dtype=np.bool_), ordered[1:] != ordered[:-1]])
+    return order, np.flatnonzero(new).astype(np.int64)
+
+
+def _numbers(order: Ints, begin: Ints) -> pl.Series:
+    """Return the cell of every row."""
+    number = np.empty(order.size, dtype=np.int64)
+    number[order] = np.repeat(np.arange(begin.size), np.diff(begin, append=order.size))
+    return pl.Series(CELL, number)
 
 
 def _coded(table: pl.DataFrame, own: str) -> tuple[pl.DataFrame, pl.Series]:
