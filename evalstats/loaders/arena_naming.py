@@ -11,6 +11,9 @@ from evalstats.loaders.values import as_list, dicts
 SIDES: Final = ("a", "b")
 # What is left of the answers in a Parquet file, under names that no column has: only texts in which a name stands.
 SAID: Final = {side: f"\x00said_{side}" for side in SIDES}
+WITH_ANSWERS: Final = frozenset(
+    {*(f"{name}_{side}" for name in ("conversation", "response") for side in SIDES), *SAID.values()}
+)
 # Parsing a cell that Python printed takes long; a longer one is not parsed.
 _MAX_CELL_CHARS: Final = 2_000_000
 

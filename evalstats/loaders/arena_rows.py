@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from evalstats.loaders.arena_cells import Winner, as_truth, covariates_of, structured, tags_of, winner_of
-from evalstats.loaders.arena_naming import names_itself
+from evalstats.loaders.arena_naming import WITH_ANSWERS, names_itself
 from evalstats.loaders.arena_records import NESTED, TEXTS
 from evalstats.loaders.arena_tally import Tally
-from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, as_whole, dicts, time_unit
+from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, as_whole, dicts, unit_of_count
 from evalstats.schema.columns import COMPARISONS, column_names
 
 # Longer texts are prompts or answers, and more columns than this are no table.
@@ -116,13 +116,15 @@ def _time(record: Mapping[str, object], tally: Tally) -> datetime | None:
     if read is None and value is not None and as_text(value) != "nan":
         tally.unread[name] += 1
     if read is not None:
-        tally.count_time(read, time_unit(value))
+        tally.count_time(read, unit_of_count(value))
     return read
 
 
 def _naming(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
     """Mark answers that say whose they are; nothing is said where no answer was kept."""
     found: dict[str, object] = {}
+    if record.keys().isdisjoint(WITH_ANSWERS):
+        return found
     for side in ("a", "b"):
         names = names_itself(record, side)
         if names is not None:
@@ -164,7 +166,7 @@ def _nested(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
 
 def _tokens(record: Mapping[str, object]) -> Iterator[tuple[str, float]]:
     """Add up the tokens of the answers where conversations count them and no metadata do."""
-    if record.get("conv_metadata") is not None:
+    if record.get("conv_metadata") is not None or record.keys().isdisjoint(WITH_ANSWERS):
         return
     for side in ("a", "b"):
         messages = [

@@ -120,7 +120,7 @@ class Tally:
                 label = "other labels"
             self.labels[label] += 1
 
-    def count_time(self, time: datetime, unit: str | None) -> None:
+    def count_time(self, time: datetime, unit: str) -> None:
         """Take note of when a vote was given, and of the unit that the file says it in."""
-        self.units[unit or "dates"] += 1
+        self.units[unit] += 1
         self.n_strange_times += not _FIRST_YEAR <= time.year <= _LAST_YEAR

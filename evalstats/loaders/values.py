@@ -144,9 +144,12 @@ def time_unit(value: object) -> str | None:
     >>> time_unit(1687849300.5), time_unit("1687849300500"), time_unit("2023-06-27"), time_unit("soon")
     ('seconds', 'milliseconds', 'dates', None)
     """
-    if as_time(value) is None:
-        return None
-    number = as_number(value)
+    return None if as_time(value) is None else unit_of_count(value)
+
+
+def unit_of_count(value: object) -> str:
+    """Return what `time_unit` does, of a value that is known to be a time."""
+    number = None if isinstance(value, datetime) else as_number(value)
     if number is None or (isinstance(value, str) and len(value) <= _COMPACT_DATE):
         return "dates"
     return next((name for name, limit, _ in _UNITS if abs(number) >= limit), "seconds")
