@@ -38,7 +38,7 @@ def test_it_reads_well_whatever_the_result(result: ArenaRanking) -> None:
     text = explain_text(result)
     assert max(map(len, text.splitlines())) <= 80
     assert result.explain() == text
-    for hole in ("None", "nan", " .", "..", " ,", "There is no description"):
+    for hole in (" None,", "(None", "None)", "nan", " .", "..", " ,", "There is no description"):
         assert hole not in in_one_line(result), hole
     for block in explain(result):
         for item in (
@@ -58,6 +58,7 @@ def test_the_sections_stand_in_order() -> None:
         "What a rating means",
         "What the ranks mean",
         "What side and style mean",
+        "By category and over time",
         "What would change the conclusion",
         "Where the methods come from",
     ]
@@ -75,8 +76,23 @@ def test_methods_are_found_by_the_beginning_of_their_names() -> None:
     for name, key in (
         ("sandwich clustered by item (13) and rater (124), t with 10.2 df", "sandwich clustered by"),
         ("sandwich of single votes, t with 8,800 df", "sandwich of single votes"),
+        (
+            "restricted likelihood ratio of standard deviation 0, its law from 999 draws; 3 votes count in each",
+            "restricted likelihood ratio of standard deviation 0",
+        ),
+        (
+            "score test of months x models, its law by random signs of clusters of rater (999 draws)",
+            "its law by random signs of",
+        ),
     ):
         assert texts_for(name) == (known_methods()[key],)
+
+
+@pytest.mark.parametrize("law", ["multivariate t with 42.2 df", "sign flips of clusters by item"])
+def test_rank_sets_are_explained_with_the_law_that_they_rest_on(law: str) -> None:
+    sets, joint = texts_for(f"rank sets, max-T step-down, {law}")
+    assert sets is known_methods()["rank sets"]
+    assert joint in ARENA_TEXTS.values()
 
 
 def test_errors_are_explained_as_they_were_made() -> None:

@@ -19,7 +19,7 @@ from evalstats.analysis.arenas.wording_tables import (
     pair_lines,
     ratings_table,
 )
-from evalstats.analysis.arenas.words import parts, shared_word, some, stopped, whole
+from evalstats.analysis.arenas.words import has_ranks, parts, shared_word, some, stopped, whole
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.display.numbers import number, plural
@@ -100,7 +100,7 @@ def method_items(result: ArenaRanking) -> list[str]:
     errors = f"clustered by {names}" if names else "taking every vote as independent"
     items = [
         f"{result.method}, because {result.method_reason}. {ties_sentence(result)}",
-        *([f"Ranks: {result.rank_method}"] if result.rank_method else []),
+        *([f"Ranks: {result.rank_method}"] if has_ranks(result) and result.rank_method else []),
         *([f"Standard errors: {errors}{df}"] if result.covariance is not None else []),
         f"Estimand: {result.estimand}",
         *(

@@ -2,7 +2,19 @@
 
 from evalstats.analysis.arenas.results import ArenaRanking, Categories, CategoryRating
 from evalstats.analysis.arenas.wording_tables import LINES, table_of
-from evalstats.analysis.arenas.words import digits_of, ends, level, of, p_text, points, rating, some, stopped, unit_of
+from evalstats.analysis.arenas.words import (
+    capital,
+    digits_of,
+    ends,
+    level,
+    of,
+    p_text,
+    points,
+    rating,
+    some,
+    stopped,
+    unit_of,
+)
 from evalstats.analysis.scenarios.words import short_codes
 from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
 from evalstats.display.numbers import number, p_value, plural
@@ -47,7 +59,8 @@ def category_sentences(result: ArenaRanking, found: Categories) -> list[str]:
         differs = found.p_value <= 1 - result.conf_level
         what = "Models are shown to stand differently by" if differs else "That models stand differently by"
         end = "" if differs else " is not shown"
-        said.append(f"{what} {found.by}{end} ({p_text(found.p_value)}{', ' + found.method if found.method else ''}).")
+        how = f" {stopped(capital(found.method))}" if found.method else ""
+        said.append(f"{what} {found.by}{end} ({p_text(found.p_value)}).{how}")
     marked = _apart(found)
     known = [row for row in found.rows if row.conf_low is not None]
     if known:
@@ -142,10 +155,12 @@ def drift_blocks(result: ArenaRanking) -> list[Block]:
     if found.p_value is not None:
         changes = found.p_value <= 1 - result.conf_level
         what = "Ratings are shown to change over time" if changes else "That ratings change over time is not shown"
-        said.append(f"{what} ({plural(found.n_periods, found.period)}, {p_text(found.p_value)}, {found.method}).")
+        said.append(f"{what} ({plural(found.n_periods, found.period)}, {p_text(found.p_value)}).")
     if found.models:
         names = some([row.model for row in flagged]) if flagged else "no single model"
         said.append(f"Single models shown to rise or fall against the others: {names}.")
+    if found.method:
+        said.append(stopped(f"How: {found.method}"))
     blocks: list[Block] = [Heading(text="Over time", level=2), Paragraph(text=" ".join(said))]
     table = drift_table(result)
     return [*blocks, table] if table is not None else blocks

@@ -3,7 +3,14 @@
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording_answer import connection_sentences, headline
 from evalstats.analysis.arenas.words import has_ranks, shared_word
-from evalstats.analysis.explaining.arena_meaning import how_of, ranks_mean, ratings_mean, style_mean, what_would_change
+from evalstats.analysis.explaining.arena_meaning import (
+    how_of,
+    ranks_mean,
+    ratings_mean,
+    slices_mean,
+    style_mean,
+    what_would_change,
+)
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
 from evalstats.display.blocks import Block, Heading, Paragraph
@@ -30,6 +37,7 @@ def explain_arena(result: ArenaRanking) -> list[Block]:
             *section("What a rating means", ratings_mean(result)),
             *section("What the ranks mean", ranks_mean(result)),
             *section("What side and style mean", style_mean(result)),
+            *section("By category and over time", slices_mean(result)),
             *section("What would change the conclusion", what_would_change(result)),
         ]
     return [*blocks, *sources_of(_methods(result))]
@@ -40,7 +48,8 @@ def _methods(result: ArenaRanking) -> list[str]:
     over = [result.drift.method] if result.drift is not None else []
     arena_ranks = ["arena upper bound"] if any(row.rank_arena is not None for row in result.rows) else []
     online = ["online Elo"] if any(row.online_elo is not None for row in result.rows) else []
-    names = [result.method, error_method(result), result.rank_method, *by, *over, *arena_ranks, *online]
+    ranks = [result.rank_method] if has_ranks(result) else []
+    names = [result.method, error_method(result), *ranks, *by, *over, *arena_ranks, *online]
     return [name for name in names if name]
 
 

@@ -7,6 +7,7 @@ from evalstats.analysis.arenas.wording_answer import in_a_sentence
 from evalstats.analysis.arenas.wording_tables import more_votes, percent
 from evalstats.analysis.arenas.words import apart, compared, has_ranks, level, points, ranked, some, unit_of, whole
 from evalstats.analysis.explaining.method_text import MethodText
+from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described
 from evalstats.analysis.explaining.words import percent as level_of
 from evalstats.display.numbers import p_value, plural
@@ -54,11 +55,10 @@ def ranks_mean(result: ArenaRanking) -> list[str]:
     if not has_ranks(result):
         return [result.rank_reason or "The votes leave every rank open"]
     certain = sum(row.rank_low == row.rank_high for row in rows)
+    are = "are" if certain > 1 else "is"
+    held = f"All sets together hold the true ranks with {level(result)} confidence"
     found = [
-        (
-            f"{certain} of {plural(len(rows), 'rank')} {'is' if certain == 1 else 'are'} certain. All sets together hold the "
-            f"true ranks with {level(result)} confidence, so any one of them may be quoted, and so may the one that looks best"
-        ),
+        f"{certain or 'None'} of {plural(len(rows), 'rank')} {are} certain. {held}, so any one of them may be quoted",
         _set_of(rows[0], rows),
     ]
     widest = max(rows, key=lambda row: (row.rank_high or 0) - (row.rank_low or 0))
@@ -115,6 +115,24 @@ def style_mean(result: ArenaRanking) -> list[str]:
     return found
 
 
+def slices_mean(result: ArenaRanking) -> list[str]:
+    """Say how ratings by category and over time were told apart from noise."""
+    found: list[str] = []
+    by, over = result.categories, result.drift
+    if by is not None and by.reason is None:
+        found.append(
+            f"The rating of a model in one level of {by.by} is drawn towards its overall one, by as much as noise makes likely: "
+            "where few votes say that it departs, it hardly does here. How far that goes is estimated from all levels together"
+        )
+        if by.p_value is not None:
+            found.append(
+                f"Whether models stand differently at all (p {p_value(by.p_value)}): {how_of(texts_for(by.method))}"
+            )
+    if over is not None and over.p_value is not None:
+        found.append(f"Whether ratings change over time (p {p_value(over.p_value)}): {how_of(texts_for(over.method))}")
+    return found
+
+
 def _covariate(row: VoteCovariate, result: ArenaRanking) -> str:
     clear = (row.conf_low or 0.0) > 0 or (row.conf_high or 0.0) < 0
     worth = f", worth {points(abs(row.points), result).lstrip('+')}" if row.points is not None else ""
@@ -134,17 +152,19 @@ def _covariate(row: VoteCovariate, result: ArenaRanking) -> str:
 
 def what_would_change(result: ArenaRanking) -> list[str]:
     """Name what would turn first: the weakest claim, the nearest miss, another choice, a few votes."""
-    pairs = [pair for pair in compared(result) if pair.p_adjusted is not None]
+    pairs = compared(result)
     shown = apart(pairs)
-    open_ = [pair for pair in pairs if pair.verdict == "not separated"]
+    judged = [pair for pair in shown if pair.p_adjusted is not None]
+    open_ = [pair for pair in pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
     found: list[str] = []
     if pairs:
+        n = f"{len(shown):,}" if shown else "None"
         found.append(
-            f"{len(shown):,} of {plural(len(pairs), 'pair')} can be told apart. The chance that even one of them is a false "
-            f"alarm is at most {level_of(1 - result.conf_level)}, as far as the assumptions hold"
+            f"{n} of {plural(len(pairs), 'pair')} can be told apart. The chance that even one of them is a false alarm is at "
+            f"most {level_of(1 - result.conf_level)}, as far as the assumptions hold"
         )
-    if shown:
-        weakest = max(shown, key=lambda pair: pair.p_adjusted or 0.0)
+    if judged:
+        weakest = max(judged, key=lambda pair: pair.p_adjusted or 0.0)
         found.append(
             f"The weakest claim is {_named(weakest, result)}: adjusted p {p_value(weakest.p_adjusted)}. It would be the first to "
             "fall with other votes"

@@ -12,6 +12,10 @@ _RAO = "Rao & Kupper 1967, doi:10.1080/01621459.1967.10482901"
 _HUBER = "Huber 1967, Proceedings of the Fifth Berkeley Symposium 1:221"
 _CAMERON = "Cameron, Gelbach & Miller 2011, doi:10.1198/jbes.2010.07136"
 _BELL = "Bell & McCaffrey 2002, Survey Methodology 28:169"
+_ROMANO = "Romano & Wolf 2005, doi:10.1198/016214504000000539"
+_MOGSTAD = "Mogstad, Romano, Shaikh & Wilhelm 2024, doi:10.1093/restud/rdad006"
+_CANAY = "Canay, Romano & Shaikh 2017, doi:10.3982/ECTA13081"
+_CRAINICEANU = "Crainiceanu & Ruppert 2004, doi:10.1111/j.1467-9868.2004.00438.x"
 _CHIANG = "Chiang et al. 2024, arXiv:2403.04132"
 
 _ONE_NUMBER = (
@@ -90,5 +94,44 @@ ARENA_TEXTS: Mapping[str, MethodText] = {
             "shown for comparison only and decides nothing."
         ),
         sources=("Elo 1978, The Rating of Chessplayers, Past and Present",),
+    ),
+    "max-T step-down, multivariate t": MethodText(
+        what="all pairs judged at once by the largest difference that chance would show",
+        how=(
+            "How far the ratings swing, and how they swing together, is known from the votes. From that it is worked out how "
+            "large the largest of all differences becomes by chance alone, with some more room because the errors are themselves "
+            "estimated from few groups of votes. A pair counts as separated if its difference is larger than that; the rest are "
+            "then judged among themselves."
+        ),
+        takes="Each rating should rest on many groups of votes, so that it swings as a normal curve does",
+        sources=(_ROMANO, _MOGSTAD),
+    ),
+    "max-T step-down, sign flips of clusters by": MethodText(
+        what="all pairs judged at once, by turning whole groups of votes round at random",
+        how=(
+            "There are fewer groups of votes than models, too few to know how the ratings swing together. So the pull of each "
+            "group on the ratings is turned round or left by the toss of a coin, many times, and each time the largest of all "
+            "differences is noted. A pair counts as separated if its difference is larger than what that reaches by chance."
+        ),
+        takes="If two models were equally strong, a group of votes should be as likely to lean to one as to the other",
+        sources=(_ROMANO, _MOGSTAD, _CANAY),
+    ),
+    "restricted likelihood ratio of standard deviation 0": MethodText(
+        what="a test of whether models stand differently from one category to the next at all",
+        how=(
+            "Ratings within a category differ from the overall ones by chance even if nothing is behind it. The test asks how "
+            "much likelier the votes are if true differences of one common size are allowed. How far that goes by chance alone "
+            "is found by drawing votes without any such differences."
+        ),
+        sources=(_CRAINICEANU,),
+    ),
+    "its law by random signs of": MethodText(
+        what="a test of whether ratings change over time, against what chance would show",
+        how=(
+            "If nothing changed, what a group of votes says beyond the overall ratings would lean to either side alike. So these "
+            "leanings are turned round or left by the toss of a coin, many times, and the change that was seen is set against "
+            "those that come about so."
+        ),
+        sources=(_CANAY,),
     ),
 }

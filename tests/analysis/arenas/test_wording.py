@@ -332,7 +332,7 @@ def test_many_categories_are_told_without_a_table_of_all() -> None:
 def test_drift_names_the_models_that_are_flagged() -> None:
     found = example.troubled()
     text = in_one_line(drift_blocks(found))
-    assert "Ratings are shown to change over time (3 months, p = 1.0e-05" in text
+    assert "Ratings are shown to change over time (3 months, p = 1.0e-05)" in text
     assert "Single models shown to rise or fall against the others: <script>alert(1)</script>|$x$." in text
     assert drift_blocks(example.small()) == []
 
