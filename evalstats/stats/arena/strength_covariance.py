@@ -4,8 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
+from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.tails import SMALLEST_P
 
 _NEGATIVE = 1e-9  # of the variances that stand in: less than that is none
 
@@ -134,3 +137,13 @@ def _positive(covariance: StrengthCovariance, variances: list[FloatArray]) -> Fl
     """Return the first variances, or where they are not positive the largest of the others."""
     value, others = variances[0], np.max(variances[1:], axis=0)
     return value if covariance.plain else np.where(value > _NEGATIVE * others, value, others)
+
+
+def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
+    """Return two-sided p-values of strength i = strength j by the t law; NaN where a contrast has no standard error."""
+    first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
+    variance = contrast_variance(covariance, first, second)
+    known = variance > 0.0
+    t = (fit.strengths[first] - fit.strengths[second]) / np.sqrt(np.where(known, variance, 1.0))
+    p = 2.0 * special.stdtr(covariance.df, -np.abs(t))
+    return np.where(known, np.clip(p, SMALLEST_P, 1.0), np.nan)

@@ -167,13 +167,25 @@ def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: i
 
 
 def normal_known(
-    estimates: FloatArray, covariance: FloatArray, first: IntArray, second: IntArray, *, seed: int, n_resamples: int
+    estimates: FloatArray,
+    covariance: FloatArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    seed: int,
+    n_resamples: int,
+    df: float | None = None,
+    variance: FloatArray | None = None,
 ) -> ReferenceLaw:
-    """Law of z for estimates whose covariance is known."""
+    """Law of z for estimates whose covariance is known, or of t where it was estimated with `df` degrees of freedom.
+
+    `variance` of the differences, shape (n_pairs,), takes the place of the covariance's own in what was observed.
+    """
     factor = _root(covariance)
-    variance = covariance[first, first] + covariance[second, second] - 2.0 * covariance[first, second]
+    if variance is None:
+        variance = covariance[first, first] + covariance[second, second] - 2.0 * covariance[first, second]
     observed = (estimates[first] - estimates[second]) / np.sqrt(variance)
-    return _normal_law(factor[:, first] - factor[:, second], observed, seed=seed, n_resamples=n_resamples, df=None)
+    return _normal_law(factor[:, first] - factor[:, second], observed, seed=seed, n_resamples=n_resamples, df=df)
 
 
 def _on_lattice(units: FloatArray, copies: IntArray) -> tuple[Signs, float]:

@@ -1,0 +1,98 @@
+"""The law of all contrasts of strengths together: multivariate t, or sign flips where clusters are few."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalstats.stats.arena.cluster_flips import flipped_contrasts
+from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.scores import with_weight
+from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_variance
+from evalstats.stats.arena.votes import VoteRows
+from evalstats.stats.checks import FloatArray, IntArray, as_codes
+from evalstats.stats.many.max_t import ReferenceLaw
+from evalstats.stats.many.reference_laws import normal_known
+from evalstats.stats.threads import one_thread
+
+FLAT = 1e-12  # a variance below this share of those of its two models is rounding
+_LEAST_DRAWS, _MOST_DRAWS = 4_999, 29_999
+_MOST_STATISTICS = 25_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointLaw:
+    """Pairs with their law.
+
+    Attributes
+    ----------
+    first, second
+        Models of each pair, shape (n_pairs,). Pairs without a standard error are left out.
+    law
+        Of the studentised contrasts.
+    """
+
+    first: IntArray
+    second: IntArray
+    law: ReferenceLaw
+    method: str
+
+
+@one_thread
+def joint_law(
+    fit: PairFit, covariance: StrengthCovariance, rows: VoteRows | None, *, seed: int, n_resamples: int | None = None
+) -> JointLaw | str:
+    """Return the law of all pairs of models if none differed, or why there is none.
+
+    Models are put in the order of their strengths, so that their numbers and the order of votes do not matter.
+
+    Parameters
+    ----------
+    rows
+        The votes; needed where `covariance.few_clusters`.
+    n_resamples
+        None: as many draws as 25 million statistics allow, from 4,999 to 29,999.
+    """
+    if covariance.reason is not None:
+        return covariance.reason
+    first, second, size = _pairs(fit, covariance)
+    if not first.size:
+        return "no difference between two models has a standard error"
+    draws = n_resamples or int(np.clip(_MOST_STATISTICS // first.size, _LEAST_DRAWS, _MOST_DRAWS))
+    if covariance.few_clusters:
+        if rows is None:
+            return "there are fewer clusters than models, and sign flips of clusters need the votes themselves"
+        codes, name = _fewest(covariance, rows := with_weight(rows))
+        law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
+        return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
+    order, place = np.unique(np.concatenate([first, second]), return_inverse=True)
+    law = normal_known(
+        fit.strengths[order],
+        covariance.joint[np.ix_(order, order)],
+        place[: first.size],
+        place[first.size :],
+        seed=seed,
+        n_resamples=draws,
+        df=covariance.df,
+        variance=size**2,
+    )
+    return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {covariance.df:,.3g} df")
+
+
+def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the pairs that have a standard error, in the order of their strengths, and the standard error."""
+    own = np.diagonal(covariance.joint)
+    order = np.lexsort((own, fit.strengths))
+    a, b = np.triu_indices(fit.n_models, k=1)
+    first, second = order[a], order[b]
+    joint = own[first] + own[second] - 2.0 * covariance.joint[first, second]
+    # What is shown of many pairs is never shown with less doubt than of one alone.
+    variance = np.maximum(contrast_variance(covariance, first, second), joint)
+    known = joint > FLAT * (own[first] + own[second])
+    return first[known], second[known], np.sqrt(variance[known])
+
+
+def _fewest(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:
+    """Return the codes and the name of the way that has the fewest clusters."""
+    used = [w for w, way in enumerate(covariance.ways) if way.nested_in is None]
+    fewest = min(used, key=lambda w: covariance.ways[w].n_clusters)
+    return as_codes(rows.clusters[fewest], rows.n_rows)[0], covariance.ways[fewest].name
