@@ -16,6 +16,7 @@ from evalstats.aggregate.items import HELPER
 from evalstats.aggregate.vote_reading import (
     ARENA_LABELS,
     LABEL,
+    LOW,
     OUTCOME,
     OUTCOMES,
     SHARE,
@@ -177,10 +178,11 @@ def _cells(
     coded = kept.with_columns(pl.col(A, B).replace_strict(place, return_dtype=pl.Int64, default=None))
     coded = coded.with_columns(pl.col(name).cast(pl.Float64) for name in beside_names(covariates))
     levels: list[pl.Series] = []
+    by = [A, B, OUTCOME, SHARE, *beside_names(covariates), *group_names(clusters)]
     for own in group_names(clusters):
-        coded, known = _coded(coded, own)
+        coded, known = _coded(coded, own, by)
         levels.append(known)
-    order, begin = _sorted(coded, [A, B, OUTCOME, SHARE, *beside_names(covariates), *group_names(clusters)])
+    order, begin = _sorted(coded, by)
     left = dict(read.group_by(WHY).agg(pl.col(N).sum()).iter_rows())
     unknown = read.filter(pl.col(WHY) == "unknown").group_by(LABEL).agg(pl.col(N).sum())
 
@@ -242,11 +244,14 @@ def _numbers(order: Ints, begin: Ints) -> pl.Series:
     return pl.Series(CELL, number)
 
 
-def _coded(table: pl.DataFrame, own: str) -> tuple[pl.DataFrame, pl.Series]:
+def _coded(table: pl.DataFrame, own: str, by: list[str]) -> tuple[pl.DataFrame, pl.Series]:
     """Put codes for the levels of a cluster, in sorted order; every vote without a level gets a code of its own."""
     if isinstance(table.schema[own], pl.Categorical | pl.Enum):
         table = table.with_columns(pl.col(own).cast(pl.String))
-    table = _taken_apart(table, own)
+    if table[own].null_count():
+        lonely = pl.col(own).is_null()
+        # In an order of their own, so that the rows' order has no effect on who gets which code.
+        table = pl.concat([table.filter(~lonely), _one_by_one(table.filter(lonely).sort(*by, LOW))])
     levels = table[own].drop_nulls().unique().sort()
     numbered = pl.DataFrame({own: levels, CELL: np.arange(levels.len())})
     code = table.select(own).join(numbered, on=own, how="left", maintain_order="left")[CELL]
@@ -256,11 +261,8 @@ def _coded(table: pl.DataFrame, own: str) -> tuple[pl.DataFrame, pl.Series]:
     return table.with_columns(code.alias(own)), levels.extend_constant(None, int(lonely.sum()))
 
 
-def _taken_apart(table: pl.DataFrame, own: str) -> pl.DataFrame:
-    """Return votes without a level one by one; they were counted by weight, so that all in a row weigh the same."""
-    votes = table[N].to_numpy()
-    times = np.where(table[own].is_null().to_numpy(), votes, 1)
-    if (times == 1).all():
-        return table
-    each = table.with_columns(pl.col(W, W2) / pl.Series(times), pl.Series(N, votes // times))
+def _one_by_one(table: pl.DataFrame) -> pl.DataFrame:
+    """Return votes one by one; they were counted by weight, so that all in a row weigh the same."""
+    times = table[N].to_numpy()
+    each = table.with_columns(pl.col(W, W2) / pl.col(N), pl.lit(1, pl.Int64).alias(N))
     return each[np.repeat(np.arange(table.height), times)]

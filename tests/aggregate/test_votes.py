@@ -1,0 +1,330 @@
+"""Votes are merged to the same cells wherever they are, and nothing that is unreadable becomes a tie."""
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+from evalstats.aggregate.vote_chunks import cluster_chunks
+from evalstats.aggregate.vote_reading import counted_by_code
+from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, vote_cells
+from evalstats.errors import InputError
+
+N = 3000
+MODELS = ("gamma", "alpha", "beta", "delta")
+SHARE = {"a": 1.0, "b": 0.0, "tie": 0.5, "both_bad": 0.5}
+
+
+@pytest.fixture(scope="module")
+def votes() -> pl.DataFrame:
+    """Votes with everything that can be wrong with a vote."""
+    rng = np.random.default_rng(1)
+    outcome = rng.choice([*OUTCOMES, None, "unclear"], N, p=[0.3, 0.3, 0.2, 0.1, 0.07, 0.03])
+    return pl.DataFrame(
+        {
+            "model_a": rng.choice([*MODELS, None], N, p=[0.245] * 4 + [0.02]),
+            "model_b": rng.choice(MODELS, N),
+            "outcome": pl.Series(outcome.tolist(), dtype=pl.String),
+            "weight": pl.Series(rng.choice([0.5, 1.0, 2.0, np.nan], N)).fill_nan(None),
+            "length": rng.choice([-1.0, 0.25, 3.0], N),
+            "rater": [None if r == 0 else f"r{r}" for r in rng.integers(0, 200, N)],
+            "item": rng.integers(-3, 20, N),
+        }
+    )
+
+
+def table(cells: VoteCells, clusters: bool = False) -> dict[tuple[object, ...], tuple[float, float, int]]:
+    """Cells by name."""
+    found: dict[tuple[object, ...], tuple[float, float, int]] = {}
+    for k in range(cells.n_cells):
+        key: tuple[object, ...] = (
+            cells.models[cells.first[k]],
+            cells.models[cells.second[k]],
+            OUTCOMES[cells.outcome[k]],
+            cells.share[k],
+            *cells.covariates[k],
+        )
+        if clusters:
+            key += tuple(level[int(code[k])] for level, code in zip(cells.cluster_levels, cells.clusters, strict=True))
+        assert key not in found or None in key
+        found[key] = (cells.weight[k], cells.weight_squares[k], int(cells.count[k]))
+    return found
+
+
+def by_hand(votes: pl.DataFrame, *names: str) -> dict[tuple[object, ...], tuple[float, float, int]]:
+    """The definition, vote by vote."""
+    sums: dict[tuple[object, ...], list[float]] = defaultdict(lambda: [0.0, 0.0, 0])
+    for row in votes.iter_rows(named=True):
+        a, b, outcome = row["model_a"], row["model_b"], row["outcome"]
+        if a is None or b is None or a == b or outcome not in OUTCOMES:
+            continue
+        weight = row.get("weight")
+        weight = 1.0 if weight is None else weight
+        share = row.get("preference")
+        key = (a, b, outcome, SHARE[outcome] if share is None else share, *(row[name] for name in names))
+        for place, value in enumerate((weight, weight**2, 1)):
+            sums[key][place] += value
+    return {key: (w, w2, int(n)) for key, (w, w2, n) in sums.items()}
+
+
+def test_cells_are_what_the_definition_says(votes: pl.DataFrame) -> None:
+    cells = vote_cells(votes, covariates=["length"])
+    # Weights are halves and whole numbers, whose sums are exact.
+    assert table(cells) == by_hand(votes, "length")
+    assert cells.models == tuple(sorted(MODELS))
+    outcomes = list(zip(cells.first, cells.second, cells.outcome, cells.covariates[:, 0], strict=True))
+    assert outcomes == sorted(outcomes)
+
+
+def test_every_vote_is_counted_once_whether_it_counts_or_not(votes: pl.DataFrame) -> None:
+    cells = vote_cells(votes)
+    named = votes.filter(pl.col("model_a").is_not_null())
+    others = named.filter(pl.col("model_a") != pl.col("model_b"))
+    assert cells.n_unnamed == N - named.height > 0
+    assert cells.n_self == named.height - others.height > 0
+    assert cells.n_unscored == others["outcome"].null_count() > 0
+    assert cells.unknown == (("unclear", others.filter(pl.col("outcome") == "unclear").height),)
+    left_out = cells.n_unnamed + cells.n_self + cells.n_unscored + cells.unknown[0][1]
+    assert cells.n_rows == N == cells.n_votes + left_out
+
+
+def test_clusters_tell_cells_apart_and_a_vote_without_one_stands_alone(votes: pl.DataFrame) -> None:
+    cells = vote_cells(votes, clusters=["rater", "item"])
+    known = votes.filter(pl.col("rater").is_not_null())
+    found = table(cells, clusters=True)
+    assert {key: value for key, value in found.items() if None not in key} == by_hand(known, "rater", "item")
+    codes, levels = cells.clusters[0], cells.cluster_levels[0]
+    assert np.array_equal(np.unique(codes), np.arange(len(levels)))
+    alone = cells.count[levels.is_null().to_numpy()[codes]]
+    assert (alone == 1).all()
+    assert alone.size == vote_cells(votes).n_votes - vote_cells(known).n_votes > 0
+    # Their weights are those of single votes, not shares of what was counted together.
+    assert np.allclose(cells.weight[cells.count == 1] ** 2, cells.weight_squares[cells.count == 1])
+    assert cells.weight.sum() == pytest.approx(vote_cells(votes).weight.sum())
+
+
+FRAMES: dict[str, Callable[[pl.DataFrame], object]] = {
+    "lazy": lambda votes: votes.lazy(),
+    "pandas": lambda votes: votes.to_pandas(),
+    "arrow": lambda votes: votes.to_arrow(),
+    "duckdb": lambda votes: duckdb.from_arrow(votes.to_arrow()),
+    "categorical": lambda votes: votes.with_columns(
+        pl.col("model_a", "model_b", "outcome", "rater").cast(pl.Categorical)
+    ),
+    "lazy categorical": lambda votes: votes.with_columns(
+        pl.col("model_a", "model_b", "outcome", "rater").cast(pl.Categorical)
+    ).lazy(),
+    "enum": lambda votes: votes.with_columns(
+        pl.col("model_a").cast(pl.Enum(MODELS)), pl.col("model_b").cast(pl.Enum(sorted(MODELS)))
+    ).lazy(),
+}
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("clusters", [(), ("rater",), ("rater", "item")])
+def test_every_backend_gives_the_same_cells(votes: pl.DataFrame, kind: str, clusters: tuple[str, ...]) -> None:
+    same(vote_cells(FRAMES[kind](votes), clusters=clusters), vote_cells(votes, clusters=clusters))
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+def test_every_backend_gives_the_same_cells_without_weights(votes: pl.DataFrame, kind: str) -> None:
+    plain = votes.drop("weight")
+    same(vote_cells(FRAMES[kind](plain)), vote_cells(plain))
+
+
+def same(one: VoteCells, other: VoteCells) -> None:
+    assert one.models == other.models
+    assert one.unknown == other.unknown
+    counts = [(each.n_rows, each.n_self, each.n_unnamed, each.n_unscored) for each in (one, other)]
+    assert counts[0] == counts[1]
+    for name in ("first", "second", "outcome", "share", "count", "covariates"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+    for codes, own in zip(one.clusters, other.clusters, strict=True):
+        assert np.array_equal(codes, own)
+    # Sums of weights may be added in another order: equal to the last few bits of a double.
+    assert np.allclose(one.weight, other.weight, rtol=1e-12)
+    assert np.allclose(one.weight_squares, other.weight_squares, rtol=1e-12)
+
+
+def test_the_order_of_rows_has_no_effect(votes: pl.DataFrame) -> None:
+    shuffled = votes.sample(fraction=1.0, shuffle=True, seed=3)
+    same(vote_cells(shuffled, clusters=["rater"], covariates=["length"]), vote_cells(
+        votes, clusters=["rater"], covariates=["length"]
+    ))  # fmt: skip
+
+
+def test_physical_codes_of_two_columns_and_two_files_do_not_mix(tmp_path) -> None:
+    """The categories of either column, and of either file, come in another order."""
+    parts = [
+        pl.DataFrame({"model_a": ["y", "x", "x"], "model_b": ["x", "y", "z"], "winner": ["tie", "model_a", "model_b"]}),
+        pl.DataFrame({"model_a": ["z", "z", "y"], "model_b": ["y", "x", "z"], "winner": ["model_b", "tie", "model_a"]}),
+    ]
+    for k, part in enumerate(parts):
+        own = [pl.col(name).cast(pl.Categorical(pl.Categories(f"{name}{k}"))) for name in part.columns]
+        part.with_columns(own).cast(dict.fromkeys(part.columns, pl.Categorical)).write_parquet(
+            tmp_path / f"{k}.parquet"
+        )
+    cells = vote_cells(pl.scan_parquet(tmp_path / "*.parquet"))
+    named = [(cells.models[a], cells.models[b], OUTCOMES[o]) for a, b, o in zip(
+        cells.first, cells.second, cells.outcome, strict=True
+    )]  # fmt: skip
+    assert named == [
+        ("x", "y", "a"),
+        ("x", "z", "b"),
+        ("y", "x", "tie"),
+        ("y", "z", "a"),
+        ("z", "x", "tie"),
+        ("z", "y", "b"),
+    ]
+
+
+def test_codes_are_counted_like_groups(votes: pl.DataFrame) -> None:
+    names = ["model_a", "model_b", "outcome"]
+    coded = votes.select(pl.col(names).cast(pl.Categorical)).lazy()
+    found = counted_by_code(coded, names)
+    assert found is not None
+    expected = votes.group_by(names).len().sort(names, nulls_last=True)
+    assert (
+        found.select(pl.col(names).cast(pl.String), found.columns[-1]).sort(names, nulls_last=True).rows()
+        == expected.rows()
+    )
+    assert counted_by_code(votes.lazy(), names) is None
+
+
+def test_labels_of_public_arenas_and_of_others() -> None:
+    winners = ["model_a", " MODEL_B", "tie", "tie (bothbad)", "both_bad", "", None, "nan", "?", "x", "tie!"]
+    raw = {"model_a": ["x"] * 11, "model_b": ["y"] * 11, "winner": winners}
+    cells = vote_cells(raw)
+    assert dict(zip(cells.outcome.tolist(), cells.count.tolist(), strict=True)) == {0: 2, 1: 1, 2: 1, 3: 2}
+    assert cells.n_unscored == 3
+    assert cells.unknown == (("?", 1), ("tie!", 1))
+    left = {"model_a": ["x"] * 3, "model_b": ["y"] * 3, "vote": ["left", "right", "model_a"]}
+    cells = vote_cells(left, labels={"left": "a", "right": "b"}, winner="vote")
+    assert (cells.outcome.tolist(), cells.unknown) == ([0, 1], (("model_a", 1),))
+    assert set(ARENA_LABELS.values()) == set(OUTCOMES)
+
+
+def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> None:
+    votes = {
+        "model_a": ["x"] * 4,
+        "model_b": ["y"] * 4,
+        "outcome": ["a", "a", "tie", "b"],
+        "preference": [0.8, None, 0.55, 0.0],
+        "status": ["scored", "scored", "scored", "unscored"],
+    }
+    cells = vote_cells(votes)
+    assert cells.share.tolist() == [0.8, 1.0, 0.55]
+    assert cells.n_unscored == 1
+
+
+def test_no_votes_are_no_cells() -> None:
+    empty = pl.DataFrame(schema={"model_a": pl.String, "model_b": pl.String, "outcome": pl.String, "rater": pl.String})
+    for clusters in ((), ("rater",)):
+        cells = vote_cells(empty, clusters=clusters)
+        assert (cells.n_cells, cells.n_votes, cells.models) == (0, 0, ())
+    assert list(cluster_chunks(empty, vote_cells(empty), "rater")) == []
+
+
+PAIR = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "b"]}
+
+
+@pytest.mark.parametrize(
+    ("further", "asked", "words"),
+    [
+        ({"weight": [1.0, -1.0]}, {}, "weights are negative"),
+        ({"weight": [1.0, np.nan]}, {}, "weights are negative, NaN"),
+        ({"preference": [0.5, 1.5]}, {}, "1 votes have a preference outside"),
+        ({"long": [0.5, None]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
+        ({"long": [0.5, np.inf]}, {"covariates": ["long"]}, "'long' is null or not finite in 1 votes"),
+        ({}, {"clusters": ["rater"]}, "'rater' is not among the votes"),
+        ({}, {"winner": "won"}, "'won' is not among the votes"),
+        ({}, {"labels": {"a": "first"}}, "'first', which is no outcome"),
+        ({"long": [0.5, 1.0]}, {"covariates": ["long"], "clusters": ["long"]}, "two roles"),
+    ],
+)
+def test_what_is_wrong_is_said(further: dict[str, list[object]], asked: dict[str, object], words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        vote_cells(pl.DataFrame({**PAIR, **further}, strict=False), **asked)
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^rater$", "count", "evalstats"])
+def test_a_factor_may_have_any_name(votes: pl.DataFrame, name: str) -> None:
+    named = votes.rename({"rater": name, "length": f"{name} too"})
+    cells = vote_cells(named, clusters=[name], covariates=[f"{name} too"])
+    same(cells, vote_cells(votes, clusters=["rater"], covariates=["length"]))
+    assert cells.cluster_levels[0].name == name
+
+
+# Chunks of whole clusters
+
+
+def gathered(frame: object, cells: VoteCells, cluster: object, size: int) -> pl.DataFrame:
+    chunks = list(cluster_chunks(frame, cells, cluster, chunk_votes=size))
+    seen = [set(chunk.cluster.tolist()) for chunk in chunks]
+    assert sum(map(len, seen)) == len(set().union(*seen)), "a cluster lies in two chunks"
+    columns = ("cell", "cluster", "weight", "weight_squares", "count")
+    return pl.concat(pl.DataFrame({name: getattr(chunk, name) for name in columns}) for chunk in chunks)
+
+
+@pytest.mark.parametrize("kind", FRAMES)
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize(("cluster", "size"), [("rater", 100), ("item", 1), (("rater", "item"), 10_000)])
+def test_chunks_hold_what_cells_by_cluster_hold(
+    votes: pl.DataFrame, kind: str, weighted: bool, cluster: str | tuple[str, ...], size: int
+) -> None:
+    own = votes if weighted else votes.drop("weight")
+    frame = FRAMES[kind](own)
+    cells = vote_cells(frame, covariates=["length"])
+    found = gathered(frame, cells, cluster, size)
+    assert found["cluster"].is_sorted()
+    assert found["cluster"].n_unique() == found["cluster"].max() + 1
+    names = (cluster,) if isinstance(cluster, str) else cluster
+    alone = pl.any_horizontal(pl.col(names).is_null())
+    expected = own.with_row_index("row").with_columns(
+        together=pl.when(alone).then(pl.format("row {}", "row")).otherwise(pl.concat_str(names, separator="|"))
+    )
+    by_cluster = vote_cells(expected, clusters=["together"], covariates=["length"])
+    # Clusters go by other numbers here: compare what they hold.
+    assert contents(found, cells, found["cluster"].to_numpy()) == contents(
+        by_cluster, by_cluster, by_cluster.clusters[0]
+    )
+
+
+def contents(table: pl.DataFrame | VoteCells, cells: VoteCells, codes: np.ndarray) -> list[list[tuple[float, ...]]]:
+    if isinstance(table, VoteCells):
+        place = np.arange(table.n_cells)
+        columns = [table.weight, table.weight_squares, table.count]
+    else:
+        place = table["cell"].to_numpy()
+        columns = [table[name].to_numpy() for name in ("weight", "weight_squares", "count")]
+    parts = [cells.first[place], cells.second[place], cells.outcome[place], cells.covariates[place, 0], *columns]
+    held: dict[int, list[tuple[float, ...]]] = defaultdict(list)
+    for code, *values in zip(codes.tolist(), *(np.round(part, 9).tolist() for part in parts), strict=True):
+        held[code].append(tuple(values))
+    return sorted(sorted(each) for each in held.values())
+
+
+def test_ids_may_be_thin_large_and_negative() -> None:
+    ids = np.array([-5, 2**62, -5, 7, 7, 2**62, 2**40, -(2**62)])
+    outcome = ["a", "b", "a", "tie", "b", "b", "a", "a"]
+    votes = pl.DataFrame({"model_a": ["x"] * 8, "model_b": ["y"] * 8, "outcome": outcome, "rater": ids})
+    cells = vote_cells(votes)
+    found = gathered(votes, cells, "rater", 2)
+    assert sorted(found["count"].to_list()) == [1, 1, 1, 1, 2, 2]
+    small = votes.with_columns(pl.Series("rater", [-100, 100, 0, 0, 100, 100, 1, -100], dtype=pl.Int8))
+    assert gathered(small, cells, "rater", 3)["cluster"].n_unique() == 4
+
+
+def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
+    cells = vote_cells(votes)
+    with pytest.raises(InputError, match="but the frame does not"):
+        list(cluster_chunks(votes.head(N - 100), cells, "rater"))
+    with pytest.raises(InputError, match="but the frame does not"):
+        list(cluster_chunks(pl.concat([votes, votes]), cells, "rater"))
+    with pytest.raises(InputError, match="'app' is not among the votes"):
+        list(cluster_chunks(votes, cells, "app"))
+    with pytest.raises(InputError, match="told apart by clusters already"):
+        list(cluster_chunks(votes, vote_cells(votes, clusters=["item"]), "rater"))
