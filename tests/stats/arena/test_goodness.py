@@ -1,0 +1,319 @@
+"""Deviance and residuals of pairs, and held-out prediction, against sums by hand, and their laws by simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.goodness import against_drawn, pair_deviance, pair_residuals
+from evalstats.stats.arena.prediction import clustered_mean, held_out, share_bins
+from evalstats.stats.arena.replicate_fits import fit_replicates
+from evalstats.stats.arena.simulated import check_cells, simulated
+from evalstats.stats.arena.vote_law import tie_of_half, tie_parameter, vote_law
+from evalstats.stats.arena.votes import vote_rows
+from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+
+TIES = ("half", "davidson", "rao-kupper")
+STEP = 1e-5  # fits of drawn tables end there; see replicate_fits
+ROUNDING = 1e-9
+
+
+def some(seed=0, *, n=400, ties="half", n_models=6, **more):
+    rng = np.random.default_rng(seed)
+    return drawn_votes(rng, rng.normal(0, 0.5, n_models), n, ties=ties, nu=2.0 if ties == "rao-kupper" else 1.0, **more)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_the_law_of_votes_has_the_slopes_it_says(ties):
+    eta, tie, h = np.linspace(-4, 4, 17), 1.7, 1e-6
+    law, up, down = (vote_law(ties, eta + d, tie) for d in (0.0, h, -h))
+    np.testing.assert_allclose(law.win + law.tie + law.loss, 1.0, atol=ROUNDING)
+    np.testing.assert_allclose(law.share, law.win + law.tie / 2, atol=ROUNDING)
+    np.testing.assert_allclose((up.share - down.share) / (2 * h), law.slope, atol=1e-8)
+    if ties != "half":
+        for k, name in enumerate(("win", "tie", "loss")):
+            slope = (np.log(getattr(up, name)) - np.log(getattr(down, name))) / (2 * h)
+            np.testing.assert_allclose(law.scores[k], slope, atol=1e-7)
+
+
+def test_votes_under_half_keep_expected_shares_and_ties():
+    eta = np.linspace(-3, 3, 13)
+    nu = tie_of_half(eta, np.full(13, 10.0), 40.0)
+    law = vote_law("half", eta, nu)
+    np.testing.assert_allclose(law.share, 1 / (1 + np.exp(-eta)), atol=ROUNDING)
+    np.testing.assert_allclose(law.win + law.tie / 2, law.share, atol=ROUNDING)
+    assert 10.0 * law.tie.sum() == pytest.approx(40.0, abs=1e-6)
+    # Davidson's form: P(tie)^2 = nu^2 P(win) P(loss).
+    np.testing.assert_allclose(law.tie**2, nu**2 * law.win * law.loss, atol=ROUNDING)
+
+
+def test_the_share_of_ties_is_found_from_classes_as_from_votes():
+    rng = np.random.default_rng(0)
+    eta, ones = rng.normal(0, 2, 5000), np.ones(5000)
+    assert ones @ vote_law("half", eta, tie_of_half(eta, ones, 1500.0)).tie == pytest.approx(1500.0, abs=0.01)
+
+
+@pytest.mark.parametrize("ties", TIES)
+@pytest.mark.parametrize("prior", [0.0, 0.5])
+def test_many_fits_at_once_are_the_fits_one_by_one(ties, prior):
+    rows = some(ties=ties)
+    fit = fit_strengths(rows, ties=ties, prior=prior)
+    drawn = simulated(fit, rows, n_resamples=5)
+    cells = drawn.cells
+    for k in range(5):
+        parts = [(getattr(drawn.drawn, name)[k], code) for name, code in (("won", 0), ("lost", 1), ("tied", 2))]
+        table = vote_rows(
+            np.tile(cells.first, 3),
+            np.tile(cells.second, 3),
+            np.repeat([code for _, code in parts], cells.first.size),
+            count=np.concatenate([count for count, _ in parts]).astype(int),
+        )
+        again = fit_strengths(table.take(table.count > 0), ties=ties, prior=prior)
+        np.testing.assert_allclose(drawn.drawn.strengths[k], again.strengths, atol=STEP)
+        if ties != "half":
+            assert drawn.drawn.tie[k, 0] == pytest.approx(again.tie, rel=1e-4)
+
+
+def test_a_table_without_a_finite_fit_stops_far_out():
+    found, _ = fit_replicates(
+        np.array([0]),
+        np.array([1]),
+        np.array([0.0]),
+        won=np.array([[9.0]]),
+        tied=np.array([[0.0]]),
+        lost=np.array([[0.0]]),
+        ties="half",
+        start=np.zeros(2),
+        tie=0.0,
+    )
+    assert np.isfinite(found).all()
+    assert found[0, 0] - found[0, 1] > 8
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_deviance_is_the_sum_over_pairs(ties):
+    rows = some(3, ties=ties)
+    fit = fit_strengths(rows, ties=ties)
+    found = pair_deviance(simulated(fit, rows, n_resamples=2)).deviance.observed
+    tie = tie_parameter(fit, rows)
+    votes, total = single_votes(rows), 0.0
+    for i in range(6):
+        for j in range(i + 1, 6):
+            mine = [o if a == i else (1 - o if o < 2 else o) for a, b, o in votes if {a, b} == {i, j}]
+            if not mine:
+                continue
+            seen = np.array([mine.count(0), mine.count(2), mine.count(1)], dtype=float)
+            law = vote_law(ties, np.array([fit.strengths[i] - fit.strengths[j]]), tie)
+            if ties == "half":
+                ahead = seen[0] + seen[1] / 2
+                seen = np.array([ahead, len(mine) - ahead])
+                expected = len(mine) * np.array([law.share[0], 1 - law.share[0]])
+            else:
+                expected = len(mine) * np.array([law.win[0], law.tie[0], law.loss[0]])
+            total += 2 * sum(o * np.log(o / e) for o, e in zip(seen, expected, strict=True) if o)
+    # The fits behind the two agree to where fits of drawn tables end; the deviance is flat there.
+    assert found == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_residuals_have_the_spread_that_they_are_divided_by(ties):
+    """Residuals of drawn tables, each fitted again, against the formula."""
+    rows = some(1, n=600, ties=ties)
+    votes = simulated(fit_strengths(rows, ties=ties), rows, n_resamples=2000, as_fitted=True)
+    cells, table = votes.cells, votes.drawn
+    left = table.won + table.tied / 2 - cells.count * table.shares(cells)
+    residuals = pair_residuals(votes)
+    size = (residuals.observed - residuals.expected) * residuals.count / residuals.residual
+    # 2,000 draws: 1.6% standard error of a standard deviation, 15 pairs; and curvature, which the formula leaves out.
+    np.testing.assert_allclose(left.std(axis=0) / size, 1.0, atol=0.08)
+
+
+def test_a_planted_pair_is_the_worst():
+    rng = np.random.default_rng(4)
+    rows = drawn_votes(
+        rng, np.zeros(8), 2000, extra=lambda a, b: 1.5 * (((a == 2) & (b == 5)) * 1.0 - ((a == 5) & (b == 2)))
+    )
+    votes = simulated(fit_strengths(rows), rows)
+    found, law = pair_residuals(votes), pair_deviance(votes)
+    worst = int(np.nanargmax(np.abs(found.residual)))
+    assert (found.first[worst], found.second[worst]) == (2, 5)
+    assert found.observed[worst] > found.expected[worst]
+    assert law.largest.observed == pytest.approx(np.abs(found.residual[worst]))
+    assert law.deviance.p_value < 0.02
+    assert law.largest.p_value < 0.02
+
+
+def test_sides_and_order_of_votes_change_nothing():
+    rows = some(5)
+    turned = replace(
+        rows, first=rows.second, second=rows.first, outcome=np.array([1, 0, 2, 3])[rows.outcome], share=1 - rows.share
+    )
+    mixed = turned.take(np.random.default_rng(0).permutation(turned.n_rows))
+    one, other = (pair_deviance(simulated(fit_strengths(each), each, seed=3)) for each in (rows, mixed))
+    assert one.deviance.observed == pytest.approx(other.deviance.observed, rel=ROUNDING)
+    assert one.deviance.p_value == other.deviance.p_value
+
+
+def test_a_pair_that_alone_joins_two_groups_has_no_residual():
+    first, second = [0, 0, 1, 1, 0, 0, 3, 3, 4, 4, 3, 3, 0, 0], [1, 1, 2, 2, 2, 2, 4, 4, 5, 5, 5, 5, 3, 3]
+    rows = vote_rows(first, second, [0, 1] * 7, count=[6, 4, 7, 5, 8, 3] * 2 + [5, 2])
+    found = pair_residuals(simulated(fit_strengths(rows), rows, n_resamples=2))
+    bridge = (found.first == 0) & (found.second == 3)
+    np.testing.assert_array_equal(np.isnan(found.residual), bridge)
+
+
+def test_a_tree_of_pairs_cannot_be_contradicted():
+    rows = vote_rows([0, 0, 1, 1], [1, 1, 2, 2], [0, 1, 0, 1], count=[3, 2, 3, 2])
+    with pytest.raises(CannotAnswerError, match="votes cannot contradict them"):
+        pair_deviance(simulated(fit_strengths(rows), rows, n_resamples=2))
+
+
+def test_covariates_are_held_and_taken_in_classes():
+    rng = np.random.default_rng(6)
+    side = np.column_stack([np.ones(3000), rng.normal(size=3000)])
+    rows = drawn_votes(rng, [0.4, 0.1, -0.2, -0.3], 3000, covariates=side, beta=(0.3, 0.8))
+    fit = fit_strengths(rows)
+    cells, won, tied = check_cells(fit, rows)
+    assert cells.first.size <= 6 * 20
+    assert cells.count.sum() == 3000
+    assert won.sum() + tied.sum() <= 3000
+    votes = simulated(fit, rows)
+    # Classes of near effects stand for their mean: the fit to them is close to the fit to votes.
+    np.testing.assert_allclose(votes.observed.strengths[0], fit.strengths, atol=0.02)
+    assert pair_deviance(votes).deviance.p_value > 0.01
+
+
+def test_p_counts_the_observed_value_in():
+    assert against_drawn(5.0, np.arange(4.0)).p_value == 1 / 5
+    assert against_drawn(0.0, np.arange(4.0)).p_value == 1.0
+
+
+def null_p_values(n_tables, *, n=300, n_models=8, n_resamples=99):
+    out = []
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        rows = drawn_votes(rng, rng.normal(0, 0.4, n_models), n)
+        votes = simulated(fit_strengths(rows, prior=0.0), rows, n_resamples=n_resamples, seed=seed)
+        found = pair_deviance(votes)
+        out.append((found.deviance.p_value, found.largest.p_value))
+    return np.array(out)
+
+
+def test_false_alarms_are_as_rare_as_said():
+    p = null_p_values(60)
+    for column in p.T:
+        for level in (0.05, 0.2):
+            found, most = share_small(column, level)
+            assert found <= most
+
+
+@pytest.mark.slow
+def test_p_of_a_true_model_is_uniform():
+    """500 tables: .05 +- .03 (3 standard errors), and a Kolmogorov-Smirnov test of all levels."""
+    p = null_p_values(500, n=600, n_models=12)
+    for column in p.T:
+        found, most = share_small(column, 0.05)
+        assert found <= most
+        assert stats.kstest(column, "uniform").pvalue > 1e-3
+
+
+# Prediction
+
+
+@pytest.mark.parametrize("ties", TIES)
+def test_log_loss_is_the_mean_over_held_out_votes(ties):
+    rows = some(7, ties=ties, clusters=(np.arange(400) % 10,))
+    found = held_out(fit_strengths(rows, ties=ties), rows, n_folds=10)
+    losses, plain, brier = [], [], []
+    for g in range(10):
+        known, new = rows.take(rows.clusters[0] != g), rows.take(rows.clusters[0] == g)
+        fit = fit_strengths(known, ties=ties)
+        votes = single_votes(known)
+        n_ties = sum(o == 2 for *_, o in votes)
+        eta = fit.strengths[known.first] - fit.strengths[known.second]
+        tie = fit.tie or tie_of_half(eta, known.count.astype(float), n_ties + 0.5)
+        counts = np.array([sum(o == k for *_, o in votes) for k in (0, 2, 1)])
+        constant = (counts + 0.5) / (counts.sum() + 1.5)
+        for a, b, o in single_votes(new):
+            law = vote_law(ties, np.array([fit.strengths[a] - fit.strengths[b]]), tie)
+            losses.append(-np.log({0: law.win, 2: law.tie, 1: law.loss}[o][0]))
+            plain.append(-np.log(constant[{0: 0, 2: 1, 1: 2}[o]]))
+            brier.append((law.share[0] - {0: 1.0, 2: 0.5, 1: 0.0}[o]) ** 2)
+    assert found.way == 0
+    assert found.n_predicted == 400
+    assert found.log_loss == pytest.approx(np.mean(losses), abs=1e-7)
+    assert found.log_loss_constant == pytest.approx(np.mean(plain), abs=1e-9)
+    assert found.brier == pytest.approx(np.mean(brier), abs=1e-7)
+
+
+def test_ratings_predict_if_and_only_if_models_differ():
+    rng = np.random.default_rng(8)
+    clear = drawn_votes(rng, np.linspace(-1, 1, 6), 3000)
+    alike = drawn_votes(rng, np.zeros(6), 3000)
+    assert held_out(fit_strengths(clear), clear).gain_low > 0
+    found = held_out(fit_strengths(alike), alike)
+    assert found.gain < 0.005
+    assert found.gain_low < 0
+
+
+def test_a_model_of_one_cluster_is_left_out_and_counted():
+    rng = np.random.default_rng(9)
+    rater = np.repeat(np.arange(10), 30)
+    first, second = rng.integers(0, 3, 300), np.full(300, 3)
+    # Model 4 is met by rater 0 alone.
+    first = np.where((rater == 0) & (np.arange(300) < 12), 4, first)
+    rows = vote_rows(first, second, rng.integers(0, 2, 300), clusters=(rater,))
+    found = held_out(fit_strengths(rows), rows, n_folds=5)
+    assert found.n_left_out == 12
+    assert found.n_predicted == 288
+
+
+def test_training_votes_that_do_not_connect_get_a_weak_prior():
+    rater = np.repeat(np.arange(6), 20)
+    first, second = np.tile([0, 1], 60), np.tile([1, 2], 60)
+    outcome = np.tile([0, 0, 1, 0], 30)
+    outcome[(rater != 0) & (first == 1)] = 0
+    outcome[(rater == 0) & (first == 1)] = 1
+    rows = vote_rows(first, second, outcome, clusters=(rater,))
+    found = held_out(fit_strengths(rows), rows, n_folds=6)
+    assert found.n_weak == 1
+    assert np.isfinite(found.log_loss)
+
+
+def test_bins_hold_equal_votes_and_cover_the_truth():
+    rng = np.random.default_rng(10)
+    p = rng.random(5000)
+    bins = share_bins(p, (rng.random(5000) < p) * 1.0, np.ones(5000), None)
+    assert [each.n_votes for each in bins] == [500] * 10
+    assert all(each.low <= each.predicted <= each.high for each in bins)
+    assert sum(each.conf_low <= each.predicted <= each.conf_high for each in bins) >= 8
+
+
+def test_equal_predictions_stay_in_one_bin():
+    bins = share_bins(np.full(100, 0.4), np.repeat([0.0, 1.0], 50), np.ones(100), None)
+    assert len(bins) == 1
+    assert bins[0].conf_low < 0.5 < bins[0].conf_high
+
+
+def test_a_bin_without_spread_has_an_interval():
+    bins = share_bins(np.full(10, 0.9), np.ones(10), np.ones(10), None)
+    assert bins[0].conf_low < bins[0].conf_high == 1.0
+
+
+def test_clustered_mean_by_hand():
+    values, count, codes = np.array([1.0, 0.0, 0.5, 1.0]), np.array([2.0, 1.0, 2.0, 1.0]), np.array([0, 0, 1, 2])
+    mean, error, df = clustered_mean(values, count, codes)
+    assert mean == pytest.approx(4 / 6)
+    sums = np.array([2 - 3 * 4 / 6, 1 - 2 * 4 / 6, 1 - 4 / 6])
+    sizes = np.array([3, 2, 1])
+    assert error == pytest.approx(np.sqrt((sums**2 / (1 - sizes / 6)).sum()) / 6)
+    assert df == pytest.approx(36 / 14 - 1)
+
+
+def test_too_few_votes_to_hold_out():
+    rows = vote_rows([0, 0], [1, 1], [0, 1])
+    with pytest.raises(CannotAnswerError, match="too few to hold out"):
+        held_out(fit_strengths(rows), rows)

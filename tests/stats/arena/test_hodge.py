@@ -1,0 +1,119 @@
+"""HodgeRank's split against least squares by hand, and the law of its share by simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.hodge import SMOOTHING, hodge_parts
+from evalstats.stats.arena.simulated import simulated
+from evalstats.stats.arena.votes import vote_rows
+from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
+
+
+def split_by_hand(rows, fit):
+    """Weighted least squares on the pairs' smoothed log-odds, with a dense design."""
+    n = rows.n_models
+    share, count = np.zeros((n, n)), np.zeros((n, n))
+    for a, b, o in single_votes(rows):
+        got = {0: 1.0, 1: 0.0}.get(o, 0.5)
+        i, j = min(a, b), max(a, b)
+        share[i, j] += got if a < b else 1.0 - got
+        count[i, j] += 1
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n) if count[i, j]]
+    y = np.array([np.log((share[p] + SMOOTHING) / (count[p] - share[p] + SMOOTHING)) for p in pairs])
+    p = np.array([1 / (1 + np.exp(fit.strengths[j] - fit.strengths[i])) for i, j in pairs])
+    weight = np.array([count[each] for each in pairs]) * p * (1 - p)
+    design = np.zeros((len(pairs), n))
+    for row, (i, j) in enumerate(pairs):
+        design[row, i], design[row, j] = 1.0, -1.0
+    root = np.sqrt(weight)
+    beta = np.linalg.lstsq(design * root[:, None], y * root, rcond=None)[0]
+    rest = y - design @ beta
+    return beta - beta.mean(), float(weight @ (design @ beta) ** 2), float(weight @ rest**2)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_equals_least_squares_by_hand(seed):
+    rng = np.random.default_rng(seed)
+    rows = drawn_votes(rng, rng.normal(0, 0.5, 7), 300, met=0.8)
+    fit = fit_strengths(rows)
+    found = hodge_parts(simulated(fit, rows, n_resamples=5))
+    potential, gradient, circles = split_by_hand(rows, fit)
+    # Fits of tables end within 1e-6 log-units, on which the weights depend.
+    np.testing.assert_allclose(found.potential, potential, atol=1e-6)
+    assert found.gradient == pytest.approx(gradient, rel=1e-5)
+    assert found.circles == pytest.approx(circles, rel=1e-5)
+    assert found.share.observed == pytest.approx(circles / (circles + gradient), rel=1e-5)
+
+
+def test_consistent_log_odds_have_no_circles():
+    """Votes in exact proportion to expit of differences, and so many that half a vote added to each side does nothing."""
+    strengths = np.log([4.0, 2.0, 1.0])
+    first, second = np.array([0, 1, 0]), np.array([1, 2, 2])
+    odds = np.exp(strengths[first] - strengths[second])
+    won = 1_000_000 * odds
+    rows = vote_rows(
+        np.tile(first, 2), np.tile(second, 2), [0] * 3 + [1] * 3, count=[*won.astype(int), *[1_000_000] * 3]
+    )
+    found = hodge_parts(simulated(fit_strengths(rows), rows, n_resamples=5))
+    assert found.share.observed < 1e-9
+    np.testing.assert_allclose(found.potential, strengths - strengths.mean(), atol=1e-5)
+
+
+def test_a_pure_circle_is_all_circles():
+    rows = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[15, 5] * 3)
+    found = hodge_parts(simulated(fit_strengths(rows), rows))
+    assert found.share.observed == pytest.approx(1.0)
+    assert found.share.p_value < 0.02
+
+
+def test_a_tree_has_no_circles_to_look_for():
+    rows = vote_rows([0, 0, 1, 1], [1, 1, 2, 2], [0, 1, 0, 1], count=[3, 2, 3, 2])
+    with pytest.raises(CannotAnswerError, match="form no circle"):
+        hodge_parts(simulated(fit_strengths(rows), rows, n_resamples=2))
+
+
+def test_names_change_nothing():
+    rng = np.random.default_rng(5)
+    rows = drawn_votes(rng, rng.normal(0, 0.3, 7), 300)
+    name = rng.permutation(7)
+    other = vote_rows(name[rows.first], name[rows.second], rows.outcome, count=rows.count)
+    one, two = (hodge_parts(simulated(fit_strengths(each), each, n_resamples=5)) for each in (rows, other))
+    np.testing.assert_allclose(two.potential[name], one.potential, atol=1e-6)
+    assert two.share.observed == pytest.approx(one.share.observed, rel=1e-6)
+
+
+def test_llmfao_has_more_circles_than_chance(shared_data):
+    from tests.stats.arena.votes_by_hand import llmfao
+
+    rows, _ = llmfao(shared_data)
+    found = hodge_parts(simulated(fit_strengths(rows), rows)).share
+    assert found.expected > 0.2  # chance alone makes much of it
+    assert found.observed > found.high
+    assert found.p_value < 0.01
+
+
+def null_p_values(n_tables, *, n=300, n_models=8, met=1.0):
+    out = []
+    for seed in range(n_tables):
+        rng = np.random.default_rng(seed)
+        rows = drawn_votes(rng, rng.normal(0, 0.5, n_models), n, met=met)
+        out.append(hodge_parts(simulated(fit_strengths(rows), rows, n_resamples=99, seed=seed)).share.p_value)
+    return np.array(out)
+
+
+def test_false_alarms_are_as_rare_as_said():
+    p = null_p_values(60)
+    for level in (0.05, 0.2):
+        found, most = share_small(p, level)
+        assert found <= most
+
+
+@pytest.mark.slow
+def test_p_of_a_true_model_is_uniform():
+    p = null_p_values(500, n=600, n_models=12)
+    found, most = share_small(p, 0.05)
+    assert found <= most
+    assert stats.kstest(p, "uniform").pvalue > 1e-3
