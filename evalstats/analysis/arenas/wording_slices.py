@@ -65,7 +65,7 @@ def category_sentences(result: ArenaRanking, found: Categories) -> list[str]:
     known = [row for row in found.rows if row.conf_low is not None]
     if known:
         said.append(
-            f"{len(marked)} of {plural(len(known), 'single departure')} {'has' if len(marked) == 1 else 'have'} an interval "
+            f"{len(marked) or 'None'} of {plural(len(known), 'single departure')} {'have' if len(marked) > 1 else 'has'} an interval "
             f"without 0, about {rough_alarms(len(known), result.conf_level)} would by luck alone."
         )
     return said
@@ -183,7 +183,7 @@ def drift_table(result: ArenaRanking) -> Table | None:
         "p (adjusted)": [p_value(row.p_adjusted) for row in shown],
     }
     for period in (periods[0], periods[-1]) if len(periods) > 1 else ():
-        columns[period] = [rating(of_period.get((period, row.model)), result) for row in shown]
+        columns[period] = [points(of_period.get((period, row.model)), result, unit=False) for row in shown]
     more = f"; {len(shown)} of {len(flagged)}" if len(shown) < len(flagged) else ""
     return table_of(
         columns,

@@ -126,10 +126,12 @@ def slices_mean(result: ArenaRanking) -> list[str]:
         )
         if by.p_value is not None:
             found.append(
-                f"Whether models stand differently at all (p {p_value(by.p_value)}): {how_of(texts_for(by.method))}"
+                f"Whether models stand differently at all (p {p_value(by.p_value)}): {how_of(texts_for(by.method)[:1])}"
             )
     if over is not None and over.p_value is not None:
-        found.append(f"Whether ratings change over time (p {p_value(over.p_value)}): {how_of(texts_for(over.method))}")
+        found.append(
+            f"Whether ratings change over time (p {p_value(over.p_value)}): {how_of(texts_for(over.method)[:1])}"
+        )
     return found
 
 

@@ -556,10 +556,10 @@ def _drift(names: Sequence[str]) -> Drift:
             PeriodRating(
                 period=f"2026-0{month}",
                 model=name,
-                estimate=1000.0 + 10 * month,
+                estimate=10.0 * month,
                 std_error=6.0,
-                conf_low=988.0 + 10 * month,
-                conf_high=1012.0 + 10 * month,
+                conf_low=10.0 * month - 12,
+                conf_high=10.0 * month + 12,
                 n_votes=300,
             )
             for name in names
