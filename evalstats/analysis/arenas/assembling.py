@@ -129,7 +129,9 @@ def _categories(main: Part, by: str | None, options: Options) -> Categories | No
         return None
     from evalstats.analysis.arenas.categories import categories_of
 
-    return categories_of(main.table, by, conf_level=options.conf_level, seed=options.seed)
+    return categories_of(
+        main.table, by, conf_level=options.conf_level, seed=options.seed, points=options.points, overall=main.ratings
+    )
 
 
 def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[str]]:

@@ -41,7 +41,12 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
             f"fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
         )
     trust, trust_lines = trust_checks(
-        part.table, part.fit, std_errors=part.std_errors, conf_level=options.conf_level, seed=options.seed
+        part.table,
+        part.fit,
+        std_errors=part.std_errors,
+        conf_level=options.conf_level,
+        seed=options.seed,
+        points=options.points,
     )
     fit, fit_lines = fit_checks(part.table, part.fit, seed=options.seed)
     drift, drift_line = drift_of(part.table, part.fit, period="auto", conf_level=options.conf_level)

@@ -1,0 +1,323 @@
+"""`arena()` from end to end: ratings, refusals, choices, and what must not move them."""
+
+import csv
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.simulate.arena import simulate_arena
+from evalstats.simulate.arena_world import ArenaDesign, ArenaEffects
+
+SIX = ArenaDesign(models=6)
+
+
+@pytest.fixture(scope="module")
+def votes() -> es.EvalData:
+    return simulate_arena(3000, seed=3, design=SIX)
+
+
+@pytest.fixture(scope="module")
+def found(votes: es.EvalData) -> es.ArenaRanking:
+    return es.arena(votes, checks=False)
+
+
+def _cycle(n: int = 20) -> dict[str, list[str]]:
+    """Two groups of three models, each connected in itself, joined by votes that one group always won."""
+    inside = [("x1", "x2"), ("x2", "x3"), ("x3", "x1"), ("y1", "y2"), ("y2", "y3"), ("y3", "y1")]
+    between = [("x1", "y1"), ("x2", "y2")]
+    a = [first for first, _ in inside + between] * n
+    b = [second for _, second in inside + between] * n
+    return {"model_a": a, "model_b": b, "outcome": ["a"] * len(a)}
+
+
+# --- against published numbers ---
+
+
+@pytest.mark.parametrize("column", ["elo", "log_bt"])
+def test_llmfao_ratings_are_the_golden_ones(shared: Path, golden: Path, column: str):
+    data = es.read(shared / "data/llmfao/crowd-comparisons.csv")
+    result = es.arena(data, checks=False)
+    with (golden / "bt_llmfao.csv").open(encoding="utf-8") as file:
+        truth = {row["model"]: float(row[column]) for row in csv.DictReader(file)}
+    ours = {row.name: row.estimate if column == "elo" else row.strength for row in result.rows}
+    assert ours.keys() == truth.keys()
+    assert max(abs(ours[name] - truth[name]) for name in truth) < 1e-6  # the tolerance asked of the file
+    assert {cluster.name: cluster.n_levels for cluster in result.clusters} == {"item": 13, "rater": 124}
+
+
+def test_llmfao_does_not_know_its_best(shared: Path):
+    """Thirteen prompts cannot tell 59 models apart, whatever point ranks say."""
+    result = es.arena(es.read(shared / "data/llmfao/crowd-comparisons.csv"), checks=False)
+    assert len(result.best()) > 1
+    assert result.vote_level_ratio is not None
+    assert result.vote_level_ratio > 1.3
+    assert all(
+        row.rank_low is not None and row.rank_low <= place <= row.rank_high for place, row in enumerate(result.rows, 1)
+    )
+
+
+# --- what must not matter ---
+
+
+def test_shuffled_votes_give_the_same(votes: es.EvalData, found: es.ArenaRanking):
+    shuffled = votes.comparisons.sample(fraction=1.0, shuffle=True, seed=1)
+    again = es.arena(shuffled, checks=False)
+    for one, other in zip(found.rows, again.rows, strict=True):
+        assert one.name == other.name
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-7)
+        assert one.std_error == pytest.approx(other.std_error, rel=1e-9)
+        assert one.ranks == other.ranks
+
+
+def test_swapped_sides_give_the_same(votes: es.EvalData, found: es.ArenaRanking):
+    turned = votes.comparisons.with_columns(
+        pl.col("model_b").alias("model_a"),
+        pl.col("model_a").alias("model_b"),
+        pl.col("outcome").replace({"a": "b", "b": "a"}),
+    )
+    again = es.arena(turned, checks=False)
+    assert [row.estimate for row in again.rows] == pytest.approx([row.estimate for row in found.rows], abs=1e-7)
+    side, other = (next(c for c in r.covariates if c.name == "side") for r in (found, again))
+    assert side.estimate == pytest.approx(-other.estimate, abs=1e-8)
+
+
+def test_turned_outcomes_turn_the_ratings(votes: es.EvalData, found: es.ArenaRanking):
+    turned = votes.comparisons.with_columns(pl.col("outcome").replace({"a": "b", "b": "a"}))
+    again = {row.name: row.estimate for row in es.arena(turned, checks=False).rows}
+    for row in found.rows:
+        assert again[row.name] == pytest.approx(2000.0 - row.estimate, abs=1e-7)
+
+
+@pytest.mark.parametrize("lazily", [lambda frame: frame.lazy(), lambda frame: duckdb.from_arrow(frame.to_arrow())])
+def test_lazy_votes_give_the_same(lazily):
+    equal = simulate_arena(3000, seed=4, design=ArenaDesign(models=6, n_raters=150, activity=0.0))
+    frame = equal.comparisons.select("model_a", "model_b", "outcome", "rater")
+    held = es.arena(equal.comparisons, checks=False, cluster="rater")
+    merged = es.arena(lazily(frame), cluster="rater", checks=False)
+    assert [row.name for row in merged.rows] == [row.name for row in held.rows]
+    assert [row.estimate for row in merged.rows] == pytest.approx([row.estimate for row in held.rows], abs=1e-7)
+    assert [row.std_error for row in merged.rows] == pytest.approx([row.std_error for row in held.rows], rel=1e-9)
+    assert merged.n_votes == held.n_votes
+
+
+def test_a_heavy_rater_of_lazy_votes_is_told(votes: es.EvalData):
+    """The jackknife, which held votes get, needs each cluster's votes at once."""
+    frame = votes.comparisons.select("model_a", "model_b", "outcome", "rater").with_columns(
+        pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("heavy")).otherwise(pl.col("rater")).alias("rater")
+    )
+    assert any(
+        "heavy" in line or "largest" in line or "5%" in line for line in es.arena(frame.lazy(), checks=False).warnings
+    )
+
+
+# --- existence ---
+
+
+def test_parts_that_are_not_joined_are_ranked_apart():
+    result = es.arena(_cycle(), checks=False)
+    assert result.graph is not None
+    assert result.graph.components == (("x1", "x2", "x3"), ("y1", "y2", "y3"))
+    assert result.rank_reason is not None
+    assert "2 parts" in result.rank_reason
+    assert {row.component for row in result.rows} == {1, 2}
+    assert not any(pair.first[0] != pair.second[0] for pair in result.pairs)
+    assert any("do not put all models on one scale" in line for line in result.warnings)
+    assert np.isnan(result.covariance[0, -1])
+
+
+def test_a_prior_puts_all_on_one_scale_and_says_so():
+    result = es.arena(_cycle(), checks=False, prior=0.5)
+    assert {row.component for row in result.rows} == {1}
+    assert result.rows[0].name.startswith("x")
+    assert any("rest on the prior of 0.5" in line for line in result.warnings)
+
+
+def test_a_model_that_never_lost_has_no_rating_and_no_error_bar():
+    frame = {"model_a": ["x", "y", "x", "best"] * 9, "model_b": ["y", "x", "y", "x"] * 9, "outcome": ["a"] * 36}
+    row = es.arena(frame, checks=False).row("best")
+    assert row.estimate is None
+    assert row.std_error is None
+    assert row.reason == "it lost no vote, so its rating has no upper end"
+
+
+def test_nothing_to_compare_is_refused():
+    chain = {"model_a": ["x", "y"], "model_b": ["y", "z"], "outcome": ["a", "a"]}
+    with pytest.raises(CannotAnswerError, match="no two models can be put on one scale"):
+        es.arena(chain)
+
+
+# --- options ---
+
+
+def test_an_anchor_moves_ratings_and_no_difference(votes: es.EvalData, found: es.ArenaRanking):
+    name = found.rows[2].name
+    fixed = es.arena(votes, checks=False, anchor=name)
+    assert fixed.row(name).estimate == 1000.0
+    assert fixed.row(name).std_error is None
+    for one, other in zip(found.pairs, fixed.pairs, strict=True):
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-9)
+        assert one.std_error == pytest.approx(other.std_error, rel=1e-9)
+
+
+def test_log_odds_are_the_same_in_another_unit(votes: es.EvalData, found: es.ArenaRanking):
+    other = es.arena(votes, checks=False, scale="log-odds")
+    points = 400.0 / np.log(10.0)
+    for one, two in zip(found.rows, other.rows, strict=True):
+        assert (one.estimate - 1000.0) / points == pytest.approx(two.estimate, abs=1e-9)
+        assert one.std_error / points == pytest.approx(two.std_error, rel=1e-9)
+
+
+def test_other_choices_stand_beside(found: es.ArenaRanking):
+    keys = {each.key for each in found.alternatives}
+    assert {"davidson", "rao-kupper", "with side", "equal pairs"} <= keys
+    davidson = next(each for each in found.alternatives if each.key == "davidson")
+    assert davidson.log_lik is not None
+    assert davidson.largest_move is None  # points of other models of ties are not the headline's
+
+
+def test_ties_may_have_a_probability(votes: es.EvalData):
+    result = es.arena(votes, checks=False, ties="davidson")
+    assert result.tie_parameter is not None
+    assert result.method == "Bradley-Terry with Davidson ties"
+
+
+def test_both_bad_is_counted_apart_and_may_be_dropped(votes: es.EvalData, found: es.ArenaRanking):
+    assert found.n_both_bad > 0
+    dropped = es.arena(votes, checks=False, both_bad="drop")
+    assert dropped.n_votes == found.n_votes - found.n_both_bad
+    beside = next(each for each in found.alternatives if each.key == "without both bad")
+    ours = dict(zip([row.name for row in found.rows], beside.ratings, strict=True))
+    for row in dropped.rows:
+        assert row.estimate == pytest.approx(ours[row.name], abs=1e-7)
+
+
+def test_style_is_estimated_beside_and_held_on_demand():
+    effects = ArenaEffects(style=1.0)
+    data = simulate_arena(4000, seed=5, design=SIX, effects=effects)
+    beside = es.arena(data, checks=False)
+    held = es.arena(data, checks=False, covariates="auto")
+    free = next(c for c in beside.covariates if c.name == "assistant_tokens")
+    kept = next(c for c in held.covariates if c.name == "assistant_tokens")
+    assert not free.held
+    assert kept.held
+    assert free.estimate == pytest.approx(kept.estimate, abs=1e-8)
+    assert kept.conf_low is not None
+    assert kept.conf_low > 0.0
+    with_style = next(each for each in beside.alternatives if each.key == "with style")
+    ours = dict(zip([row.name for row in beside.rows], with_style.ratings, strict=True))
+    for row in held.rows:
+        assert row.estimate == pytest.approx(ours[row.name], abs=1e-7)
+
+
+def test_a_bootstrap_stands_beside_the_sandwich(votes: es.EvalData):
+    result = es.arena(votes, checks=False, n_resamples=400)
+    row = result.rows[0]
+    assert row.boot_low is not None
+    assert row.boot_low < row.estimate < row.boot_high
+    width, boot = row.conf_high - row.conf_low, row.boot_high - row.boot_low
+    assert boot == pytest.approx(width, rel=0.35)  # ends of 400 draws have a Monte Carlo error of about a tenth
+
+
+def test_online_ratings_depend_on_the_order(votes: es.EvalData):
+    forward = es.arena(votes, checks=False, online=True)
+    frame = votes.comparisons.with_columns(pl.lit(None).cast(pl.Datetime("us", "UTC")).alias("timestamp")).reverse()
+    backward = es.arena(frame, checks=False, online=True)
+    assert any(
+        abs(one.online_elo - backward.row(one.name).online_elo) > 1.0
+        for one in forward.rows
+        if one.online_elo is not None
+    )
+
+
+def test_categories_of_a_column(votes: es.EvalData):
+    result = es.arena(votes, checks=False, by="app")
+    assert result.categories is not None
+    assert result.categories.levels
+    assert result.categories.reason is None
+
+
+def test_few_named_clusters_give_no_interval(votes: es.EvalData):
+    result = es.arena(votes, checks=False, cluster="app")
+    assert all(row.conf_low is None and row.rank_low is None for row in result.rows)
+    assert result.rank_reason is not None
+
+
+def test_checks_are_lines_with_a_status(votes: es.EvalData):
+    result = es.arena(votes)
+    assert {line.status for line in result.checks} <= {"ok", "warning", "not run"}
+    assert next(line.check for line in result.checks) == "connected"
+    assert result.trust is not None
+    assert result.fit is not None
+    assert result.drift is not None
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"ties": "elo"}, "ties is 'elo'"),
+        ({"both_bad": "win"}, "both_bad is 'win'"),
+        ({"scale": "points"}, "scale is 'points'"),
+        ({"prior": -1.0}, "prior is -1"),
+        ({"anchor": "nobody"}, "the anchor 'nobody' has no votes"),
+        ({"cluster": "nobody"}, "no column 'nobody'"),
+        ({"covariates": ["nobody"]}, "no numeric columns nobody_a and nobody_b"),
+        ({"conf_level": 95}, "conf_level is 95"),
+        ({"models": ["nobody"]}, "no vote is of a model 'nobody'"),
+        ({"by": "nobody"}, "nobody"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(votes: es.EvalData, options: dict[str, object], said: str):
+    with pytest.raises(InputError, match=said):
+        es.arena(votes, checks=False, **options)
+
+
+# --- the result ---
+
+
+def test_a_pair_may_be_asked_for_either_way(found: es.ArenaRanking):
+    first, second = found.rows[0].name, found.rows[-1].name
+    there, back = found.pair(first, second), found.pair(second, first)
+    assert there.estimate == -back.estimate
+    assert (there.conf_low, there.conf_high) == (-back.conf_high, -back.conf_low)
+    assert there.win_probability == pytest.approx(1.0 - back.win_probability)
+    assert {there.verdict, back.verdict} == {"better", "worse"}
+
+
+def test_the_covariance_gives_the_errors_of_differences(found: es.ArenaRanking):
+    assert found.covariance is not None
+    names = [row.name for row in found.rows]
+    for pair in found.pairs:
+        i, j = names.index(pair.first), names.index(pair.second)
+        v = found.covariance
+        assert pair.std_error == pytest.approx(np.sqrt(v[i, i] + v[j, j] - 2 * v[i, j]), rel=1e-6)
+
+
+def test_frames_and_json_hold_what_the_result_holds(found: es.ArenaRanking):
+    frame = found.to_frame()
+    assert frame["model"].to_list() == [row.name for row in found.rows]
+    assert found.pairs_frame().height == len(found.pairs)
+    told = found.to_dict()
+    assert told["covariance"] is None
+    assert told["rows"][0]["name"] == found.rows[0].name
+
+
+@pytest.mark.slow
+def test_rank_sets_hold_the_true_ranks():
+    """All rank sets together hold the true ranks in at least 95% of tables, less 3 standard errors of 200 tables."""
+    from evalstats.simulate.arena import arena_truth
+
+    design = ArenaDesign(models=6, n_raters=60)
+    held = 0
+    tables = 200
+    for seed in range(tables):
+        data = simulate_arena(1500, seed=seed, design=design)
+        truth = arena_truth(n_votes=1500, seed=seed, design=design)
+        order = truth.sort("strength", descending=True)["model"].to_list()
+        result = es.arena(data, checks=False)
+        held += all(row.rank_low <= order.index(row.name) + 1 <= row.rank_high for row in result.rows)
+    assert held / tables >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / tables)
