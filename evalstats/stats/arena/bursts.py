@@ -136,9 +136,9 @@ def model_bursts(
     -----
     Votes of one rater on a model go together (taste, a sitting), so counts are divided by how much more than chance they
     vary: the median of the squared standardised counts of all windows of a length over that of a chi-square of 1 df, at
-    least 1 and never less than for shorter windows; where there are fewer than 20 windows of a length, by how much wins vary
-    between raters. The p-value of a window of n votes is P(Binomial(n, E / n) >= O), which is no smaller than that of votes with unequal
-    probabilities where O exceeds E by 1.
+    least 1 and never less than for shorter windows; where there are fewer than 20 windows of a length, by how much wins
+    vary between raters. The p-value of a window of n votes is P(Binomial(n, E / n) >= O), which is no smaller than that of
+    votes with unequal probabilities where O exceeds E by 1.
 
     References
     ----------

@@ -17,7 +17,8 @@ _NODES, _AREAS = np.polynomial.hermite_e.hermegauss(15)
 _MASS = _AREAS / _AREAS.sum()
 _BLOCK = 4_000_000  # numbers of the covariances held at a time
 _TASTES = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0])
-_MOST_FOR_TASTE = 20_000  # votes from which taste is estimated
+_USUAL = 0.75
+_MOST_FOR_TASTE = 6_000  # votes from which taste is estimated
 
 
 BoolArray: TypeAlias = NDArray[np.bool_]
@@ -148,19 +149,31 @@ def honest_forecasts(votes: DecidedVotes, *, taste: float, line: tuple[float, fl
     return np.clip(forecasts, 1e-12, 1.0 - 1e-12)
 
 
-def estimated_taste(votes: DecidedVotes, line: tuple[float, float], *, seed: int) -> float:
+def estimated_taste(votes: DecidedVotes, line: tuple[float, float], *, seed: int, near: float | None = None) -> float:
     """Return the taste under which the forecasts of all raters were best (the largest product of their probabilities).
 
-    Of many votes, those of some raters, drawn with the seed, are enough.
+    Of many votes, those of some raters, drawn with the seed, are enough. `near` is where to begin the search.
     """
     few = _some_raters(votes, seed)
-    logs = np.array([log_likelihood(few, honest_forecasts(few, taste=float(t), line=line)) for t in _TASTES])
-    best = int(np.argmax(logs))
+    logs: dict[int, float] = {}
+
+    def value(k: int) -> float:
+        if not 0 <= k < _TASTES.size:
+            return -math.inf
+        if k not in logs:
+            logs[k] = log_likelihood(few, honest_forecasts(few, taste=float(_TASTES[k]), line=line))
+        return logs[k]
+
+    best = int(np.argmin(np.abs(_TASTES - (_USUAL if near is None else near))))
+    # Uphill along the grid: the likelihood of one spread has one top.
+    while max(value(best - 1), value(best + 1)) > value(best):
+        best += 1 if value(best + 1) > value(best - 1) else -1
     if best in {0, _TASTES.size - 1}:
         return float(_TASTES[best])
     # The top of the parabola through the best and its neighbours.
-    c = np.polyfit(_TASTES[best - 1 : best + 2], logs[best - 1 : best + 2], 2)
-    return float(np.clip(-c[1] / (2.0 * c[0]), _TASTES[best - 1], _TASTES[best + 1]))
+    around = _TASTES[best - 1 : best + 2]
+    c = np.polyfit(around, [value(best + k) for k in (-1, 0, 1)], 2)
+    return float(np.clip(-c[1] / (2.0 * c[0]), around[0], around[2]))
 
 
 def log_likelihood(votes: DecidedVotes, forecasts: FloatArray) -> float:

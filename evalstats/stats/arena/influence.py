@@ -153,9 +153,18 @@ class StepsWithout:
 
 
 def largest_influences(
-    steps: StepsWithout, *, n_refits: int = _REFITS, refit: Callable[..., PairFit] = fit_strengths
+    steps: StepsWithout,
+    *,
+    n_clusters: int | None = None,
+    n_refits: int = _REFITS,
+    refit: Callable[..., PairFit] = fit_strengths,
 ) -> tuple[Influence, ...]:
     """Leave out, one after the other, the raters who move the ratings most, or put another model first, and refit.
+
+    Parameters
+    ----------
+    n_clusters
+        Only codes below it are left out (votes of nobody known may have a code of their own above); None for all.
 
     Returns
     -------
@@ -169,6 +178,7 @@ def largest_influences(
     (or farthest beyond) the first. All others have been looked at by one step only.
     """
     fit = steps.fit
+    last = steps.n_clusters if n_clusters is None else n_clusters
     top = np.argsort(-fit.strengths, kind="stable")
     largest, nearest = list[tuple[float, int]](), list[tuple[float, int]]()
     for low, high in steps.blocks():
@@ -176,7 +186,7 @@ def largest_influences(
         size = np.abs(moves).max(axis=1)
         new = fit.strengths + moves
         lead = new[:, top[0]] - np.delete(new, top[0], axis=1).max(axis=1, initial=-np.inf)
-        present = np.flatnonzero(steps.weight[low:high] > 0.0)
+        present = np.flatnonzero(steps.weight[low : min(high, last)] > 0.0)
         for values, kept in ((-size, largest), (lead, nearest)):
             chosen = present[np.argsort(values[present], kind="stable")[:n_refits]]
             kept.extend((float(values[i]), low + int(i)) for i in chosen)

@@ -21,7 +21,7 @@ from evalstats.stats.arena.honest_votes import (
     honest_forecasts,
     only_raters,
 )
-from evalstats.stats.arena.rings import LOYAL, Rings, rings
+from evalstats.stats.arena.rings import Rings, loyal_log, rings
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.looks.e_values import e_bh
 
@@ -113,8 +113,8 @@ def rater_evidence(
     two standard errors); the bet is the Beta(1/2, 1/2) mixture, as in `log_e_mcnemar`. It needs no ratings, since who of
     the two models stands on side a is random; where it is seen not to be, the smaller of this and of a bet against the
     forecasts is taken. "disagreement": the mean of two bets, on random clicks and on votes for the weaker model. "loyalty":
-    for each model the bet that it is chosen 19 times in 20 (Beta(19, 1)), averaged over models by how often the rater met
-    them. Rings: see `rings`.
+    for each model the bets that it is chosen 85, 95 or 99 times in 100, averaged, also over models by how often the rater
+    met them. Rings: see `rings`.
 
     References
     ----------
@@ -124,12 +124,12 @@ def rater_evidence(
     tested = counts >= FEWEST_VOTES
     if not tested.any():
         return None
-    believed = counts > 0
-    found = None
+    believed = np.ones(votes.n_raters, dtype=np.bool_)
+    found, used = None, taste
     for step in range(_PASSES):
         rest = only_raters(votes, believed)
         line = decided_line(rest.eta, rest.a_won)
-        used = estimated_taste(rest, line, seed=seed) if taste is None else taste
+        used = estimated_taste(rest, line, seed=seed, near=used) if taste is None else taste
         found = _evidence(only_raters(votes, tested), votes, line, used)
         doubted = believed.copy()
         doubted[np.flatnonzero(tested)[_suspects(found)]] = False
@@ -162,7 +162,7 @@ def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, fl
     stronger = (votes.eta > 0.0) == votes.a_won
     likely = np.where(votes.eta > 0.0, forecasts, 1.0 - forecasts)
     log_e = np.column_stack([log_side, _disagreement(votes, forecasts, line), loyal.of_rater])
-    around = rings(votes, taste=taste, line=line)
+    around = _rings_of_the_careful(votes, log_e, taste, line)
     return RaterEvidence(
         rater=np.arange(votes.n_raters),
         n_votes=n.astype(np.int64),
@@ -180,6 +180,14 @@ def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, fl
         side_band=(float(band[0].min()), float(band[1].max())),
         sides_balanced=balanced,
     )
+
+
+def _rings_of_the_careful(votes: DecidedVotes, log_e: FloatArray, taste: float, line: tuple[float, float]) -> Rings:
+    """Return rings among raters who do read: who clicks at random lifts every weak model, and is told of already."""
+    careless = log_e[:, :2].max(axis=1)
+    reads = (careless <= _SUSPECT) | (careless < log_e[:, 2])
+    found = rings(only_raters(votes, reads), taste=taste, line=line)
+    return replace(found, rater=np.flatnonzero(reads)[found.rater].astype(np.int64))
 
 
 def _adjusted(log_e: FloatArray) -> FloatArray:
@@ -203,7 +211,7 @@ def side_log_e(wins_a: IntArray, wins_b: IntArray, low: FloatArray, high: FloatA
     --------
     >>> half = np.array([0.5])
     >>> side_log_e(np.array([20]), np.array([0]), half, half).round(2).tolist()
-    [11.78]
+    [11.79]
     """
     a, b = wins_a.astype(np.float64), wins_b.astype(np.float64)
     null = np.clip(a / np.maximum(a + b, 1.0), low, high)
@@ -259,13 +267,11 @@ def _loyalty(votes: DecidedVotes, forecasts: FloatArray) -> _Loyalty:
     won = np.concatenate([votes.a_won, ~votes.a_won])
     p = np.concatenate([forecasts, 1.0 - forecasts])
     levels, cell = np.unique(rater * n_models + model, return_inverse=True)
-    order = np.lexsort((np.tile(np.arange(votes.rater.size), 2), cell))
-    wins_before, before = np.empty(cell.size), np.empty(cell.size)
-    wins_before[order], before[order] = _counts_before(cell[order], won[order])
-    q = (LOYAL[0] + wins_before) / (sum(LOYAL) + before)
-    log_e = np.bincount(cell, weights=_log_ratio(won, q, p), minlength=levels.size).astype(np.float64)
     met = np.bincount(cell, minlength=levels.size)
     wins = np.bincount(cell, weights=won, minlength=levels.size).astype(np.int64)
+    # Against a loyalty fixed beforehand the order of votes does not matter.
+    chance = np.bincount(cell, weights=np.log(np.where(won, p, 1.0 - p)), minlength=levels.size)
+    log_e = loyal_log(wins.astype(np.float64), met) - chance
     owner, whose = levels // n_models, levels % n_models
     share = np.log(met / (2.0 * np.bincount(votes.rater, minlength=votes.n_raters))[owner])
     best = np.lexsort((log_e + share, owner))[np.searchsorted(owner, np.arange(votes.n_raters), side="right") - 1]

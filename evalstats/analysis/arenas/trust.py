@@ -1,0 +1,109 @@
+"""Can the votes be trusted? Every check of who voted, how, when, and what hangs on few of them."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+
+from evalstats.analysis.arenas.check_results import CheckLine, FewVotesFlip, TrustChecks
+from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arenas.trusting_raters import influence_check, rater_check
+from evalstats.analysis.arenas.trusting_votes import burst_check, duplicate_check, identity_check, side_check
+from evalstats.analysis.arenas.voters import voters_of
+from evalstats.display.numbers import number, plural
+from evalstats.errors import InputError
+from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.flips import smallest_flip
+from evalstats.stats.arena.selection import selection_bias
+from evalstats.stats.checks import FloatArray, check_level
+
+ELO_POINTS = 400.0 / math.log(10.0)
+_TINY = 0.01  # of the votes: fewer than these should not decide who is first
+
+
+def trust_checks(
+    table: VoteTable,
+    fit: PairFit,
+    *,
+    std_errors: FloatArray | None,
+    conf_level: float = 0.95,
+    seed: int = 0,
+    points: float = ELO_POINTS,
+) -> tuple[TrustChecks, tuple[CheckLine, ...]]:
+    """Check raters, sides, duplicates, bursts, identity leaks, single raters, few votes and private testing.
+
+    Parameters
+    ----------
+    table, fit
+        Votes between models on one scale, and their ratings.
+    std_errors
+        float64, shape (n_models,), of the ratings, in points; NaN where there is none. None: no standard errors at all.
+    conf_level
+        Raters are flagged at a false discovery rate of 1 - conf_level; each other check warns by chance at most that often.
+    seed
+        For what is drawn where there are very many raters.
+    points
+        Rating points of one log-unit (Elo: 400/ln 10), in which moves and gaps are given.
+
+    Returns
+    -------
+    TrustChecks, and a line for each check
+        What could not be checked has a reason in its place. A warning says where to look; it proves nobody a cheat, and
+        silence proves nobody honest (`validation.arena_manipulators` measures what is found).
+    """
+    level = check_level(conf_level)
+    voters = voters_of(table)
+    found, sides = side_check(TrustChecks(), table, level)
+    found, raters = rater_check(found, table, fit, voters, conf_level=level, seed=seed)
+    found, duplicates = duplicate_check(found, table)
+    found, bursts = burst_check(found, table, fit, voters, conf_level=level)
+    found, identity = identity_check(found, table, fit, conf_level=level)
+    found, one_rater = influence_check(found, table, fit, voters, points=points)
+    found, few_votes = flip_check(found, table, fit, points=points)
+    found, selection = selection_check(found, std_errors)
+    return found, (sides, raters, duplicates, bursts, identity, one_rater, few_votes, selection)
+
+
+def flip_check(found: TrustChecks, table: VoteTable, fit: PairFit, *, points: float) -> tuple[TrustChecks, CheckLine]:
+    """Look for few votes without which the second model would be first."""
+    title = "What hangs on few votes"
+    try:
+        flip = smallest_flip(fit, table.rows)
+    except InputError as problem:
+        return found, CheckLine(check="few votes", title=title, status="not run", finding=str(problem))
+    first, second = table.models[flip.first], table.models[flip.second]
+    told = FewVotesFlip(
+        first=first,
+        second=second,
+        n_votes=flip.n_votes,
+        share=None if flip.n_votes is None else flip.n_votes / table.n_votes,
+        gap=flip.gap * points,
+        gap_after=None if flip.gap_after is None else flip.gap_after * points,
+        confirmed=flip.confirmed,
+        reason=flip.reason,
+    )
+    if told.n_votes is None or told.share is None:
+        finding = f"{told.reason} between {first} and {second}"
+        return replace(found, flip=told), CheckLine(check="few votes", title=title, status="ok", finding=finding)
+    finding = (
+        f"without {plural(told.n_votes, 'vote')} ({number(100 * told.share, 2)}% of all) {second} would be rated above "
+        f"{first}: the smallest set found, confirmed by a new fit; a smaller one may exist"
+    )
+    status = "warning" if told.share < _TINY else "ok"
+    return replace(found, flip=told), CheckLine(check="few votes", title=title, status=status, finding=finding)
+
+
+def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[TrustChecks, CheckLine]:
+    """Say what private testing of several variants would add by luck."""
+    title = "Private testing"
+    known = np.zeros(0) if std_errors is None else std_errors[np.isfinite(std_errors) & (std_errors > 0.0)]
+    if not known.size:
+        finding = "what the best of several variants gains by luck needs standard errors, and there are none"
+        return found, CheckLine(check="selection", title=title, status="not run", finding=finding)
+    gains = selection_bias(float(np.median(known)))
+    told = ", ".join(f"{number(gain, 1)} of {n}" for n, gain in gains)
+    finding = (
+        "votes cannot show how many variants of a model were tried before one was published; the best of several equally "
+        f"strong ones would look better than it is by, on average and in points: {told}"
+    )
+    return replace(found, selection=gains), CheckLine(check="selection", title=title, status="not run", finding=finding)
