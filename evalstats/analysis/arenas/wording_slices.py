@@ -10,7 +10,6 @@ from evalstats.analysis.arenas.words import (
     of,
     p_text,
     points,
-    rating,
     some,
     stopped,
     unit_of,
@@ -64,8 +63,9 @@ def category_sentences(result: ArenaRanking, found: Categories) -> list[str]:
     marked = _apart(found)
     known = [row for row in found.rows if row.conf_low is not None]
     if known:
+        have = "have" if len(marked) > 1 else "has"
         said.append(
-            f"{len(marked) or 'None'} of {plural(len(known), 'single departure')} {'have' if len(marked) > 1 else 'has'} an interval "
+            f"{len(marked) or 'None'} of {plural(len(known), 'single departure')} {have} an interval "
             f"without 0, about {rough_alarms(len(known), result.conf_level)} would by luck alone."
         )
     return said
