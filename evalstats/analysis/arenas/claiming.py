@@ -4,15 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import special
 
 from evalstats.analysis.arenas.results import Scale
 from evalstats.analysis.arenas.table import VoteTable
+from evalstats.stats.arena.contrasts import PairContrasts, pair_contrasts
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.fit import PairFit, Ties
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_variance
+from evalstats.stats.arena.more_votes import more_votes
+from evalstats.stats.arena.ranks import arena_ranks, strength_ranks
+from evalstats.stats.arena.strength_covariance import StrengthCovariance, combination_variance
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.rank_sets import rank_sets_normal
+from evalstats.stats.tails import t_quantile
 
 ELO_BASE = 1000.0
 
@@ -82,31 +84,46 @@ class Claims:
 
 def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: Options) -> Claims:
     """Return what may be claimed of pairs and ranks."""
+    rows = table.rows if table.chunks is None else None
+    ranks = strength_ranks(fit, covariance, rows, conf_level=options.conf_level, top=options.top, seed=options.seed)
+    pairs = pair_contrasts(fit, covariance, ranks, conf_level=options.conf_level)
+    shown = ranks.p_adjusted <= 1.0 - options.conf_level
     n = fit.n_models
-    i, j = np.indices((n, n))
-    variance = contrast_variance(covariance, i.ravel(), j.ravel()).reshape(n, n)
-    error = np.where(variance > 0.0, np.sqrt(np.maximum(variance, 0.0)), np.nan)
-    difference = fit.strengths[:, None] - fit.strengths
-    t = difference / error
-    ranks = rank_sets_normal(
-        fit.strengths, covariance.joint, conf_level=options.conf_level, top=options.top, seed=options.seed
+    bar = ranks.critical if np.isfinite(ranks.critical) else None
+    more = more_votes(fit, covariance, pairs, np.column_stack([pairs.first, pairs.second]), critical=bar)
+    needed = np.array([np.nan if votes is None else float(votes) for votes in more.n_votes])
+    why = {
+        pair: reason
+        for i, j, reason in zip(pairs.first.tolist(), pairs.second.tolist(), more.reasons, strict=True)
+        if reason is not None
+        for pair in ((i, j), (j, i))
+    }
+    reach = t_quantile(options.conf_level, covariance.df) * np.sqrt(
+        np.maximum(combination_variance(covariance, np.eye(n, fit.n_parameters)), 0.0)
     )
-    apart = (ranks.low[:, None] > ranks.high) | (ranks.high[:, None] < ranks.low)
-    reach = 1.96 * np.sqrt(np.diagonal(covariance.joint))
-    low, high = fit.strengths - reach, fit.strengths + reach
+    order = _matrix(pairs.order_probability, pairs, n)
     return Claims(
         df=covariance.df,
-        std_error=error * options.points,
-        p_value=np.asarray(2.0 * special.stdtr(covariance.df, -np.abs(t)), dtype=np.float64),
-        p_adjusted=np.full((n, n), np.nan),
-        separated=apart,
-        order=np.asarray(special.stdtr(covariance.df, t), dtype=np.float64),
-        more_votes=np.full((n, n), np.nan),
-        more_votes_reasons={},
+        std_error=_matrix(pairs.std_error, pairs, n) * options.points,
+        p_value=_matrix(pairs.p_value, pairs, n),
+        p_adjusted=ranks.p_adjusted,
+        separated=shown,
+        order=np.where(np.tri(n, dtype=np.bool_), 1.0 - order, order),
+        more_votes=_matrix(needed, pairs, n),
+        more_votes_reasons=why,
         rank_low=ranks.low,
         rank_high=ranks.high,
         marginal_low=ranks.marginal_low,
         marginal_high=ranks.marginal_high,
-        rank_arena=1 + (low[None, :] > high[:, None]).sum(axis=1),
+        rank_arena=arena_ranks(fit.strengths - reach, fit.strengths + reach),
         rank_method=ranks.method,
+        rank_reason=ranks.reason,
+        warnings=ranks.warnings,
     )
+
+
+def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:
+    """Return what belongs to pairs as a symmetric table."""
+    table = np.full((n, n), np.nan)
+    table[pairs.first, pairs.second] = table[pairs.second, pairs.first] = values
+    return table
