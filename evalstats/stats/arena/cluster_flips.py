@@ -28,6 +28,7 @@ def flipped_contrasts(
     std_error: FloatArray,
     seed: int,
     n_resamples: int,
+    most_listed: int = LISTED,
 ) -> ReferenceLaw:
     """Law of the studentised contrasts strength[first] - strength[second] if none differed.
 
@@ -63,7 +64,7 @@ def flipped_contrasts(
     estimate = inside[first] - inside[second]
     by_clusters = np.sqrt(spread(estimate, lifted.sum(axis=0)))
     observed = own * estimate / np.maximum(by_clusters, std_error)
-    listed = int(min(LISTED, _MOST_STATISTICS / first.size))
+    listed = int(min(most_listed, _MOST_STATISTICS / first.size))
     patterns = sign_patterns(
         np.ones(len(parts), dtype=np.int64), seed=seed, n_resamples=n_resamples, most_listed=listed
     )
