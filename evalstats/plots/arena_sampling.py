@@ -18,6 +18,7 @@ _STROKES: tuple[tuple[str, Any, str], ...] = (
     (LIGHT.ink, "solid", "o"),
     (LIGHT.good, "solid", "s"),
     (LIGHT.good, (0, (3, 2)), "D"),
+    (LIGHT.bad, "solid", "P"),
     (LIGHT.caution, "solid", "^"),
     (LIGHT.caution, (0, (3, 2)), "v"),
 )
@@ -34,7 +35,7 @@ class OrderLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderPanel:
-    """One world: its name and its lines, random pairs first; at most five."""
+    """One world: its name and its lines, random pairs first; at most six."""
 
     title: str
     lines: tuple[OrderLine, ...]
@@ -53,7 +54,7 @@ def order_curves(panels: Sequence[OrderPanel], *, medium: Medium = "screen") -> 
     Raises
     ------
     ValueError
-        If there is no panel, or a panel has no line or more than five.
+        If there is no panel, or a panel has no line or more than six.
 
     Examples
     --------

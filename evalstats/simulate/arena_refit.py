@@ -38,7 +38,7 @@ def refit(wins: FloatArray, *, prior: float = PRIOR, start: FloatArray | None = 
     Raises
     ------
     CannotAnswerError
-        If Newton's method does not settle, as it cannot without a prior where votes do not connect all models.
+        If there is no prior and wins do not connect all models, or Newton's method does not settle.
 
     Notes
     -----
@@ -51,6 +51,8 @@ def refit(wins: FloatArray, *, prior: float = PRIOR, start: FloatArray | None = 
     [0.5493, -0.5493]
     """
     n_models = int(wins.shape[-1])
+    if prior == 0 and not _connected(wins):
+        raise CannotAnswerError("wins do not connect all models, so strengths need a prior")
     met = wins + np.swapaxes(wins, -1, -2)
     strengths = np.zeros_like(wins[..., 0]) if start is None else start.copy()
     scale = np.maximum(met.sum(axis=-1).max(axis=-1), 1.0)
@@ -63,7 +65,7 @@ def refit(wins: FloatArray, *, prior: float = PRIOR, start: FloatArray | None = 
         # A long step is cut: from far away Newton's method may overshoot.
         largest = np.abs(step).max(axis=-1, keepdims=True)
         strengths = strengths + step * np.minimum(1.0, 2.0 / np.maximum(largest, 1e-300))
-    raise CannotAnswerError("strengths did not settle in 50 steps; votes that do not connect all models need a prior")
+    raise CannotAnswerError(f"strengths did not settle in {_MAX_STEPS} steps; are there numbers that are not finite?")
 
 
 def difference_variance(met: FloatArray, strengths: FloatArray, *, prior: float = PRIOR) -> FloatArray:
@@ -91,7 +93,18 @@ def difference_variance(met: FloatArray, strengths: FloatArray, *, prior: float 
     _, hessian = _derivatives(met / 2, met, strengths, prior)
     inverse = _as_floats(np.linalg.inv(hessian + (prior == 0) / n_models))
     own = np.diagonal(inverse, axis1=-2, axis2=-1)
-    return own[..., :, None] + own[..., None, :] - 2 * inverse
+    # Both halves of an inverse differ in the last digits; a pair has one variance whichever way round.
+    return own[..., :, None] + own[..., None, :] - (inverse + np.swapaxes(inverse, -1, -2))
+
+
+def _connected(wins: FloatArray) -> bool:
+    """Whether in every arena each model can be reached from each other by wins (Ford's condition)."""
+    n_models = int(wins.shape[-1])
+    reach = ((wins > 0) | np.eye(n_models, dtype=np.bool_)).astype(np.float64)
+    # Squaring doubles the length of the chains.
+    for _ in range(n_models.bit_length()):
+        reach = np.minimum(reach @ reach, 1.0)
+    return bool((reach > 0).all())
 
 
 def _derivatives(

@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalstats.errors import InputError
 from evalstats.simulate.arena_refit import PRIOR, difference_variance, refit
+from evalstats.simulate.scenario_truth import check_share
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 
 Sampling = Literal["random", "active", "variance", "proximity", "placement"]
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
+Bools = NDArray[np.bool_]
 _TOP = 0.1  # share of the pairs with the largest weights that active sampling draws from
 
 
@@ -40,6 +43,8 @@ class SamplingRule:
         Models that come in later, the last ones of the list; None: a quarter of all.
     series
         Votes against each anchor of a placement.
+    explore
+        Share of the votes after the warm-up that are between pairs drawn at random all the same.
     """
 
     sampling: Sampling = "random"
@@ -48,12 +53,14 @@ class SamplingRule:
     batch: int = 200
     n_new: int | None = None
     series: int = 10
+    explore: float = 0.0
 
     def __post_init__(self) -> None:
         if self.sampling not in SAMPLINGS:
             raise InputError(f"there is no sampling {self.sampling!r}; there are {', '.join(SAMPLINGS)}")
         if not self.threshold > 0:
             raise InputError(f"threshold is {self.threshold:g}; give log-odds above 0")
+        check_share("explore", self.explore, high=1.0)
         check_count(self.warm_up, "warm_up", least=1)
         check_count(self.batch, "batch", least=1)
         check_count(self.series, "series", least=1)
@@ -69,7 +76,7 @@ class SamplingRule:
 
 
 def pair_weights(
-    rule: SamplingRule, wins: FloatArray, *, start: FloatArray | None = None
+    rule: SamplingRule, wins: FloatArray, *, start: FloatArray | None = None, allowed: Bools | None = None
 ) -> tuple[FloatArray, FloatArray]:
     """Return the weight of every pair for the next batch, and the strengths that it rests on.
 
@@ -79,6 +86,8 @@ def pair_weights(
         float64, shape (..., n_models, n_models): [i, j] is what i won against j so far, ties as half.
     start
         Strengths of the batch before, to begin the refit with.
+    allowed
+        Bool, shape (n_models, n_models), symmetric: pairs that may meet; None: all.
 
     Returns
     -------
@@ -98,35 +107,41 @@ def pair_weights(
     """
     met = wins + np.swapaxes(wins, -1, -2)
     strengths = refit(wins, start=start)
-    apart = np.abs(strengths[..., :, None] - strengths[..., None, :])
+    different = ~np.eye(int(met.shape[-1]), dtype=np.bool_)
+    may = different if allowed is None else allowed & different
     if rule.sampling == "random":
-        weights = np.ones_like(met)
+        weights = np.broadcast_to(may, met.shape).astype(np.float64)
     elif rule.sampling in ("active", "variance"):
         gain = difference_variance(met, strengths)
         if rule.sampling == "active":
-            p = 1.0 / (1.0 + np.exp(apart))
+            p = 1.0 / (1.0 + np.exp(np.abs(strengths[..., :, None] - strengths[..., None, :])))
             gain = np.log1p(p * (1.0 - p) * gain)
-        weights = _largest(gain)
+        weights = _largest(gain, may)
     else:
-        weights = near(strengths, rule.threshold) / (1.0 + met)
-    diagonal = np.arange(int(met.shape[-1]))
-    weights[..., diagonal, diagonal] = 0.0
+        weights = near(strengths, rule.threshold, may) / (1.0 + met)
+    if rule.explore:
+        weights = (1.0 - rule.explore) * weights / weights.sum(axis=(-1, -2), keepdims=True)
+        weights = weights + rule.explore * may / may.sum()
     return weights, strengths
 
 
-def near(strengths: FloatArray, threshold: float) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
-    """Mark pairs that differ by at most `threshold`, and neighbours in the ranking however far they are apart.
+def near(strengths: FloatArray, threshold: float, allowed: Bools) -> Bools:
+    """Mark allowed pairs that differ by at most `threshold`, and the next stronger and weaker one however far away.
 
     Without the neighbours a model that leads by more than the threshold would never meet anyone again.
 
     Examples
     --------
-    >>> near(np.array([0.0, 0.2, 3.0]), 0.5)[2].tolist()
-    [False, True, True]
+    >>> near(np.array([0.0, 0.2, 3.0]), 0.5, ~np.eye(3, dtype=np.bool_))[2].tolist()
+    [False, True, False]
     """
-    close = np.abs(strengths[..., :, None] - strengths[..., None, :]) <= threshold
-    rank = np.argsort(np.argsort(strengths, axis=-1), axis=-1)
-    return close | (np.abs(rank[..., :, None] - rank[..., None, :]) <= 1)
+    above = strengths[..., None, :] - strengths[..., :, None]
+    close = allowed & (np.abs(above) <= threshold)
+    for gap in (above, -above):
+        ahead = np.where(allowed & (gap > 0), gap, np.inf)
+        nearest = np.isfinite(ahead) & (ahead == ahead.min(axis=-1, keepdims=True))
+        close |= nearest | np.swapaxes(nearest, -1, -2)
+    return close
 
 
 def draw_pairs(rng: np.random.Generator, weights: FloatArray, n: int) -> IntArray:
@@ -204,14 +219,13 @@ def place(asked: Ask, order: IntArray, series: int) -> IntArray:
     return low
 
 
-def _largest(gain: FloatArray) -> FloatArray:
-    """Weigh the largest tenth of the pairs alike, all others 0."""
-    n_models = gain.shape[-1]
-    upper = np.triu_indices(n_models, 1)
+def _largest(gain: FloatArray, may: Bools) -> FloatArray:
+    """Weigh the largest tenth of the allowed pairs alike, all others 0."""
+    upper = np.nonzero(np.triu(may, 1))
     each = gain[..., upper[0], upper[1]]
     wanted = max(1, round(_TOP * each.shape[-1]))
     least = np.partition(each, each.shape[-1] - wanted, axis=-1)[..., each.shape[-1] - wanted]
-    return (gain >= least[..., None, None]).astype(np.float64)
+    return ((gain >= least[..., None, None]) & may).astype(np.float64)
 
 
 __all__ = ["PRIOR", "SAMPLINGS", "Sampling", "SamplingRule", "draw_pairs", "near", "pair_weights", "place"]

@@ -71,7 +71,8 @@ class Schedule:
         if plain:
             weights = np.ones_like(self.wins)
         else:
-            weights, self.strengths = pair_weights(self.rule, self.wins, start=self.strengths)
+            allowed = self._allowed() > 0
+            weights, self.strengths = pair_weights(self.rule, self.wins, start=self.strengths, allowed=allowed)
         weights = weights * self._allowed()
         members = draw_members(self.rng, weights, n, self.design.event_size, self._allowed())
         return self._happen(members, weights, "random" if plain else _phase(self.rule))

@@ -47,11 +47,12 @@ WORLD_WORDS = {
     "many votes": "60,000 votes of 3,000 raters; strengths as in the spread out arenas",
 }
 # Arenas in each world: one of many votes costs ten times as much.
-N_ARENAS = {"spread out": 400, "crowded": 400, "many votes": 60}
+N_ARENAS = {"spread out": 400, "crowded": 400, "many votes": 100}
 RULES: Mapping[str, SamplingRule] = {
     "random": SamplingRule(),
     "proximity, wide": SamplingRule(sampling="proximity", threshold=0.5, warm_up=WARM_UP),
     "proximity, narrow": SamplingRule(sampling="proximity", threshold=0.2, warm_up=WARM_UP),
+    "narrow + random": SamplingRule(sampling="proximity", threshold=0.2, warm_up=WARM_UP, explore=0.2),
     "active": SamplingRule(sampling="active", warm_up=WARM_UP),
     "largest variance": SamplingRule(sampling="variance", warm_up=WARM_UP),
 }
@@ -59,6 +60,7 @@ RULE_WORDS = {
     "random": "every pair alike",
     "proximity, wide": "only pairs whose ratings differ by at most 0.5 log-odds (87 points), seldom-met pairs first",
     "proximity, narrow": "the same with 0.2 log-odds (35 points)",
+    "narrow + random": "narrow proximity, but a fifth of the votes between random pairs",
     "active": "the tenth of all pairs whose next vote tells most about all ratings together",
     "largest variance": "the tenth of all pairs whose difference is known worst",
     "placement": "a new model: binary search by series of 10 votes, then proximity (wide)",

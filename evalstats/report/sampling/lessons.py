@@ -13,6 +13,7 @@ def lessons(study: SamplingStudy) -> list[tuple[str, str]]:
         ("Steady is not right", _steady(study)),
         ("Majorities of different schedules are not comparable", _majorities(study)),
         ("More votes", _more_votes(study)),
+        ("Some random pairs", _some_random(study)),
     ]
 
 
@@ -58,6 +59,24 @@ def _more_votes(study: SamplingStudy) -> str:
         f"of {_of(study, 'far_bias', few, sign=True)}, and intervals of first against last hold the truth in "
         f"{_of(study, 'covered_far', many)} of arenas in place of {_of(study, 'covered_far', few)} (wide and narrow proximity)."
     )
+
+
+def _some_random(study: SamplingStudy) -> str:
+    mixed = "narrow + random"
+    told = "; ".join(
+        f"{world}: bias {_mean(study, 'far_bias', world, mixed, sign=True)} points, coverage "
+        f"{_mean(study, 'covered_far', world, mixed, sign=False)}, pairs in order at the end {_in_order(study, world, mixed)} "
+        f"(random pairs {_in_order(study, world, 'random')})"
+        for world in study.worlds
+    )
+    return (
+        "Narrow proximity with a fifth of the votes between random pairs keeps pairs in play that looked far apart. First "
+        f"against last, {told}."
+    )
+
+
+def _in_order(study: SamplingStudy, world: str, sampling: str) -> str:
+    return amount(study.measure("order"), study.of("order", world=world, sampling=sampling)[-1].estimate)
 
 
 def _of(study: SamplingStudy, key: str, world: str, *, sign: bool = False) -> str:
