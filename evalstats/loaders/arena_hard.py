@@ -22,12 +22,15 @@ UNNAMED_BASELINE: Final = "baseline (not named)"
 _GAMES: Final = 2
 _VISION: Final = ("wildvision", "vision_bench", "wvbench")
 _MAX_LABEL_CHARS: Final = 60
+# The questions of the two versions differ, and so do their baselines; only the categories tell which a file is of.
+_VERSIONS: Final = (("v0.1", frozenset({"arena-hard-v0.1"})), ("v2.0", frozenset({"hard_prompt", "creative_writing"})))
 
 
 @dataclass(slots=True)
 class _Found:
     tally: Tally = field(default_factory=Tally)
     judges: Counter[str] = field(default_factory=Counter[str])
+    categories: set[str] = field(default_factory=set[str])
     unnamed: list[int] = field(default_factory=list[int])
     n_items: int = 0
     n_without_baseline: int = 0
@@ -79,7 +82,7 @@ class ArenaHardLoader(SingleFileLoader):
         judge = next(iter(found.judges)) if len(found.judges) == 1 else None
         row: dict[str, object] = {
             "run": run,
-            "benchmark": _benchmark(source),
+            "benchmark": _benchmark(source, found.categories),
             "judge": judge,
             "harness": "arena-hard-auto",
         }
@@ -101,6 +104,7 @@ def _rows(head: Head, run: str, found: _Found) -> Iterator[dict[str, object]]:
         once.add(event, place)
         found.n_items += 1
         found.judges.update([judge] if judge else [])
+        found.categories.add(as_text(record.get("category")) or "")
         yield from _games(record, {"run": run, "item": item, "event": event, "judge": judge}, model, found)
 
 
@@ -144,9 +148,12 @@ def _verdict(game: object) -> Winner:
     return found
 
 
-def _benchmark(source: Source) -> str:
+def _benchmark(source: Source, categories: set[str]) -> str:
     names = "/".join(source.path.parts[-5:]).lower()
-    return "WildVision-Bench" if any(word in names for word in _VISION) else "Arena-Hard"
+    if any(word in names for word in _VISION):
+        return "WildVision-Bench"
+    version = next((name for name, own in _VERSIONS if categories and categories <= own), None)
+    return f"Arena-Hard {version}" if version else "Arena-Hard"
 
 
 def _notes(found: _Found, word: str) -> Iterator[tuple[str, str]]:

@@ -66,6 +66,8 @@ class Numbers:
             spread = None
             self.unread[f"standard error of {metric}"] += 1
         count = as_number(n)
+        if count is None and (as_text(n) or "").strip().lower() not in _ABSENT:
+            self.unread[f"number of votes or items behind {metric}"] += 1
         self.rows.append(
             {
                 "model": model.strip(),
@@ -97,6 +99,11 @@ class Numbers:
             )
         if self.n_outside:
             found.append(f"{self.n_outside} numbers lie outside their own interval; the interval is left out")
+        rates = [float(str(row["estimate"])) for row in self.rows if row["unit"] == "percent"]
+        if rates and (min(rates) < 0 or max(rates) > 100):
+            found.append(f"its percentages lie between {min(rates):g} and {max(rates):g}; check their unit")
+        elif rates and 0 < max(rates) <= 1:
+            found.append(f"its percentages all lie between 0 and {max(rates):g}; they may be proportions")
         keys = Counter(
             tuple(row.get(name) for name in ("model", "benchmark", "task", "variant", "metric", "date"))
             for row in self.rows

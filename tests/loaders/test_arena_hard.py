@@ -60,10 +60,26 @@ def test_both_games_of_an_item_are_rows_that_share_it(judgements: Any) -> None:
     ]
     assert data.comparisons["value_raw"].to_list() == ["A>B", "B>>A"]
     assert data.comparisons["scenario"].to_list() == ["hard_prompt"] * 2
-    assert data.runs.select("benchmark", "judge").row(0) == ("Arena-Hard", "gpt-4.1")
+    assert data.runs.select("benchmark", "judge").row(0) == ("Arena-Hard v2.0", "gpt-4.1")
     assert set(data.comparisons["setting"]) == {"lab"}
     assert "1 items have a verdict >>, which the benchmark's own score counts three times" in told(data)
     assert "prompt" not in data.comparisons.columns
+
+
+@pytest.mark.parametrize(
+    ("categories", "name"),
+    [
+        (["hard_prompt", "creative_writing"], "Arena-Hard v2.0"),
+        (["arena-hard-v0.1"], "Arena-Hard v0.1"),
+        (["hard_prompt", "arena-hard-v0.1"], "Arena-Hard"),
+        (["mine"], "Arena-Hard"),
+        ([None], "Arena-Hard"),
+    ],
+)
+def test_versions_are_told_apart_by_category(judgements: Any, categories: list[str | None], name: str) -> None:
+    """Their questions and baselines differ, so their votes must not be put together."""
+    data = judgements([{**NEW, "uid": str(n), "category": category} for n, category in enumerate(categories)])
+    assert data.runs["benchmark"].item() == name
 
 
 def test_the_old_shape_does_not_name_the_baseline(judgements: Any) -> None:

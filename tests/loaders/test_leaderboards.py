@@ -128,6 +128,19 @@ def test_strange_records(dump: Any, record: object, n_rows: int, said: str) -> N
     assert data.aggregates.filter(model="strange")["conf_low"].null_count() == n_rows - 1
 
 
+@pytest.mark.parametrize(("rate", "said"), [("0.76", "may be proportions"), ("760", "check their unit"), ("76", "")])
+def test_percentages_that_are_none_are_told(dump: Any, rate: str, said: str) -> None:
+    data = dump(f"{ALPACA}m,{rate},0.1,1,1,0,2,{rate},community,9,{rate},0.1\n", "x_leaderboard.csv")
+    assert said in told(data)
+    assert bool(said) == bool(data.problems)
+
+
+def test_a_number_of_votes_that_cannot_be_read_is_told(dump: Any) -> None:
+    data = dump(f'{ARENA}1,1,m,1470,+5/-5,"26,019",,,,\n', "x.csv")
+    assert data.aggregates["n"].item() is None
+    assert "number of votes or items behind rating of 1 models could not be read" in told(data)
+
+
 def test_a_model_that_stands_twice_is_told(dump: Any) -> None:
     data = dump(f"{ARENA}1,1,m,1470,+5/-5,1,,,,\n2,2,m,1471,+5/-5,1,,,,\n3,3, ,1471,+5/-5,1,,,,\n", "x.csv")
     assert data.aggregates.height == 2
