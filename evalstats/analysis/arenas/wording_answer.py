@@ -142,7 +142,8 @@ def _certain(result: ArenaRanking) -> list[str]:
     said = [f"{n} of {plural(len(rows), 'rank')} {are} certain; {held}."]
     if pairs:
         shown = len(apart(pairs))
-        said.append(f"{shown:,} of {plural(len(pairs), 'pair')} {'is' if shown == 1 else 'are'} separated.")
+        n = f"{shown:,}" if shown else "None"
+        said.append(f"{n} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'} separated.")
     return said
 
 

@@ -15,6 +15,7 @@ from evalstats.analysis.arenas.words import (
     points,
     rating,
     rough,
+    shared_word,
     some,
     unit_of,
     whole,
@@ -177,7 +178,8 @@ def neighbours_table(result: ArenaRanking) -> Table | None:
         caption=(
             f"Each model against the next line of the table: the lead in {unit_of(result)}, how often users who decide prefer it "
             f"(%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
-            f"how many more votes between the two would show it with 80% probability if the lead is as estimated{more}"
+            f"how many more votes between the two{own_clusters(result)} would show it with 80% probability if the lead is as "
+            f"estimated{more}"
         ),
         left=("Model, over the next line", "Shown", "Over"),
         wide=("p (adjusted)", "Over", "Met", "Stronger"),
@@ -210,13 +212,22 @@ def pair_lines(result: ArenaRanking) -> list[str]:
         said.append(f"The least certain of the separated pairs: {_told(weakest, result)}")
     if open_:
         nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
-        votes = (
-            f"; {more_votes(nearest)} more votes between the two would do with 80% probability"
-            if nearest.more_votes
-            else ""
-        )
+        needed = f"{more_votes(nearest)} more {'vote' if nearest.more_votes == 1 else 'votes'} between the two{own_clusters(result)}"
+        votes = f"; {needed} would do with 80% probability" if nearest.more_votes else ""
         said.append(f"The nearest to being separated: {_told(nearest, result)}{votes}")
+    without = [
+        pair for _, _, pair in neighbours(result)[:LINES] if pair.verdict == "not separated" and not pair.more_votes
+    ]
+    reasons = list(dict.fromkeys(pair.more_votes_reason for pair in without if pair.more_votes_reason))
+    if reasons:
+        said.append(f"A dash under More votes: {'; '.join(reasons)}")
     return said
+
+
+def own_clusters(result: ArenaRanking) -> str:
+    """Say that further votes have to be as unlike each other as those there are."""
+    names = " and ".join(shared_word(each.name) for each in result.clusters)
+    return f" (each with a {names} of its own)" if names else ""
 
 
 def _told(pair: PairContrast, result: ArenaRanking) -> str:

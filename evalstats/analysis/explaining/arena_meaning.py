@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow, VoteCovariate
 from evalstats.analysis.arenas.wording_answer import in_a_sentence
-from evalstats.analysis.arenas.wording_tables import more_votes, percent
+from evalstats.analysis.arenas.wording_tables import more_votes, own_clusters, percent
 from evalstats.analysis.arenas.words import apart, compared, has_ranks, level, points, ranked, some, unit_of, whole
 from evalstats.analysis.explaining.method_text import MethodText
 from evalstats.analysis.explaining.method_texts import texts_for
@@ -173,17 +173,18 @@ def what_would_change(result: ArenaRanking) -> list[str]:
         )
     if open_:
         nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
-        votes = _votes_for(nearest)
+        votes = _votes_for(nearest, result)
         found.append(f"The nearest miss is {_named(nearest, result)}: adjusted p {p_value(nearest.p_adjusted)}.{votes}")
     return [*found, *_other_choices(result), *_few_votes(result)]
 
 
-def _votes_for(pair: PairContrast) -> str:
+def _votes_for(pair: PairContrast, result: ArenaRanking) -> str:
     """Say what it would take to separate an open pair."""
     if not pair.more_votes:
         return ""
+    needed = f"{more_votes(pair)} more {'vote' if pair.more_votes == 1 else 'votes'}"
     return (
-        f" If the difference is as estimated, about {more_votes(pair)} more votes between the two would show it with 80% "
+        f" If the difference is as estimated, about {needed} between the two{own_clusters(result)} would show it with 80% "
         "probability"
     )
 

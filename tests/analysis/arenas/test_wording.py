@@ -291,6 +291,26 @@ def test_more_votes_are_told_only_of_open_pairs() -> None:
     assert more_votes(replace(pair, more_votes=None)) == "–"
 
 
+def test_what_more_votes_rest_on_and_why_there_is_no_number() -> None:
+    found = example.small()
+    text = in_one_line(found)
+    assert "3,600 more votes between the two (each with a rater and prompt of its own) would do" in text
+    first = replace(found.pairs[0], more_votes=None, more_votes_reason="more than 10,000,000 votes: too close to 0")
+    text = in_one_line(replace(found, pairs=(first, *found.pairs[1:])))
+    assert "A dash under More votes: more than 10,000,000 votes: too close to 0." in text
+    assert "more votes between the two (each with" not in text.partition("The nearest to being separated")[2]
+    single = replace(found, pairs=(replace(first, more_votes=1), *found.pairs[1:]), clusters=())
+    assert "1 more vote between the two would do" in in_one_line(single)
+
+
+def test_few_separated_pairs_are_named_where_the_table_does_not_show_them() -> None:
+    names, ratings = tuple("abcdef"), (1020.0, 1010.0, 1000.0, 990.0, 980.0, 970.0)
+    text = in_one_line(example.made(names, ratings, 10.0))
+    assert "The separated pairs: a over f by 50 Elo points" in text
+    assert "The separated pairs" not in in_one_line(example.small())
+    assert "None of 1 pair is separated" in in_one_line(example.made(("a", "b"), (1001.0, 999.0), 50.0))
+
+
 def test_online_elo_stands_beside_only_where_asked_for() -> None:
     assert "Online Elo" not in ratings_table(example.small()).columns
     assert "Online Elo" in ratings_table(example.troubled()).columns
