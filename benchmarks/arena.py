@@ -15,17 +15,24 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, against, cpu_seconds
+from evalstats.aggregate.vote_chunks import cluster_chunks
 from evalstats.aggregate.votes import VoteCells, vote_cells
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.covariance import covariance_of
+from evalstats.stats.arena.covariance import (
+    StrengthCovariance,
+    clustered_meat,
+    covariance_of,
+    covariance_of_meat,
+    vote_meat,
+)
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.votes import VoteRows
 
@@ -105,27 +112,38 @@ def rows_of(cells: VoteCells) -> VoteRows:
     )
 
 
-def rated(frame: pl.DataFrame) -> PairFit:
+def rated(votes: object) -> tuple[VoteCells, VoteRows, PairFit, StrengthCovariance]:
     """From the table to strengths and their vote-level covariance."""
-    rows = rows_of(vote_cells(frame))
+    cells = vote_cells(votes)
+    rows = rows_of(cells)
     fit = fit_strengths(rows)
-    covariance_of(fit, rows)
-    return fit
+    return cells, rows, fit, covariance_of(fit, rows)
 
 
-def clustered(frame: pl.DataFrame) -> PairFit:
+def by_rater(votes: object, cells: VoteCells, rows: VoteRows) -> Iterator[VoteRows]:
+    """Yield the votes of some raters at a time: nearly every vote is a cell of its own rater."""
+    for chunk in cluster_chunks(votes, cells, "rater"):
+        yield replace(
+            rows.take(chunk.cell),
+            weight=chunk.weight,
+            weight_squares=chunk.weight_squares,
+            count=chunk.count,
+            clusters=(chunk.cluster,),
+        )
+
+
+def clustered(votes: object) -> tuple[VoteCells, VoteRows, PairFit, StrengthCovariance]:
     """From the table to strengths and their covariance clustered by rater."""
-    rows = rows_of(vote_cells(frame, clusters=("rater",)))
+    cells = vote_cells(votes)
+    rows = rows_of(cells)
     fit = fit_strengths(rows)
-    covariance_of(fit, rows)
-    return fit
+    meat = clustered_meat(fit, by_rater(votes, cells, rows))
+    return cells, rows, fit, covariance_of_meat(fit, meat, vote_meat(fit, rows), name="rater")
 
 
 def everything(frame: pl.DataFrame) -> None:
     """Do all that a rating table needs."""
-    rows = rows_of(vote_cells(frame, clusters=("rater",)))
-    fit = fit_strengths(rows)
-    covariance_of(fit, rows)
+    _, rows, fit, _ = clustered(frame)
     bootstrap_strengths(fit, rows, n_resamples=ROUNDS).intervals()
 
 

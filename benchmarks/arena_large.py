@@ -3,8 +3,6 @@
 import json
 import resource
 import sys
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,34 +40,11 @@ def write(path: Path, n_votes: int) -> None:
 
 def rate(path: Path, *, by_rater: bool) -> str:
     """Make the rating table, and return what it says."""
-    from benchmarks.arena import rows_of
-    from evalstats.aggregate.vote_chunks import cluster_chunks
-    from evalstats.aggregate.votes import vote_cells
-    from evalstats.stats.arena.bradley_terry import fit_strengths
-    from evalstats.stats.arena.covariance import clustered_meat, covariance_of, covariance_of_meat, vote_meat
-    from evalstats.stats.arena.votes import VoteRows
+    from benchmarks.arena import clustered, rated
 
-    votes = pl.scan_parquet(path)
-    cells = vote_cells(votes)
-    rows = rows_of(cells)
-    fit = fit_strengths(rows)
-    if by_rater:
-
-        def chunks() -> Iterator[VoteRows]:
-            for chunk in cluster_chunks(votes, cells, "rater"):
-                yield replace(
-                    rows.take(chunk.cell),
-                    weight=chunk.weight,
-                    weight_squares=chunk.weight_squares,
-                    count=chunk.count,
-                    clusters=(chunk.cluster,),
-                )
-
-        found = covariance_of_meat(fit, clustered_meat(fit, chunks()), vote_meat(fit, rows), name="rater")
-    else:
-        found = covariance_of(fit, rows)
-    error = np.sqrt(np.diag(found.covariance))
-    table = pl.DataFrame({"model": cells.models, "strength": fit.strengths, "std_error": error[: fit.n_models]})
+    cells, _, fit, covariance = (clustered if by_rater else rated)(pl.scan_parquet(path))
+    error = np.sqrt(np.diag(covariance.covariance))[: fit.n_models]
+    table = pl.DataFrame({"model": cells.models, "strength": fit.strengths, "std_error": error})
     return f"{table.height} models, median std_error {table['std_error'].median():.2g}"
 
 
