@@ -212,7 +212,8 @@ def pair_lines(result: ArenaRanking) -> list[str]:
         said.append(f"The least certain of the separated pairs: {_told(weakest, result)}")
     if open_:
         nearest = min(open_, key=lambda pair: pair.p_adjusted or 1.0)
-        needed = f"{more_votes(nearest)} more {'vote' if nearest.more_votes == 1 else 'votes'} between the two{own_clusters(result)}"
+        noun = "vote" if nearest.more_votes == 1 else "votes"
+        needed = f"{more_votes(nearest)} more {noun} between the two{own_clusters(result)}"
         votes = f"; {needed} would do with 80% probability" if nearest.more_votes else ""
         said.append(f"The nearest to being separated: {_told(nearest, result)}{votes}")
     without = [
