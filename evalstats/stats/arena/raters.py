@@ -13,15 +13,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from evalstats.stats.arena.honest_votes import (
-    BoolArray,
-    DecidedVotes,
-    decided_line,
-    estimated_taste,
-    honest_forecasts,
-    only_raters,
-)
-from evalstats.stats.arena.rings import Rings, loyal_log, rings
+from evalstats.stats.arena.decided_votes import BoolArray, DecidedVotes, only_raters
+from evalstats.stats.arena.honest_votes import decided_line, estimated_taste, honest_forecasts
+from evalstats.stats.arena.loyalty import loyalty
+from evalstats.stats.arena.rings import Rings, rings
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.looks.e_values import e_bh
 
@@ -158,7 +153,7 @@ def _evidence(votes: DecidedVotes, everyone: DecidedVotes, line: tuple[float, fl
     balanced = _balanced(everyone)
     if not balanced:
         log_side = np.minimum(log_side, _side_against(votes, forecasts))
-    loyal = _loyalty(votes, forecasts)
+    loyal = loyalty(votes, forecasts)
     stronger = (votes.eta > 0.0) == votes.a_won
     likely = np.where(votes.eta > 0.0, forecasts, 1.0 - forecasts)
     log_e = np.column_stack([log_side, _disagreement(votes, forecasts, line), loyal.of_rater])
@@ -251,38 +246,6 @@ def _disagreement(votes: DecidedVotes, forecasts: FloatArray, line: tuple[float,
     return special.logsumexp(bets, axis=0) - math.log(len(_SLOPES))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Loyalty:
-    of_rater: FloatArray
-    model: IntArray
-    met: IntArray
-    won: IntArray
-
-
-def _loyalty(votes: DecidedVotes, forecasts: FloatArray) -> _Loyalty:
-    n_models = votes.uncertainty.size
-    # Every vote is met twice: by the model on side a and by that on side b.
-    model = np.concatenate([votes.first, votes.second])
-    rater = np.concatenate([votes.rater, votes.rater])
-    won = np.concatenate([votes.a_won, ~votes.a_won])
-    p = np.concatenate([forecasts, 1.0 - forecasts])
-    levels, cell = np.unique(rater * n_models + model, return_inverse=True)
-    met = np.bincount(cell, minlength=levels.size)
-    wins = np.bincount(cell, weights=won, minlength=levels.size).astype(np.int64)
-    # Against a loyalty fixed beforehand the order of votes does not matter.
-    chance = np.bincount(cell, weights=np.log(np.where(won, p, 1.0 - p)), minlength=levels.size)
-    log_e = loyal_log(wins.astype(np.float64), met) - chance
-    owner, whose = levels // n_models, levels % n_models
-    share = np.log(met / (2.0 * np.bincount(votes.rater, minlength=votes.n_raters))[owner])
-    best = np.lexsort((log_e + share, owner))[np.searchsorted(owner, np.arange(votes.n_raters), side="right") - 1]
-    return _Loyalty(
-        of_rater=_log_sums(log_e + share, owner, votes.n_raters),
-        model=whose[best],
-        met=met[best],
-        won=wins[best],
-    )
-
-
 def _counts_before(group: IntArray, won: BoolArray) -> tuple[FloatArray, FloatArray]:
     """Return wins and votes of the same group before each vote; groups are sorted."""
     start = np.searchsorted(group, group)
@@ -297,9 +260,3 @@ def _log_ratio(won: BoolArray, q: FloatArray, p: FloatArray) -> FloatArray:
 
 def _summed(votes: DecidedVotes, values: FloatArray) -> FloatArray:
     return np.bincount(votes.rater, weights=values, minlength=votes.n_raters).astype(np.float64)
-
-
-def _log_sums(values: FloatArray, group: IntArray, n: int) -> FloatArray:
-    most = np.full(n, -np.inf)
-    np.maximum.at(most, group, values)
-    return most + np.log(np.bincount(group, weights=np.exp(values - most[group]), minlength=n))

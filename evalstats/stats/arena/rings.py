@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from evalstats.stats.arena.honest_votes import ATTENUATION, BoolArray, DecidedVotes
+from evalstats.stats.arena.decided_votes import BoolArray, DecidedVotes
+from evalstats.stats.arena.honest_votes import ATTENUATION
+from evalstats.stats.arena.loyalty import loyal_log
 from evalstats.stats.checks import FloatArray, IntArray
 
 FEWEST_MET = 3
-LOYAL = np.array([0.85, 0.95, 0.99])  # how often a loyal rater chooses the model
 
 _SIZES = (0.02, 0.05, 0.1, 0.2)  # shares of the raters that a ring may hold
 _GRID = np.arange(-10.0, 8.0, 0.125)  # log-units by which one rater may rate the model higher than the fit does
@@ -132,12 +133,6 @@ class _Model:
         z = (_GRID - self.sharper * shift) / self.taste
         weight = np.exp(-0.5 * z**2)
         return self.most + np.log(self.likelihood @ (weight / weight.sum()))
-
-
-def loyal_log(wins: FloatArray, met: IntArray) -> FloatArray:
-    """Return the log-likelihood of `wins` of `met` votes for a model if the rater is loyal to it."""
-    each = wins * np.log(LOYAL)[:, None] + (met - wins) * np.log1p(-LOYAL)[:, None]
-    return np.asarray(special.logsumexp(each, axis=0) - math.log(LOYAL.size), dtype=np.float64)
 
 
 def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cells:
