@@ -166,10 +166,14 @@ def read_votes(table: pl.DataFrame, column: str, known: Mapping[str, str]) -> pl
     said = raw.str.strip_chars().str.to_lowercase()
     code = {label: OUTCOMES.index(outcome) for label, outcome in known.items()}
     outcome = said.replace_strict(code, default=None, return_dtype=pl.Int64)
-    # A label may be the name of the model that won.
-    named = pl.when(pl.col(LABEL) == pl.col(A)).then(0).when(pl.col(LABEL) == pl.col(B)).then(1).cast(pl.Int64)
     read = table.with_columns(a.alias(A), b.alias(B), raw.alias(LABEL), outcome.alias(OUTCOME))
-    read = read.with_columns(pl.coalesce(OUTCOME, named))
+    if column != "outcome":
+        # A label may be the name of the model that won; one that is also the label of the other side could mean either.
+        named = pl.when(pl.col(LABEL) == pl.col(A)).then(0).when(pl.col(LABEL) == pl.col(B)).then(1).cast(pl.Int64)
+        either = named.is_not_null() & pl.col(OUTCOME).is_in([0, 1]) & (pl.col(OUTCOME) != named)
+        read = read.with_columns(
+            pl.when(~either.fill_null(value=False)).then(pl.coalesce(OUTCOME, named)).alias(OUTCOME)
+        )
     plain = pl.col(OUTCOME).replace_strict(_SHARE, default=None, return_dtype=pl.Float64)
     graded = "preference" in table.columns
     share = pl.coalesce(pl.col("preference").cast(pl.Float64), plain) if graded else plain

@@ -129,8 +129,8 @@ def vote_cells(
         Columns of numbers, told apart like outcomes: they should have few different values if votes are many.
     labels
         What the labels of the winner's column stand for (a, b, tie or both_bad); labels are compared in lower case and
-        without blanks around them. None: the glossary's own words for `outcome`, those of public arenas for `winner`. A
-        label may also be the name of either model.
+        without blanks around them. None: the glossary's own words for `outcome`, those of public arenas for `winner`. But
+        for `outcome`, a label may also be the name of either model; one that is also the label of the other side is unknown.
     winner
         The winner's column; None for `outcome`, or `winner` where there is no `outcome`.
 

@@ -207,6 +207,24 @@ def test_labels_of_public_arenas_and_of_others() -> None:
     assert set(ARENA_LABELS.values()) == set(OUTCOMES)
 
 
+def test_a_label_may_be_the_name_of_the_winner_but_not_of_either() -> None:
+    votes = pl.DataFrame(
+        {
+            "model_a": ["x", "x", "model_b", "model_b", "tie"],
+            "model_b": ["y", "y", "y", "model_a", "y"],
+            "winner": ["y", "x", "model_b", "tie", "tie"],
+        }
+    )
+    cells = vote_cells(votes)
+    assert cells.unknown == (("model_b", 1),)
+    assert cells.n_votes == 4
+    wins = [(cells.models[a], OUTCOMES[o]) for a, o in zip(cells.first, cells.outcome, strict=True)]
+    assert sorted(wins) == [("model_b", "tie"), ("tie", "tie"), ("x", "a"), ("x", "b")]
+    # In the glossary's own column a word means itself.
+    glossary = {"model_a": ["b"], "model_b": ["a"], "outcome": ["b"]}
+    assert vote_cells(glossary).outcome.tolist() == [1]
+
+
 def test_a_preference_is_a_share_and_a_status_can_take_the_outcome_away() -> None:
     votes = {
         "model_a": ["x"] * 4,
