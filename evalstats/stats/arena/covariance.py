@@ -18,6 +18,7 @@ from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 
 __all__ = [
+    "ENOUGH_CLUSTERS",
     "FEWEST_CLUSTERS",
     "Meat",
     "StrengthCovariance",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 FEWEST_CLUSTERS = 6  # with fewer in some way no interval is claimed
+ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`
 _MOST_WAYS = 6
 _FEW_DF = 4.0
 _NEGATIVE = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
@@ -166,7 +168,7 @@ def _assembled(
     df = min(way.effective for way in used) - 1.0
     joint, repair = (covariance[:n_models, :n_models], 0.0) if plain else _repaired(covariance, n_models)
     words = " and ".join(way.name + (" (one-step jackknife)" if way.jackknife else "") for way in used)
-    few = [way for way in used if way.n_clusters < n_models]
+    few = [way for way in used if way.effective < max(n_models, ENOUGH_CLUSTERS)]
     reasons = [reason for way in used if (reason := _too_few(way.name, way.n_clusters))]
     return StrengthCovariance(
         covariance=covariance,
@@ -197,8 +199,8 @@ def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]
 
 def _cautions(few: Sequence[Way], n_models: int, df: float, repair: float) -> tuple[str, ...]:
     warnings = [
-        f"{way.name}: {way.n_clusters} clusters, fewer than the {n_models} models: which pairs differ is told by sign flips "
-        "of clusters"
+        f"{way.name}: the {way.n_clusters} clusters are worth {way.effective:.0f} equal ones, too few for {n_models} models to "
+        "draw from their covariance: which pairs differ is told by sign flips of clusters"
         for way in few
     ]
     if df < _FEW_DF - 1e-9:

@@ -17,6 +17,7 @@ from evalstats.stats.threads import one_thread
 FLAT = 1e-12  # a variance below this share of those of its two models is rounding
 _LEAST_DRAWS, _MOST_DRAWS = 4_999, 29_999
 _MOST_STATISTICS = 25_000_000
+_MOST_FLIPPED = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,22 +55,22 @@ def joint_law(
     """
     if covariance.reason is not None:
         return covariance.reason
-    first, second, size = _pairs(fit, covariance)
+    order, a, b, size = _pairs(fit, covariance)
+    first, second = order[a], order[b]
     if not first.size:
         return "no difference between two models has a standard error"
     draws = n_resamples or int(np.clip(_MOST_STATISTICS // first.size, _LEAST_DRAWS, _MOST_DRAWS))
     if covariance.few_clusters:
         if rows is None:
             return "there are fewer clusters than models, and sign flips of clusters need the votes themselves"
-        codes, name = _fewest(covariance, rows := with_weight(rows))
+        codes, name = _flipped(covariance, rows := with_weight(rows))
         law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
         return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
-    order, place = np.unique(np.concatenate([first, second]), return_inverse=True)
     law = normal_known(
         fit.strengths[order],
         covariance.joint[np.ix_(order, order)],
-        place[: first.size],
-        place[first.size :],
+        a,
+        b,
         seed=seed,
         n_resamples=draws,
         df=covariance.df,
@@ -78,8 +79,11 @@ def joint_law(
     return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {covariance.df:,.3g} df")
 
 
-def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the pairs that have a standard error, in the order of their strengths, and the standard error."""
+def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return the models in the order of their strengths, pairs of places in it, and the pairs' standard errors.
+
+    Pairs without one are left out.
+    """
     own = np.diagonal(covariance.joint)
     order = np.lexsort((own, fit.strengths))
     a, b = np.triu_indices(fit.n_models, k=1)
@@ -88,11 +92,21 @@ def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntA
     # What is shown of many pairs is never shown with less doubt than of one alone.
     variance = np.maximum(contrast_variance(covariance, first, second), joint)
     known = joint > FLAT * (own[first] + own[second])
-    return first[known], second[known], np.sqrt(variance[known])
+    return order.astype(np.int64), a[known], b[known], np.sqrt(variance[known])
 
 
-def _fewest(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:
-    """Return the codes and the name of the way that has the fewest clusters."""
+def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:
+    """Return the codes and the name of the way that is worth the fewest clusters.
+
+    Of many clusters the largest stay as they are and the others are dealt out to groups: groups of independent clusters are
+    independent too, and flipping so many signs more would tell no more.
+    """
     used = [w for w, way in enumerate(covariance.ways) if way.nested_in is None]
-    fewest = min(used, key=lambda w: covariance.ways[w].n_clusters)
-    return as_codes(rows.clusters[fewest], rows.n_rows)[0], covariance.ways[fewest].name
+    fewest = min(used, key=lambda w: covariance.ways[w].effective)
+    codes, count = as_codes(rows.clusters[fewest], rows.n_rows)
+    if count > _MOST_FLIPPED:
+        by_size = np.argsort(-np.bincount(codes, weights=rows.weight), kind="stable")
+        group, half = np.empty(count, dtype=np.int64), _MOST_FLIPPED // 2
+        group[by_size] = np.where(np.arange(count) < half, np.arange(count), half + np.arange(count) % half)
+        codes = group[codes]
+    return codes, covariance.ways[fewest].name

@@ -72,7 +72,7 @@ def strength_ranks(
     covariance
         From `covariance_of`. With a `reason` in it, no rank is told.
     rows
-        The votes; needed where there are fewer clusters than models, for sign flips.
+        The votes; needed where clusters are few (`covariance.few_clusters`), for sign flips.
     top
         For each tau in it, which models may be among the tau best.
     n_resamples
@@ -82,9 +82,14 @@ def strength_ranks(
     -----
     The rank of a model lies between 1 + the number of models shown to be above it and n_models - the number shown to be
     below it. "Shown" comes from one step-down procedure over all pairs in both directions. The critical values are those of
-    the largest studentised contrast under a multivariate t with the covariance of the strengths, or under sign flips of
-    whole clusters where these are fewer than the models: their covariance then has too low a rank to draw from. No pair is
-    shown whose own p-value is above 1 - conf_level.
+    the largest studentised contrast under a multivariate t with the covariance of the strengths; or under sign flips of
+    whole clusters where these are worth fewer than the models, or fewer than 40: their covariance then has too low a rank,
+    or is too uncertain, to draw from. No pair is shown whose own p-value is above 1 - conf_level.
+
+    How often any difference between equal models was shown at a nominal .05, 100 to 300 data sets each, by the
+    multivariate t and by sign flips: 10 models and 20, 40, 300 raters .06, .07, .04 and .02, .05, .04; 300 raters of whom
+    the k-th votes in proportion to 1/k .09 and .03; 13 prompts and such raters .10 and .04; 30 models and 60 raters .07 and
+    .05, with uneven raters .18 and .03; 15 models and 8 prompts .23 and .04.
 
     References
     ----------

@@ -62,7 +62,8 @@ class StrengthCovariance:
     repaired, repair
         Whether `joint` differs from `covariance`, and the sum of the negative eigenvalues over that of the positive ones.
     few_clusters
-        Whether some way has fewer clusters than there are models: then claims about several pairs go by sign flips.
+        Whether some way is worth fewer clusters than there are models, or fewer than 40: then claims about several pairs go
+        by sign flips of clusters.
     reason
         Why no interval may be claimed; None where it may.
     """
