@@ -14,8 +14,9 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.display.numbers import number, plural
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.drift import LinearDrift, PeriodTest, linear_drift, period_test
+from evalstats.stats.arena.drift import LinearDrift, linear_drift
 from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.period_test import PeriodTest, period_test
 from evalstats.stats.arena.slice_fits import SliceFit, slice_fit
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray, check_level

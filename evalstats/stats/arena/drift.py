@@ -1,10 +1,4 @@
-"""Do strengths stay what they are, or do models change with time?
-
-References
-----------
-.. [1] E. Mammen, "Bootstrap and wild bootstrap for high dimensional linear models", Ann. Statist. 21 (1993) 255-285.
-.. [2] P. Kline, A. Santos, "A score based approach to wild bootstrap inference", J. Econometric Methods 1 (2012) 23-41.
-"""
+"""Which models rise or fall steadily, against the others?"""
 
 from dataclasses import dataclass, replace
 
@@ -12,21 +6,13 @@ import numpy as np
 from scipy.sparse import hstack
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.covariance import FEWEST_CLUSTERS
 from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.period_test import enough_clusters, period_scores
 from evalstats.stats.arena.sandwich import few_factor
 from evalstats.stats.arena.simulated import pseudo_inverse
-from evalstats.stats.arena.stacked import (
-    Clustering,
-    SlicedScores,
-    clustering,
-    draws,
-    heterogeneity,
-    rank_between,
-    sliced_scores,
-)
+from evalstats.stats.arena.stacked import Clustering, SlicedScores, clustering, sliced_scores
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.checks import FloatArray, IntArray, check_count
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.multiplicity import holm
 from evalstats.stats.tails import two_sided_t_p
 from evalstats.stats.threads import one_thread
@@ -35,26 +21,6 @@ FEWEST_VOTES = 10  # of a model outside of its busiest period, for a slope of it
 _STEPS = 3
 _LARGEST_STEP = 3.0  # log-units over the whole time
 _ESTIMABLE = 1e-6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PeriodTest:
-    """Whether strengths are the same in all periods.
-
-    Attributes
-    ----------
-    statistic
-        Score statistic: sum over periods of u' I^- u.
-    df
-        Degrees of freedom it would have under the chi-squared law, which holds only for independent votes; `p_value` is from
-        random signs of clusters.
-    """
-
-    statistic: float
-    df: int
-    p_value: float
-    n_resamples: int
-    n_clusters: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,62 +44,6 @@ class LinearDrift:
     p_adjusted: FloatArray
     df: float
     anchors: IntArray
-
-
-@one_thread
-def period_test(fit: PairFit, rows: VoteRows, period: IntArray, *, n_resamples: int = 999, seed: int = 0) -> PeriodTest:
-    """Test that strengths are the same in all periods, whatever the change.
-
-    Parameters
-    ----------
-    fit
-        Strengths fitted to all rows together.
-    rows
-        Votes with their clusters; rows of different periods must not be merged.
-    period
-        Shape (n_rows,): 0..n_periods-1.
-
-    Raises
-    ------
-    CannotAnswerError
-        If no two models met in more than one period, or clusters are fewer than 6.
-
-    Notes
-    -----
-    A score test: nothing is fitted by period, so that periods with few votes do no harm. With u the scores of a period's
-    votes at the common fit, the common part taken off, and I their information, Q = sum u' I^- u. Its law comes from the
-    same sums with a random sign for every cluster; with several ways of clustering the largest p is taken. Coefficients of
-    covariates stay as fitted.
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> first, second = np.repeat([0, 1, 0], 400), np.repeat([1, 2, 2], 400)
-    >>> when = np.tile([0, 1], 600)
-    >>> won = np.where(when == 0, np.arange(1200) % 3 == 0, np.arange(1200) % 3 > 0)
-    >>> rows = vote_rows(first, second, np.where(won, 0, 1), clusters=(when,))
-    >>> from dataclasses import replace
-    >>> period_test(fit_strengths(rows), replace(rows, clusters=()), rows.clusters[0]).p_value
-    0.001
-    """
-    n_resamples = check_count(n_resamples, "n_resamples", least=99)
-    scores = _scores(fit, rows, period)
-    used = clustering(rows)
-    _enough(used)
-    df = rank_between(scores)
-    if df <= 0:
-        raise CannotAnswerError("no models met in more than one period, so no change can be seen")
-    statistic = float(heterogeneity(scores, scores.gradient()))
-    rng = np.random.default_rng(seed)
-    p = max(
-        (1 + int(np.count_nonzero(heterogeneity(scores, draws(scores, codes, n_resamples, rng)) >= statistic)))
-        / (1 + n_resamples)
-        for codes in (used.ways or (None,))
-    )
-    return PeriodTest(
-        statistic=statistic, df=df, p_value=p, n_resamples=n_resamples, n_clusters=used.fewest if used.ways else 0
-    )
 
 
 @one_thread
@@ -181,7 +91,7 @@ def linear_drift(
     (np.True_, [True, False, False, False])
     """
     used = clustering(rows)
-    _enough(used)
+    enough_clusters(used)
     n_periods = int(period.max(initial=-1)) + 1
     when = np.arange(n_periods, dtype=np.float64) if times is None else np.asarray(times, dtype=np.float64)
     if when.shape != (n_periods,) or not np.isfinite(when).all():
@@ -208,24 +118,6 @@ def linear_drift(
     return found
 
 
-def _scores(fit: PairFit, rows: VoteRows, period: IntArray) -> SlicedScores:
-    n_periods = int(period.max(initial=-1)) + 1
-    if period.shape != (rows.n_rows,) or (period.size and period.min() < 0):
-        raise InputError(
-            f"periods have shape {period.shape}, but there are {rows.n_rows} rows; give one of 0, 1, ... each"
-        )
-    if n_periods < 2:
-        raise CannotAnswerError("all votes are of one period, so no change can be seen")
-    return sliced_scores(fit, rows, period, n_periods)
-
-
-def _enough(used: Clustering) -> None:
-    if used.fewest < FEWEST_CLUSTERS:
-        raise CannotAnswerError(
-            f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed to tell change from chance"
-        )
-
-
 def _tested(rows: VoteRows, period: IntArray, n_periods: int) -> IntArray:
     n = rows.n_models
     votes = np.zeros(n_periods * n)
@@ -248,7 +140,7 @@ def _fitted(
     n, span = rows.n_models, max(float(np.ptp(tau)), 1e-300)
     change = np.zeros(2 * n)
     inverse = np.zeros((2 * n, 2 * n))
-    scores = _scores(fit, rows, period)
+    scores = period_scores(fit, rows, period)
     for _ in range(_STEPS):
         by_period = scores.gradient()
         inverse = pseudo_inverse(_information(scores, tau))

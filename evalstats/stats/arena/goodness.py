@@ -172,8 +172,8 @@ def pair_residuals(votes: Simulated) -> PairResiduals:
 def _check(votes: Simulated) -> None:
     if votes.cells.n_pairs < votes.cells.n_models:
         raise CannotAnswerError(
-            f"{votes.cells.n_models} models met in {votes.cells.n_pairs} pairs: ratings can follow every pair, so votes "
-            "cannot contradict them; votes between more pairs are needed"
+            f"{votes.cells.n_models} models met in so few pairs ({votes.cells.n_pairs}) that ratings can follow every one, and "
+            "votes cannot contradict them; votes between more pairs are needed"
         )
 
 

@@ -76,7 +76,7 @@ def hodge_parts(votes: Simulated) -> HodgeParts:
     cells = votes.cells
     if cells.n_pairs < cells.n_models:
         raise CannotAnswerError(
-            f"{cells.n_models} models met in {cells.n_pairs} pairs, which form no circle; ratings describe any outcome"
+            f"{cells.n_models} models met in too few pairs ({cells.n_pairs}) to form a circle; ratings describe any outcome"
         )
     weight = cells.by_pair(cells.count * votes.observed.law(cells).information[0])
     solve = pseudo_inverse(cells.laplacian(weight))

@@ -82,7 +82,8 @@ def vote_law(ties: Ties, eta: FloatArray, tie: float | FloatArray) -> VoteLaw:
     half = tie * (share - 0.5)
     root = np.sqrt(half**2 + 4.0 * share * (1.0 - share))
     # Of two equal forms the one that adds numbers of one sign.
-    u = np.where(half >= 0.0, (half + root) / (2.0 * (1.0 - share)), 2.0 * share / (root - half))
+    reach = root + np.abs(half)
+    u = np.where(half >= 0.0, reach / (2.0 * (1.0 - share)), 2.0 * share / reach)
     spread = share * (1.0 - share)
     law = _davidson(2.0 * np.log(u), tie)
     return VoteLaw(

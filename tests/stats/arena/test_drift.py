@@ -8,7 +8,8 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of
-from evalstats.stats.arena.drift import linear_drift, period_test
+from evalstats.stats.arena.drift import linear_drift
+from evalstats.stats.arena.period_test import period_test
 from evalstats.stats.arena.slice_fits import slice_fit
 from evalstats.stats.arena.stacked import clustering, draws, heterogeneity, meat, rank_between, sliced_scores
 from evalstats.stats.arena.votes import vote_rows

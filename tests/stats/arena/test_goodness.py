@@ -167,7 +167,7 @@ def test_a_pair_that_alone_joins_two_groups_has_no_residual():
 
 def test_a_tree_of_pairs_cannot_be_contradicted():
     rows = vote_rows([0, 0, 1, 1], [1, 1, 2, 2], [0, 1, 0, 1], count=[3, 2, 3, 2])
-    with pytest.raises(CannotAnswerError, match="votes cannot contradict them"):
+    with pytest.raises(CannotAnswerError, match="cannot contradict them"):
         pair_deviance(simulated(fit_strengths(rows), rows, n_resamples=2))
 
 
