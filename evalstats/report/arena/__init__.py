@@ -1,0 +1,1 @@
+"""Parts of the page "Whom do users prefer?"."""

@@ -1,0 +1,49 @@
+"""What the ratings hang on: the side, style, ties, both-bad votes and the schedule."""
+
+from evalstats.analysis.arenas.wording_answer import choices_sentences
+from evalstats.analysis.arenas.wording_choices import choice_lines, choices_table, covariate_lines, covariates_table
+from evalstats.plots.style_arrows import MOST_ARROWS, shown_choice, style_arrows, style_arrows_alt
+from evalstats.report.arena.blocks import sentences, table_of
+from evalstats.report.arena.page import ArenaPage
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import prose
+
+_STYLE = ("without covariates", "with style", "with side")
+
+
+def other_choices(page: ArenaPage) -> str:
+    """Return the same votes under other choices."""
+    found = page.found
+    if not found.converged:
+        return ""
+    table = choices_table(found)
+    if table is None:
+        return prose("No other choice could be fitted to these votes.")
+    lead = prose(" ".join(choices_sentences(found)))
+    return f"{lead}\n\n{table_of(table, 'tbl-choices')}\n\n{sentences(choice_lines(found))}"
+
+
+def style(page: ArenaPage) -> str:
+    """Return what moves a vote beside the models, and an arrow for each model's rating with and without it."""
+    found = page.found
+    table = covariates_table(found)
+    if not found.converged or table is None:
+        return prose("These votes say nothing of the side or of the style of the answers.")
+    said = [table_of(table, "tbl-style"), sentences(covariate_lines(found))]
+    choice = shown_choice(found)
+    if choice is not None and choice.key in _STYLE:
+        caption = (
+            f"{choice.title}: each arrow runs from a model's rating without it to that with it. Style goes with being preferred; "
+            "whether users like it for itself, votes do not tell, so neither end is the true one."
+        )
+        known = sum(value is not None for value in choice.ratings)
+        if known > MOST_ARROWS["phone"]:
+            caption += " Of many models those that move most are drawn."
+        figure = figure_float(
+            lambda medium: style_arrows(found, key=choice.key, medium=medium),
+            "fig-style",
+            caption=prose(caption),
+            alt=style_arrows_alt(found, key=choice.key),
+        )
+        said.insert(1, figure)
+    return "\n\n".join(part for part in said if part)

@@ -1,0 +1,194 @@
+"""What a reader of the page of an arena sees first: who may be the best, what is certain, what not to conclude."""
+
+from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arenas.wording_answer import answer_label, answer_tone, headline, in_a_sentence
+from evalstats.analysis.arenas.words import (
+    apart,
+    compared,
+    has_ranks,
+    level,
+    ranked,
+    shared_word,
+    some,
+    stopped,
+    whole,
+)
+from evalstats.display.blocks import Tone
+from evalstats.display.escape import for_html
+from evalstats.display.numbers import number, plural
+from evalstats.report.arena.page import ArenaPage
+from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
+from evalstats.report.opening import says_simulated
+
+_SIGNS: dict[Tone, str] = {"good": "✓", "caution": "?", "bad": "×", "neutral": "?"}
+_NAMED_CHECKS = 3
+
+
+def title(page: ArenaPage) -> str:
+    """Return the question as the document's title."""
+    found = page.found
+    return metadata(
+        title=prose(f"Whom do users of {found.arena} prefer?"),
+        subtitle=prose(f"{plural(found.n_models, 'model')}, {plural(found.n_votes, 'vote')} between two of them"),
+    )
+
+
+def simulated(page: ArenaPage) -> str:
+    """Return a callout where the votes are simulated; nothing where they are not."""
+    notes = [note for note in page.found.notes if says_simulated(note)]
+    if not notes:
+        return ""
+    return callout("important", "These votes are simulated", bullets([prose(sentence(note)) for note in notes]))
+
+
+def departures(page: ArenaPage) -> str:
+    """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
+    plan = page.found.plan
+    if plan is None or not plan.departures:
+        return ""
+    said = [prose(sentence(text)) for text in plan.departures]
+    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+
+
+def verdict(page: ArenaPage) -> str:
+    """Return the banner: the answer in three sentences, and what not to conclude from it."""
+    found = page.found
+    tone, label = answer_tone(found), answer_label(found)
+    sign = _SIGNS.get(tone, "?")
+    amount, range_words = headline_number(found)
+    fields = {
+        "label": f"{label[:1].upper()}{label[1:]}",
+        "sign": sign,
+        "tone": tone,
+        "answer": stopped(headline(found)),
+        "why": " ".join(text for text in (certain_sentence(found), reliance_sentence(found)) if text),
+        "meaning": not_to_conclude(found),
+        "amount": amount,
+        "range": range_words,
+    }
+    large = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
+    html = (
+        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
+        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(fields["label"])}</p>'
+        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
+        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>{large}</section>'
+    )
+    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
+
+
+def headline_number(found: ArenaRanking) -> tuple[str, str]:
+    """Return how many models may be the best, as it is shown large, and its words; nothing where that cannot be told."""
+    if not has_ranks(found) or not whole(found):
+        return "", ""
+    n, among = len(found.best()), len(ranked(found))
+    return f"{n} of {among}", "models is the best" if n == 1 else "models may be the best"
+
+
+def certain_sentence(found: ArenaRanking) -> str:
+    """Say how many ranks are certain and how many pairs are separated."""
+    rows, pairs = ranked(found), compared(found)
+    if not has_ranks(found) or not pairs:
+        return ""
+    certain = sum(row.rank_low == row.rank_high for row in rows)
+    n = f"{certain:,}" if certain else "None"
+    apart_ = len(apart(pairs))
+    return (
+        f"{n} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain, and {apart_:,} of "
+        f"{plural(len(pairs), 'pair')} of models {'is' if apart_ == 1 else 'are'} separated ({level(found)}, all together)."
+    )
+
+
+def reliance_sentence(found: ArenaRanking) -> str:
+    """Say whether another choice puts another model first, and how many checks of the votes warn."""
+    if not found.converged:
+        return ""
+    parts = [part for part in (_choices(found), _checks(found)) if part]
+    return sentence(", and ".join(parts))
+
+
+def _choices(found: ArenaRanking) -> str:
+    known = [each for each in found.alternatives if each.reason is None and any(v is not None for v in each.ratings)]
+    turned = [each for each in known if each.new_first is not None]
+    if turned:
+        first, rest = turned[0], len(turned) - 1
+        more = f", as do {plural(rest, 'further choice')} another" if rest else ""
+        return f"another choice ({in_a_sentence(first.title)}) rates {first.new_first} first{more}"
+    return f"the same model is rated first under {plural(len(known), 'other choice')}" if known else ""
+
+
+def _checks(found: ArenaRanking) -> str:
+    if not found.checks:
+        return "whether the votes can be trusted was not looked at"
+    run = [line for line in found.checks if line.status != "not run"]
+    warned = [in_a_sentence(line.title) for line in run if line.status == "warning"]
+    if not warned:
+        return f"none of the {plural(len(run), 'check')} that could be run warns" if run else "no check could be run"
+    names = some(warned, _NAMED_CHECKS)
+    return f"{len(warned)} of {plural(len(run), 'check')} {'warns' if len(warned) == 1 else 'warn'}: {names}"
+
+
+def not_to_conclude(found: ArenaRanking) -> str:
+    """Say what the answer must not be taken for."""
+    first = (
+        "that the order of the lines is a ranking"
+        if has_ranks(found)
+        else "that a model rated higher is the better one"
+    )
+    said = [
+        first,
+        "that a model which is preferred is right more often",
+        "or that other users, on other prompts, prefer the same",
+    ]
+    if not whole(found):
+        said.insert(1, "that ratings of different parts can be compared")
+    return f"Not to conclude: {', '.join(said)}. What is estimated: {found.estimand.rstrip('.')}."
+
+
+def facts(page: ArenaPage) -> str:
+    """Return the strip of key facts: what the answer rests on."""
+    found = key_facts(page.found)
+    html = "".join(
+        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
+        for label, value, note in found
+    )
+    rows = "".join(
+        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
+    )
+    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+
+
+def key_facts(found: ArenaRanking) -> list[tuple[str, str, str]]:
+    """Return (label, value, remark) of everything that belongs in the strip."""
+    met = "" if found.graph is None else f"{found.graph.n_pairs_met:,} of {plural(found.graph.n_pairs, 'pair')} met"
+    facts = [
+        ("Models", f"{found.n_models:,}", met),
+        ("Votes", f"{found.n_votes:,}", f"{found.n_decided:,} for one of the two"),
+    ]
+    if found.n_ties or found.n_both_bad:
+        bad = f"{found.n_both_bad:,} of them both bad" if found.n_both_bad else ""
+        facts.append(("Ties", f"{found.n_ties + found.n_both_bad:,}", bad or "no both-bad votes"))
+    for each in found.clusters[:2]:
+        name = shared_word(each.name)
+        facts.append(
+            (f"{name[:1].upper()}{name[1:]}s", f"{each.n_levels:,}", f"worth {number(each.effective, 0)} equal ones")
+        )
+    if not found.clusters:
+        facts.append(("Clusters", "none", "every vote taken as independent"))
+    if found.checks:
+        warn = sum(line.status == "warning" for line in found.checks)
+        missed = sum(line.status == "not run" for line in found.checks)
+        run = len(found.checks) - missed
+        facts.append(("Checks", f"{warn} warn" if warn != 1 else "1 warns", f"of {run} run, {missed} not run"))
+    if found.n_unscored:
+        facts.append(("No outcome", f"{found.n_unscored:,}", "further votes, left out"))
+    return facts
+
+
+def warnings(page: ArenaPage) -> str:
+    """Return what must be known before a number is used; nothing where there is nothing."""
+    found = page.found
+    departed = () if found.plan is None else found.plan.departures
+    texts = [linked(sentence(text)) for text in found.warnings if text not in departed]
+    if not texts:
+        return ""
+    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))

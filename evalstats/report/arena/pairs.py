@@ -1,0 +1,55 @@
+"""Two models at a time: each against the next, the matrix of all, and the votes that it would take."""
+
+from evalstats.analysis.arenas.wording_tables import neighbours_table, pair_lines
+from evalstats.analysis.arenas.words import compared, level
+from evalstats.display.numbers import plural
+from evalstats.plots.win_matrix import MOST, matrix_models, win_matrix, win_matrix_alt
+from evalstats.report.arena.blocks import sentences, table_of
+from evalstats.report.arena.page import ArenaPage
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import csv_link, folded, prose, raw
+
+_OPEN = 12
+
+
+def neighbours(page: ArenaPage) -> str:
+    """Return each model against the next line, with the votes that would separate the two."""
+    found = page.found
+    if not found.converged or not found.pairs:
+        return prose("There is no pair to compare.")
+    table = neighbours_table(found)
+    if table is None:
+        reason = next((pair.reason for pair in found.pairs if pair.reason), "their errors are not known")
+        return prose(f"No pair is compared: {reason}.")
+    shown = table_of(table, "tbl-neighbours")
+    if len(table.rows) > _OPEN:
+        shown = folded(f"Each model against the next: {plural(len(table.rows), 'pair')}", shown)
+    return f"{sentences(pair_lines(found))}\n\n{shown}"
+
+
+def matrix(page: ArenaPage) -> str:
+    """Return how often users would prefer each model to each other, with the data of every pair."""
+    found = page.found
+    rows = matrix_models(found)
+    if not found.converged or len(rows) < 2:
+        return ""
+    link = csv_link(found.pairs_frame(), "pairs.csv", "All pairs (CSV)")
+    if not compared(found):
+        return raw("html", link)
+    caption = (
+        "How often, in percent, users who decide prefer the model of the row to that of the column. Filled: the pair is "
+        f"separated ({level(found)}, all pairs together), blue where the row is ahead, vermillion where it is behind. Hollow: "
+        "not separated, which does not mean equal."
+    )
+    if len(rows) < len(found.rows):
+        first = f"the first {len(rows)} of {plural(len(found.rows), 'model')}"
+        caption += f" Drawn are {first}; fewer on a phone and on paper."
+    elif len(rows) > MOST["phone"]:
+        caption += " A phone and paper may show fewer models."
+    return figure_float(
+        lambda medium: win_matrix(found, medium=medium),
+        "fig-wins",
+        caption=prose(caption),
+        alt=win_matrix_alt(found),
+        after=link,
+    )

@@ -1,0 +1,56 @@
+"""The same votes by category and over time."""
+
+import dataclasses
+from collections.abc import Sequence
+
+import polars as pl
+
+from evalstats.analysis.arenas.results import CategoryRating
+from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
+from evalstats.analysis.arenas.words import level
+from evalstats.plots.drift_lines import drift_lines, drift_lines_alt, shown_lines
+from evalstats.report.arena.blocks import shown
+from evalstats.report.arena.page import ArenaPage
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import csv_link, prose, raw, section
+
+
+def categories(page: ArenaPage) -> str:
+    """Return ratings by category; nothing where none was asked for."""
+    found = page.found
+    if not found.converged or found.categories is None:
+        return ""
+    frame = _frame(found.categories.rows)
+    link = raw("html", csv_link(frame, "categories.csv", "Every model in every category (CSV)")) if frame.height else ""
+    return section(f"By {found.categories.by}", shown(categories_blocks(found), "tbl-categories"), link, level=2)
+
+
+def _frame(rows: Sequence[CategoryRating]) -> pl.DataFrame:
+    return pl.DataFrame([dataclasses.asdict(row) for row in rows], infer_schema_length=None)
+
+
+def drift(page: ArenaPage) -> str:
+    """Return whether ratings change over time, or why that is not known."""
+    found = page.found
+    if not found.converged or (found.drift is None and not found.checks):
+        return ""
+    said = shown(drift_blocks(found), "tbl-drift")
+    if not said:
+        line = next((line for line in found.checks if line.check == "drift"), None)
+        reason = found.drift.reason if found.drift is not None else None
+        said = prose(f"Not looked at: {(reason or (line.finding if line else 'the votes have no times')).rstrip('.')}.")
+    figure = ""
+    if shown_lines(found):
+        flagged = any(line.flagged for line in shown_lines(found))
+        what = (
+            f"Coloured are the models shown to rise (blue) or to fall (vermillion), with {level(found)} bands."
+            if flagged
+            else "No single model is shown to rise or to fall."
+        )
+        figure = figure_float(
+            lambda medium: drift_lines(found, medium=medium),
+            "fig-drift",
+            caption=prose(f"Ratings by period, against the mean of the models that are there all the time. {what}"),
+            alt=drift_lines_alt(found),
+        )
+    return section("Over time", said, figure, level=2)
