@@ -1,0 +1,89 @@
+"""`evalstats simulate arena` and `evalstats report arena-sampling`."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from evalstats.cli.main import app
+from evalstats.datasets.arena_sampling import load_arena_sampling
+from evalstats.errors import InputError
+from evalstats.loaders.registry import read
+from evalstats.report import render
+from evalstats.simulate import arena_study as study_module
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_votes_are_written_and_said_to_be_invented(tmp_path: Path) -> None:
+    done = run("simulate", "arena", "-o", tmp_path, "--votes", 400, "--sampling", "proximity", "--seed", 3)
+    assert done.exit_code == 0
+    words = " ".join(done.output.split())
+    assert "all but the number of models, the two apps and the order of the first five is invented" in words
+    votes = read(tmp_path, strict=True).comparisons
+    assert votes.height == 400
+    assert votes["simulated"].unique().to_list() == ["by evalstats, seed 3"]
+    assert "proximity" in set(votes["phase"])
+
+
+def test_events_may_hold_several_models(tmp_path: Path) -> None:
+    assert run("simulate", "arena", "-o", tmp_path, "--votes", 300, "--event-size", 4).exit_code == 0
+    votes = read(tmp_path, strict=True).comparisons
+    assert votes.group_by("event").len()["len"].unique().to_list() == [3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["rutbench", "-o", "x", "--sampling", "active"], "--sampling is for an arena; rutbench has no such option"),
+        (["harmamp", "--study"], "--study is for an arena"),
+        (["arena", "-o", "x", "--model", "m"], "leave out --model"),
+        (["arena"], "no folder is named"),
+        (["rutbench"], "no folder is named"),
+        (["arena", "--study", "-o", "x"], "leave out --output"),
+        (["arena", "--study", "--votes", "5"], "leave out --output and the other options"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    arguments: list[str], words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("simulate", *arguments)
+    assert isinstance(done.exception, InputError)
+    assert words in str(done.exception)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_small_study_is_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    def arena_study(**arguments: Any):
+        asked.update(arguments)
+        return load_arena_sampling()
+
+    monkeypatch.setattr(study_module, "arena_study", arena_study)
+    done = run("simulate", "arena", "--study", "--seed", 7, "--quiet")
+    assert done.exit_code == 0
+    assert (asked["share"], asked["seed"]) == (0.05, 7)
+    assert "Ways of sampling in simulated arenas" in done.stdout
+    assert "Pairs in the right order" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert "evalstats report arena-sampling" in " ".join(done.output.split())
+
+
+def test_the_report_needs_nothing_and_takes_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[dict[str, Any]] = []
+
+    def render_report(**arguments: Any) -> render.Rendered:
+        calls.append(arguments)
+        return render.Rendered(path=Path(arguments["output"]), engine="embedded")
+
+    monkeypatch.setattr(render, "render_report", render_report)
+    done = run("report", "arena-sampling", "--quiet")
+    assert (done.exit_code, done.output.strip()) == (0, "arena-sampling.html")
+    refused = run("report", "arena-sampling", "--metric", "m")
+    assert str(refused.exception) == "the report arena-sampling shows a stored simulation: it takes no --metric"
+    assert len(calls) == 1

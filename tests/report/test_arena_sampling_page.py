@@ -1,0 +1,235 @@
+"""The page of ways of sampling: answers that follow from the stored intervals, every measure shown, no data of anyone."""
+
+import base64
+import io
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalstats import datasets
+from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingStudy
+from evalstats.errors import InputError
+from evalstats.report.constructs import problems
+from evalstats.report.document import read_document
+from evalstats.report.offline import loads
+from evalstats.report.pages import find_page
+from evalstats.report.render import report
+from evalstats.report.sampling import page as sampling
+from evalstats.report.sampling.answers import ASKED, amount, answers, claims_borne_out, rows_for
+from evalstats.report.sampling.figures import difference_rows
+from evalstats.report.sampling.lessons import lessons
+from evalstats.report.sampling.page import SamplingPage
+from evalstats.report.sampling.tables import measure_table, needed_table
+
+
+@pytest.fixture(scope="module")
+def page() -> SamplingPage:
+    return sampling.open_page(rendered="2025-11-21", engine="an engine")
+
+
+@pytest.fixture(scope="module")
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return report("arena-sampling", output=tmp_path_factory.mktemp("sampling"), engine="embedded").read_text("utf-8")
+
+
+class Outline(HTMLParser):
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self._muted = False
+        self.feed(html)
+        self.words = re.sub(r"\s+", " ", self.text)
+
+    def handle_starttag(self, tag, attrs) -> None:
+        self.elements.append((tag, dict(attrs)))
+        self._muted = tag in ("style", "script")
+
+    def handle_data(self, data) -> None:
+        if not self._muted:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def outline(rendered: str) -> Outline:
+    return Outline(rendered)
+
+
+def judged(study: SamplingStudy, verdict: str) -> SamplingStudy:
+    """The study with one verdict everywhere."""
+    rows = tuple(replace(row, verdict=verdict if row.verdict else "") for row in study.rows)
+    return replace(study, rows=rows)
+
+
+def test_what_was_found_comes_before_how(outline: Outline) -> None:
+    order = [
+        "Which models should an arena let meet?",
+        "claims borne out",
+        "Are rankings more accurate",
+        "For whoever reads an arena's ratings",
+        "Order",
+        "Steadiness",
+        "Manipulation",
+        "New models",
+        "What is assumed",
+        "How to rerun",
+        "1618033988",
+    ]
+    start = outline.words.index("Skip to the report")
+    for phrase in order:
+        start = outline.words.index(phrase, start) + 1
+
+
+def test_every_measure_has_a_figure_or_a_table(outline: Outline, page: SamplingPage) -> None:
+    floats = {attributes.get("id") for tag, attributes in outline.elements if tag == "figure"}
+    for measure in page.study.measures:
+        named = {"order": "fig-order", "needed": "tbl-needed"}.get(measure.key, f"fig-{measure.key.replace('_', '-')}")
+        assert named in floats
+    targets = {attributes.get("href") for tag, attributes in outline.elements if tag == "a"}
+    assert {"#fig-order", "#fig-last", "#tbl-needed"} <= targets
+
+
+def test_one_file_that_loads_nothing_and_knows_no_path(rendered: str) -> None:
+    assert loads(rendered) == []
+    assert str(Path(__file__).parents[2]) not in rendered
+
+
+def test_the_page_keeps_to_what_both_engines_render() -> None:
+    assert list(problems(read_document(find_page("arena-sampling").source))) == []
+
+
+def test_all_rows_stand_behind_the_figure(outline: Outline, page: SamplingPage) -> None:
+    (link,) = [attributes["href"] or "" for tag, attributes in outline.elements if attributes.get("download")]
+    frame = pl.read_csv(io.BytesIO(base64.b64decode(link.partition("base64,")[2])), infer_schema_length=None)
+    assert frame.height == len(page.study.rows)
+
+
+@pytest.mark.parametrize(("verdict", "word"), [("better", "Yes"), ("worse", "No"), ("not separated", "Not shown")])
+def test_answers_are_counts_of_verdicts(page: SamplingPage, verdict: str, word: str) -> None:
+    found = answers(judged(page.study, verdict))
+    for answer in found:
+        assert answer.total > 0
+        if answer.asked.key == "intervals" and verdict == "not separated":
+            # Intervals are asked whether they hold: nothing found against them is a yes.
+            assert answer.word == "Yes"
+        else:
+            assert answer.word == word
+    held, open_ = claims_borne_out(found)
+    assert (len(held), len(open_)) == ((4, 0) if verdict == "better" else (0, 4))
+
+
+def test_better_in_some_and_worse_in_others_is_mixed(page: SamplingPage) -> None:
+    rows = list(judged(page.study, "better").rows)
+    place = next(i for i, row in enumerate(rows) if row.measure == "ring" and row.sampling == "proximity, wide")
+    rows[place] = replace(rows[place], verdict="worse")
+    (answer,) = [a for a in answers(replace(page.study, rows=tuple(rows))) if a.asked.key == "ring"]
+    assert (answer.word, answer.tone, answer.worse) == ("Mixed", "caution", 1)
+    assert answer.counts.endswith("1 worse")
+
+
+def test_accuracy_is_asked_at_the_end_only(page: SamplingPage) -> None:
+    asked = next(each for each in ASKED if each.key == "accuracy")
+    conditions = {row.condition for row in rows_for(page.study, asked) if row.measure == "order"}
+    assert conditions == {"6,000 votes", "60,000 votes"}
+
+
+def test_the_banner_counts_claims(page: SamplingPage) -> None:
+    for verdict, words in (("better", "4 of 4"), ("worse", "0 of 4")):
+        study = judged(page.study, verdict)
+        assert words in sampling.verdict(replace(page, study=study, answers=tuple(answers(study))))
+
+
+@pytest.mark.parametrize(
+    ("unit", "value", "sign", "words"),
+    [
+        ("share", 0.9434, False, "94.3%"),
+        ("share", -0.012, True, "−1.2"),
+        ("share", -0.0001, True, "0.0"),
+        ("points", 12.34, True, "+12.3"),
+        ("votes", 1234.5, False, "1,234"),
+        ("places", 1.234, False, "1.23"),
+    ],
+)
+def test_amounts_have_the_digits_of_their_unit(unit: str, value: float, sign: bool, words: str) -> None:
+    assert amount(SamplingMeasure(key="k", title="t", unit=unit, higher_is_better=True), value, sign=sign) == words
+
+
+def test_what_is_drawn_is_what_is_stored(page: SamplingPage) -> None:
+    rows = [row for row in difference_rows(page.study, "far") if not row.heading]
+    stored = [row for row in page.study.of("far") if row.sampling != "random"]
+    assert [row.estimate for row in rows] == [row.difference for row in stored]
+    assert [row.decided for row in rows] == [row.verdict in ("better", "worse") for row in stored]
+    shares = [row for row in difference_rows(page.study, "violations") if not row.heading]
+    stored = [row for row in page.study.of("violations") if row.sampling != "random"]
+    assert [row.estimate for row in shares] == pytest.approx([100 * (row.difference or 0) for row in stored])
+
+
+def test_tables_have_a_cell_for_every_way_of_sampling(page: SamplingPage) -> None:
+    needed = needed_table(page.study)
+    assert len(needed.rows) == len(page.study.worlds)
+    assert needed.columns[:3] == ("World", "Pairs in order", "random")
+    table = measure_table(page.study, ("far",), "c")
+    assert all(cell != "–" for row in table.rows for cell in row)
+
+
+def test_lessons_take_their_numbers_from_the_rows(page: SamplingPage) -> None:
+    rows = tuple(replace(row, estimate=row.estimate and row.estimate * 0.9) for row in page.study.rows)
+    before, after = dict(lessons(page.study)), dict(lessons(replace(page.study, rows=rows)))
+    assert all(before[lead] != after[lead] for lead in before)
+
+
+def test_the_page_takes_no_data_and_no_question(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InputError, match="'arena-sampling' shows no data of yours"):
+        report("arena-sampling", datasets.tau_airline(), engine="embedded")
+    with pytest.raises(InputError, match="no option 'metric'; it takes none"):
+        report("arena-sampling", metric="m", engine="embedded")
+
+
+@pytest.mark.slow
+def test_the_pdf_says_the_same(tmp_path: Path, pdf_text) -> None:
+    text = re.sub(r"\s+", " ", pdf_text(report("arena-sampling", to="pdf", output=tmp_path, engine="embedded")))
+    for phrase in ("Which models should an arena let meet?", "claims borne out", "Votes needed", "How to rerun"):
+        assert phrase in text
+
+
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = next((found for name in PROGRAMS if (found := shutil.which(name))), None)
+    if program is None:
+        pytest.skip(f"no Chromium on this machine; looked for {', '.join(PROGRAMS)}")
+    with sync_api.sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        yield started
+        started.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1280, 390])
+def test_nothing_overflows_sideways_and_no_word_of_a_drawing_is_cut(
+    browser: Any, rendered: str, tmp_path: Path, width: int
+) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(rendered, encoding="utf-8")
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto(file.as_uri())
+    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    outside = tab.evaluate(
+        """() => [...document.querySelectorAll('svg text')].filter(t => {
+            const box = t.getBoundingClientRect(), own = t.ownerSVGElement.getBoundingClientRect();
+            return box.width && (box.right > own.right + 1 || box.left < own.left - 1);
+        }).map(t => t.textContent)"""
+    )
+    tab.close()
+    assert outside == []
