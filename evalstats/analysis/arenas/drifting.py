@@ -1,15 +1,15 @@
 """Do ratings stay what they are over months or weeks?"""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Literal
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.check_results import CheckLine, Drift, ModelDrift, PeriodRating
-from evalstats.analysis.arenas.connecting import votes_of
+from evalstats.analysis.arenas.check_results import CheckLine, Drift, ModelDrift
+from evalstats.analysis.arenas.period_ratings import Dated, period_ratings
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.display.numbers import number, plural
@@ -17,9 +17,8 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.drift import LinearDrift, linear_drift
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.period_test import PeriodTest, period_test
-from evalstats.stats.arena.slice_fits import SliceFit, slice_fit
-from evalstats.stats.arena.votes import VoteRows, vote_rows
-from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.arena.votes import vote_rows
+from evalstats.stats.checks import check_level
 from evalstats.stats.tails import t_quantile
 
 POINTS = 400.0 / float(np.log(10.0))  # rating points for a log-unit
@@ -28,26 +27,6 @@ _TITLE = "Change over time"
 _FEWEST_PERIODS = 3  # for "auto" to take the longer unit
 _DAYS = 7
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Dated:
-    """Votes with a time, merged, and the period of every row.
-
-    Attributes
-    ----------
-    labels, times
-        Of every period that has votes: its name, and its number of months or weeks after the first.
-    n_undated
-        Votes without a time, which are left out.
-    """
-
-    unit: Literal["month", "week"]
-    rows: VoteRows
-    period: IntArray
-    labels: tuple[str, ...]
-    times: FloatArray
-    n_undated: int
 
 
 def drift_of(
@@ -85,7 +64,7 @@ def drift_of(
         return Drift(period=unit, n_periods=0, reason=str(error)), _line("not run", str(error))
     reasons: list[str] = []
     test, linear = _tested(fit, dated, level, reasons)
-    ratings = _ratings(table, fit, dated, conf_level=conf_level, points=points, reasons=reasons)
+    ratings = period_ratings(dated, table.models, fit, conf_level=conf_level, points=points, reasons=reasons)
     models = () if linear is None else _models(linear, table.models, level, points)
     drift = Drift(
         period=dated.unit,
@@ -101,7 +80,7 @@ def drift_of(
     return drift, _told(drift, level, dated)
 
 
-def _dated(table: VoteTable, wanted: Period) -> _Dated:
+def _dated(table: VoteTable, wanted: Period) -> Dated:
     """Sort votes into periods."""
     if table.votes is None:
         raise CannotAnswerError("votes came merged, so their times are not known")
@@ -132,7 +111,7 @@ def _dated(table: VoteTable, wanted: Period) -> _Dated:
         covariates=table.covariates[known],
         clusters=(*(codes[known] for codes in table.codes), place),
     )
-    return _Dated(
+    return Dated(
         unit=unit,
         rows=replace(rows, clusters=rows.clusters[:-1]),
         period=rows.clusters[-1],
@@ -150,7 +129,7 @@ def _label(unit: Literal["month", "week"], value: int) -> str:
 
 
 def _tested(
-    fit: PairFit, dated: _Dated, level: float, reasons: list[str]
+    fit: PairFit, dated: Dated, level: float, reasons: list[str]
 ) -> tuple[PeriodTest | None, LinearDrift | None]:
     test, linear = None, None
     try:
@@ -187,69 +166,7 @@ def _models(linear: LinearDrift, names: Sequence[str], level: float, points: flo
     return tuple(sorted(found, key=lambda each: each.p_value))
 
 
-def _ratings(
-    table: VoteTable, fit: PairFit, dated: _Dated, *, conf_level: float, points: float, reasons: list[str]
-) -> tuple[PeriodRating, ...]:
-    """Rate the models of every period against the mean of those that are in all periods."""
-    parts = [dated.rows.take(dated.period == k) for k in range(len(dated.labels))]
-    fits: list[SliceFit | None] = []
-    for part in parts:
-        try:
-            fits.append(slice_fit(part, ties=fit.ties, prior=fit.prior))
-        except CannotAnswerError:
-            fits.append(None)
-    rated = [each for each in fits if each is not None]
-    anchors = np.arange(table.n_models)
-    for each in rated:
-        anchors = np.intersect1d(anchors, each.models)
-    if len(rated) < 2 or anchors.size < 2:
-        reasons.append(
-            f"no two models are rated in every {dated.unit}, so ratings of {dated.unit}s have no common measure"
-        )
-        return ()
-    out: list[PeriodRating] = []
-    for label, part, each in zip(dated.labels, parts, fits, strict=True):
-        votes = votes_of(part)
-        found = {} if each is None else _estimates(each, anchors, conf_level, points)
-        out.extend(
-            _rating(label, name, int(n), found.get(m))
-            for m, (name, n) in enumerate(zip(table.models, votes, strict=True))
-            if n
-        )
-    return tuple(out)
-
-
-def _estimates(
-    found: SliceFit, anchors: IntArray, conf_level: float, points: float
-) -> dict[int, tuple[float, float | None, float]]:
-    """Return each model's rating against the anchors, its standard error, and how many of these an interval reaches."""
-    estimate, error = found.against(anchors)
-    df = found.covariance.df
-    sure = found.covariance.reason is None and df >= 1.0
-    reach = t_quantile(conf_level, df) if sure else 0.0
-    errors = [points * float(size) if sure and np.isfinite(size) else None for size in error]
-    return {
-        int(model): (points * float(value), size, reach)
-        for model, value, size in zip(found.models, estimate, errors, strict=True)
-    }
-
-
-def _rating(label: str, name: str, n_votes: int, found: tuple[float, float | None, float] | None) -> PeriodRating:
-    if found is None:
-        return PeriodRating(period=label, model=name, estimate=None, n_votes=n_votes)
-    estimate, error, reach = found
-    return PeriodRating(
-        period=label,
-        model=name,
-        estimate=estimate,
-        std_error=error,
-        conf_low=None if error is None else estimate - reach * error,
-        conf_high=None if error is None else estimate + reach * error,
-        n_votes=n_votes,
-    )
-
-
-def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: _Dated, table: VoteTable) -> str:
+def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: Dated, table: VoteTable) -> str:
     by = f"clusters of {' and '.join(table.cluster_names)}" if table.cluster_names else "single votes"
     parts: list[str] = []
     if test is not None:
@@ -266,7 +183,7 @@ def _method(test: PeriodTest | None, linear: LinearDrift | None, dated: _Dated, 
     return "; ".join(parts)
 
 
-def _told(drift: Drift, level: float, dated: _Dated) -> CheckLine:
+def _told(drift: Drift, level: float, dated: Dated) -> CheckLine:
     if drift.p_value is None and not drift.models:
         return _line("not run", drift.reason or "no change can be seen")
     flagged = [each for each in drift.models if each.flagged]
@@ -293,7 +210,7 @@ def _told(drift: Drift, level: float, dated: _Dated) -> CheckLine:
     )
 
 
-def _least(errors: list[float], dated: _Dated, level: float) -> float:
+def _least(errors: list[float], dated: Dated, level: float) -> float:
     """Change over the whole time that the model in the middle would show with about 80% power, all models tested."""
     sure = t_quantile(1.0 - level / len(errors), 1e6) + t_quantile(0.6, 1e6)
     return errors[len(errors) // 2] * sure * float(np.ptp(dated.times))

@@ -8,8 +8,9 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.calibration import clustered_mean, share_bins
 from evalstats.stats.arena.goodness import against_drawn, pair_deviance, pair_residuals
-from evalstats.stats.arena.prediction import clustered_mean, held_out, share_bins
+from evalstats.stats.arena.prediction import held_out
 from evalstats.stats.arena.replicate_fits import fit_replicates
 from evalstats.stats.arena.simulated import check_cells, simulated
 from evalstats.stats.arena.vote_law import tie_of_half, tie_parameter, vote_law
