@@ -22,7 +22,7 @@ from evalstats.report.offline import loads
 from evalstats.report.pages import find_page
 from evalstats.report.render import report
 from evalstats.report.sampling import page as sampling
-from evalstats.report.sampling.answers import ASKED, amount, answers, claims_borne_out, rows_for
+from evalstats.report.sampling.answers import ASKED, amount, answers, claims, rows_for
 from evalstats.report.sampling.figures import difference_rows
 from evalstats.report.sampling.lessons import lessons
 from evalstats.report.sampling.page import SamplingPage
@@ -116,13 +116,13 @@ def test_answers_are_counts_of_verdicts(page: SamplingPage, verdict: str, word: 
     found = answers(judged(page.study, verdict))
     for answer in found:
         assert answer.total > 0
-        if answer.asked.key == "intervals" and verdict == "not separated":
-            # Intervals are asked whether they hold: nothing found against them is a yes.
-            assert answer.word == "Yes"
+        if answer.asked.key == "intervals":
+            # Intervals are asked whether they hold, which no simulation proves.
+            assert answer.word == ("No" if verdict == "worse" else "Nothing against it")
         else:
             assert answer.word == word
-    held, open_ = claims_borne_out(found)
-    assert (len(held), len(open_)) == ((4, 0) if verdict == "better" else (0, 4))
+    of = claims(found)
+    assert (len(of["borne out"]), len(of["not"])) == ((4, 0) if verdict == "better" else (0, 4))
 
 
 def test_better_in_some_and_worse_in_others_is_mixed(page: SamplingPage) -> None:
@@ -132,6 +132,16 @@ def test_better_in_some_and_worse_in_others_is_mixed(page: SamplingPage) -> None
     (answer,) = [a for a in answers(replace(page.study, rows=tuple(rows))) if a.asked.key == "ring"]
     assert (answer.word, answer.tone, answer.worse) == ("Mixed", "caution", 1)
     assert answer.counts.endswith("1 worse")
+
+
+def test_better_in_few_is_an_answer_in_part(page: SamplingPage) -> None:
+    rows = list(judged(page.study, "not separated").rows)
+    place = next(i for i, row in enumerate(rows) if row.measure == "ring" and row.sampling == "proximity, wide")
+    rows[place] = replace(rows[place], verdict="better")
+    found = answers(replace(page.study, rows=tuple(rows)))
+    (answer,) = [a for a in found if a.asked.key == "ring"]
+    assert (answer.word, answer.tone) == ("In part", "caution")
+    assert claims(found)["in part"] == ["harder to manipulate"]
 
 
 def test_accuracy_is_asked_at_the_end_only(page: SamplingPage) -> None:

@@ -37,16 +37,19 @@ class Answer:
     @property
     def word(self) -> str:
         """Return the answer in a word or two; it rests on intervals that hold for the whole study at once."""
-        if self.better and self.worse:
-            return "Mixed"
+        if self.asked.key == "intervals":
+            # They are asked to hold, not to be better than they promise.
+            return "No" if self.worse else "Nothing against it"
         if self.worse:
-            return "No"
-        return "Yes" if self.better or self.asked.key == "intervals" else "Not shown"
+            return "Mixed" if self.better else "No"
+        if 2 * self.better > self.total:
+            return "Yes"
+        return "In part" if self.better else "Not shown"
 
     @property
     def tone(self) -> Tone:
         """Return how the word is coloured."""
-        tones: dict[str, Tone] = {"Yes": "good", "No": "bad", "Mixed": "caution"}
+        tones: dict[str, Tone] = {"Yes": "good", "No": "bad", "Mixed": "caution", "In part": "caution"}
         return tones.get(self.word, "neutral")
 
     @property
@@ -153,10 +156,11 @@ def unit_words(measure: SamplingMeasure) -> str:
     return {"share": "percentage points", "points": "rating points"}.get(measure.unit, measure.unit)
 
 
-def claims_borne_out(found: Sequence[Answer]) -> tuple[list[str], list[str]]:
-    """Return the paper's claims that every comparison with a verdict supports, and the others."""
-    claims = [answer for answer in found if answer.asked.claim]
-    return (
-        [answer.asked.claim for answer in claims if answer.word == "Yes"],
-        [answer.asked.claim for answer in claims if answer.word != "Yes"],
-    )
+def claims(found: Sequence[Answer]) -> dict[str, list[str]]:
+    """Return the paper's claims: borne out ("Yes"), in part ("In part", "Mixed"), and the others."""
+    sorted_out: dict[str, list[str]] = {"borne out": [], "in part": [], "not": []}
+    places = {"Yes": "borne out", "In part": "in part", "Mixed": "in part"}
+    for answer in found:
+        if answer.asked.claim:
+            sorted_out[places.get(answer.word, "not")].append(answer.asked.claim)
+    return sorted_out

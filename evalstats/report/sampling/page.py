@@ -10,7 +10,7 @@ from evalstats.display.numbers import plural
 from evalstats.report.comparison import today
 from evalstats.report.markup import both, bullets, callout, code_block, metadata, prose, typst_string
 from evalstats.report.sampling import tables
-from evalstats.report.sampling.answers import Answer, answers, claims_borne_out
+from evalstats.report.sampling.answers import Answer, answers, claims
 from evalstats.report.sampling.figures import difference_figure, order_figure
 from evalstats.report.sampling.lessons import lessons
 from evalstats.report.tables import table_float
@@ -55,19 +55,19 @@ def title(page: SamplingPage) -> str:  # noqa: ARG001 - parts of a page are all 
 
 def verdict(page: SamplingPage) -> str:
     """Return the banner: how many of the paper's claims the simulated arenas bear out."""
-    held, open_ = claims_borne_out(page.answers)
-    tone: Tone = "good" if not open_ else "caution" if held else "bad"
-    total = len(held) + len(open_)
-    answer = f"Borne out of the claims about proximity sampling: {_listed(held) or 'none'}."
+    of = claims(page.answers)
+    held, total = len(of["borne out"]), sum(map(len, of.values()))
+    tone: Tone = "good" if held == total else "caution" if held or of["in part"] else "bad"
+    told = [(words, of[key]) for key, words in (("in part", "In part"), ("not", "Not borne out")) if of[key]]
     fields = {
-        "label": "All borne out" if not open_ else "Partly borne out" if held else "Not borne out",
-        "sign": "✓" if not open_ else "!",
+        "label": "All borne out" if held == total else "Partly borne out" if held or of["in part"] else "Not borne out",
+        "sign": "✓" if held == total else "!",
         "tone": tone,
-        "answer": answer,
-        "why": f"Not borne out: {_listed(open_)}." if open_ else "",
+        "answer": f"Claimed of proximity sampling, and borne out here: {_listed(of['borne out']) or 'nothing'}.",
+        "why": " ".join(f"{words}: {_listed(listed)}." for words, listed in told),
         "meaning": "Proximity sampling lets only models of similar rating meet. Here it plays against random pairs in arenas "
         "whose truth is known; the arenas are invented, and the paper's own threshold and simulation could not be read.",
-        "amount": f"{len(held)} of {total}",
+        "amount": f"{held} of {total}",
         "range": "claims borne out",
     }
     html = (
@@ -85,8 +85,9 @@ def found(page: SamplingPage) -> str:
     tones: dict[str, Tone] = {answer.word: answer.tone for answer in page.answers}
     remark = (
         "A comparison is one measure in one world under one way of sampling. It counts as better or worse only where an "
-        "interval that holds for all differences of the study at once leaves out 0. Mixed: better in some, worse in others. "
-        "For intervals, worse means that they hold the truth less often than 95%."
+        "interval that holds for all differences of the study at once leaves out 0. Yes: better in more than half and worse in "
+        "none. In part: better in some, worse in none. Mixed: better in some, worse in others. No: worse in some, better in "
+        "none. For intervals, worse means that they hold the truth less often than 95%."
     )
     return f"{table_float(tables.answer_table(list(page.answers)), 'tbl-answers', tones=tones)}\n\n{prose(remark)}"
 
