@@ -28,6 +28,7 @@ _SUSPECT = math.log(30.0)  # whoever is so far from honest tells nothing about r
 _RING = math.log(5.0)  # of a ring less is enough: it hides in what it did to ratings and tastes
 _LIKELY = 0.5  # so likely a member of a ring: the same
 _PASSES = 5
+_MATERIAL = 0.02  # of the votes on some model: fewer suspect ones change no rating that matters
 _BALANCED = 3.0  # standard errors by which the stronger model may be on one side more often
 
 
@@ -128,13 +129,23 @@ def rater_evidence(
         found = _evidence(only_raters(votes, tested), votes, line, used)
         doubted = believed.copy()
         doubted[np.flatnonzero(tested)[_suspects(found)]] = False
-        if step == _PASSES - 1 or np.array_equal(doubted, believed) or not doubted.any():
+        if step == _PASSES - 1 or not doubted.any() or _weight_of(votes, doubted != believed) < _MATERIAL:
             break
         again = None if rate is None else rate(doubted)
         if again is not None:
             votes = replace(votes, eta=again[0], uncertainty=again[1])
         believed = doubted
     return None if found is None else _named(found, np.flatnonzero(tested).astype(np.int64))
+
+
+def _weight_of(votes: DecidedVotes, some: BoolArray) -> float:
+    """Return the largest share, over models, of the votes on a model that some raters gave."""
+    n_models, theirs = votes.uncertainty.size, some[votes.rater]
+    total, part = np.zeros(n_models), np.zeros(n_models)
+    for side in (votes.first, votes.second):
+        total += np.bincount(side, minlength=n_models)
+        part += np.bincount(side[theirs], minlength=n_models)
+    return float((part / np.maximum(total, 1.0)).max())
 
 
 def _suspects(found: RaterEvidence) -> IntArray:
