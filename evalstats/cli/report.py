@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.cli import options
+from evalstats.cli import options, report_arena
 from evalstats.cli.leaderboard import Adjustment
 from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
@@ -24,6 +24,7 @@ class Kind(StrEnum):
     COMPARISON = "comparison"
     LEADERBOARD = "leaderboard"
     SCENARIOS = "scenarios"
+    ARENA = "arena"
     VALIDATION = "validation"
     ARENA_SAMPLING = "arena-sampling"
 
@@ -52,9 +53,10 @@ _OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further"
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS),
-    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS),
-    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at"),
+    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *report_arena.OF_ARENA),
+    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *report_arena.OF_ARENA),
+    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", *report_arena.OF_ARENA),
+    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS),
 }
 
 
@@ -75,7 +77,7 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="A B | DATA...",
-            help="Two files or folders; two names with --store; or data. For a leaderboard and for scenarios: data.",
+            help="Two files or folders; two names with --store; or data. For a leaderboard, scenarios or an arena: data.",
             show_default=False,
         ),
     ] = None,
@@ -135,6 +137,17 @@ def report(
             show_default=False,
         ),
     ] = None,
+    ties: report_arena.Ties = None,
+    covariate: report_arena.Covariate = None,
+    style: report_arena.Style = False,
+    side: report_arena.Side = False,
+    both_bad: report_arena.BothBadAs = None,
+    prior: report_arena.Prior = None,
+    anchor: report_arena.Anchor = None,
+    scale: report_arena.Scale = None,
+    resamples: report_arena.Resamples = None,
+    online_elo: report_arena.OnlineElo = False,
+    no_checks: report_arena.NoChecks = False,
     conf_level: options.PlannedLevel = None,
     contrast: options.Contrast = "model",
     pass_hat: options.PassHat = None,
@@ -156,7 +169,7 @@ def report(
     quiet: options.Quiet = False,
 ) -> None:
     """Render a report: one HTML file, or a PDF."""
-    documents = _Documents(kind=kind, to=tuple(to or [To.HTML]), output=output, engine=engine, quiet=quiet)
+    documents = Documents(kind=kind, to=tuple(to or [To.HTML]), output=output, engine=engine, quiet=quiet)
     question: dict[str, Any] = {
         "metric": metric,
         "by": by,
@@ -178,8 +191,19 @@ def report(
         "planned_n": planned_n,
         "accept": accept,
         "seed": seed,
+        "ties": None if ties is None else ties.value,
+        "covariate": covariate,
+        "style": style or None,
+        "side": side or None,
+        "both_bad": None if both_bad is None else both_bad.value,
+        "prior": prior,
+        "anchor": anchor,
+        "scale": None if scale is None else scale.value,
+        "resamples": resamples,
+        "online_elo": online_elo or None,
+        "no_checks": no_checks or None,
     }
-    sources = _Sources(
+    sources = Sources(
         targets=tuple(targets or ()),
         baseline=baseline,
         candidate=candidate,
@@ -197,12 +221,16 @@ def report(
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
     elif kind is Kind.SCENARIOS:
         _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
+    elif kind is Kind.ARENA:
+        contrast_given = None if contrast == "model" else contrast
+        asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
+        report_arena.arena_report(documents, sources, _own(kind, asked))
     else:
         _comparison(documents, sources, _own(kind, question))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Documents:
+class Documents:
     """What is to be written, and where."""
 
     kind: Kind
@@ -230,7 +258,7 @@ class _Documents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Sources:
+class Sources:
     """The options that say which data are meant, and what was declared about them."""
 
     targets: tuple[str, ...]
@@ -244,7 +272,7 @@ class _Sources:
     no_plan: bool
 
 
-def _comparison(documents: _Documents, sources: _Sources, question: dict[str, Any]) -> None:
+def _comparison(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
     from evalstats.analysis.compare import compare
     from evalstats.cli.load import column_map, sides
     from evalstats.cli.plan import columns_for, declared_plan
@@ -289,7 +317,7 @@ def _comparison(documents: _Documents, sources: _Sources, question: dict[str, An
         raise typer.Exit(3)
 
 
-def _leaderboard(documents: _Documents, sources: _Sources, question: dict[str, Any]) -> None:
+def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
     from evalstats.analysis.boards.leaderboard import leaderboard
     from evalstats.cli.leaderboard import names_of
     from evalstats.cli.load import column_map, load
@@ -327,7 +355,7 @@ def _leaderboard(documents: _Documents, sources: _Sources, question: dict[str, A
         raise typer.Exit(3)
 
 
-def _scenarios(documents: _Documents, sources: _Sources, question: dict[str, Any]) -> None:
+def _scenarios(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
     from evalstats.analysis.scenarios.scenarios import scenarios
     from evalstats.analysis.scenarios.wording_answer import answers
     from evalstats.cli.leaderboard import names_of
@@ -392,7 +420,7 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in question.items() if name not in foreign}
 
 
-def _refuse_question(kind: Kind, question: dict[str, Any], sources: _Sources) -> None:
+def _refuse_question(kind: Kind, question: dict[str, Any], sources: Sources) -> None:
     """Refuse what a page without data has no use for."""
     usual = {"contrast": "model", "sequential": False, "seed": 0}
     given = [name for name, value in question.items() if value != usual.get(name)]

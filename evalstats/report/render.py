@@ -42,11 +42,11 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "comparison"; "leaderboard"; "scenarios"; or "validation", the error rates of evalstats itself,
-        which needs no data.
+        The name of a page: "comparison"; "leaderboard"; "scenarios"; "arena"; or "validation", the error rates of evalstats
+        itself, which needs no data.
     data
-        What was read, or the folder of a store. Without it the comparison shows the shipped data set, the leaderboard and the
-        scenarios simulated results.
+        What was read, or the folder of a store. Without it the comparison shows the shipped data set, the leaderboard, the
+        scenarios and the arena simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -62,7 +62,9 @@ def report(
         do not lie within clusters; `by="none"` turns that off. For the leaderboard those of `evalstats.leaderboard`: metric,
         cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the scenarios those of
         `evalstats.scenarios`: metric, scenario, reference, weights, formula, as_, cluster, models, conf_level, contrast,
-        n_resamples, accept, plan, seed; and `further`, other metrics to ask the same of. Further for these: `reading`, the
+        n_resamples, accept, plan, seed; and `further`, other metrics to ask the same of. For the arena those of
+        `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
+        n_resamples, online, checks, plan, seed. Further for these: `reading`, the
         Python expression that reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds
         that any one step may take (600).
 

@@ -18,7 +18,7 @@ from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose, section
 
 MANY = 24
-_GRAPH_MOST = 30
+_FEW = 12
 
 
 def forest(page: ArenaPage) -> str:
@@ -56,7 +56,8 @@ def ratings(page: ArenaPage) -> str:
     if not found.converged:
         return ""
     table = table_of(ratings_table(found), "tbl-ratings")
-    if len(found.rows) > MANY:
+    if len(found.rows) > _FEW:
+        # The figure above has its first columns already.
         table = folded(f"All {plural(len(found.rows), 'model')} as a table", table)
     lines = [votes_sentence(found), sharing_sentence(found), *best_of_parts(found), *beside_ratings(found)]
     return f"{table}\n\n{sentences(lines)}"
