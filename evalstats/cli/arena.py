@@ -139,11 +139,17 @@ def arena(
     covariates = style_of(covariate, held=held)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
-    battles = load_votes(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    plain = not (where or columns or input_format or store or covariates or by or models or side)
+    merged = large_votes(paths or [], quiet=quiet) if plain else None
+    votes = None
+    if merged is None:
+        votes = load_votes(
+            paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet
+        )
     with step_line(quiet=quiet) as on_step:
         on_step("rating the models" if no_checks else "rating the models and checking the votes")
         result = arena_of(
-            battles,
+            merged if votes is None else votes,
             ties=ties.value,
             cluster=cluster_of(cluster),
             covariates=covariates,
@@ -153,7 +159,7 @@ def arena(
             prior=prior,
             anchor=anchor,
             scale=scale.value,
-            models=names_of(models, battles),
+            models=None if votes is None else names_of(models, votes),
             conf_level=conf_level,
             n_resamples=resamples,
             online=online_elo,
@@ -171,6 +177,18 @@ def arena(
     show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
     if not has_ranks(result):
         raise typer.Exit(_CANNOT_ANSWER)
+
+
+def large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":
+    """Return the votes of one large Parquet file, to be merged without being held; None for anything else."""
+    from evalstats.loaders.large_votes import scan_votes
+
+    found = scan_votes(paths)
+    if found is not None and not quiet:
+        typer.echo(
+            f"{paths[0]}: large, so votes are merged as they are read; checks of single votes are left out", err=True
+        )
+    return found
 
 
 def load_votes(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from evalstats.loaders.values import as_list, as_number, as_text, as_time, letter_grade
-from evalstats.schema.tables import MILLISECONDS_FROM
+from evalstats.schema.tables import time_of_number
 
 # Words that programs write where there is no value.
 _NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
@@ -146,8 +146,7 @@ def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
         read = values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     else:
         seconds, _ = numbers_of(values)
-        scaled = (seconds * 1e6).zip_with(seconds.abs() < MILLISECONDS_FROM, seconds * 1e3)
-        read = scaled.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
+        read = time_of_number(seconds)
     missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(_NO_VALUE))
     return read, read.is_null() & ~missing
 

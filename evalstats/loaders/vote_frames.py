@@ -13,7 +13,9 @@ from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _SHOWN = 5
 _FIRST, _SECOND = "\x00a", "\x00b"  # stand for the two models where a label is read apart from its row
+_BOTH = "\x00?"
 _MARK = "\x00"
+_AMBIGUOUS = "the winner's label is also the name of a model"
 
 
 def from_votes(
@@ -116,9 +118,19 @@ def _named(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
 def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFrame, list[Problem]]:
     """Read the labels, each distinct one once."""
     text = pl.col("winner").cast(pl.String)
+    # A model may be called "tie" or "b": then its name and the label cannot be told apart, and nobody gets the vote.
     names_a = (text == pl.col("model_a").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
     names_b = (text == pl.col("model_b").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
-    label = pl.when(names_a).then(pl.lit(_FIRST)).when(names_b).then(pl.lit(_SECOND)).otherwise(text)
+    both = (names_a | names_b) & text.is_in(_own_labels(table, labels))
+    label = (
+        pl.when(both)
+        .then(pl.lit(_BOTH))
+        .when(names_a)
+        .then(pl.lit(_FIRST))
+        .when(names_b)
+        .then(pl.lit(_SECOND))
+        .otherwise(text)
+    )
     itself = pl.col("model_a").cast(pl.String) == pl.col("model_b").cast(pl.String)
     marked = table.with_columns(label.alias(_MARK))
     read: list[dict[str, str | None]] = []
@@ -145,7 +157,17 @@ def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFr
     return done, _problems(done)
 
 
+def _own_labels(table: pl.DataFrame, labels: Mapping[str, str]) -> list[str]:
+    """Return the names of models that would be read as labels too."""
+    names = (
+        pl.concat([table["model_a"].cast(pl.String), table["model_b"].cast(pl.String)]).drop_nulls().unique().to_list()
+    )
+    return [name for name in names if _label(name, labels)[0] is not None]
+
+
 def _label(value: str | None, labels: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:
+    if value == _BOTH:
+        return None, None, _AMBIGUOUS
     if value in {_FIRST, _SECOND}:
         return ("a" if value == _FIRST else "b"), None, None
     own = labels.get(value.strip().lower()) if value is not None else None
@@ -161,13 +183,14 @@ def _problems(table: pl.DataFrame) -> list[Problem]:
         "the winner's label is not known": "a winner's label that is not known",
         "there is no winner's label": "no winner's label",
         "a model against itself": "a model against itself",
+        _AMBIGUOUS: "a winner's label that is also the name of one of its models",
     }
     for reason, told in words.items():
         rows = lost.filter(pl.col("status_reason") == reason)
         if not rows.height:
             continue
         shown = ""
-        if reason.endswith("not known"):
+        if reason.endswith("not known") or reason == _AMBIGUOUS:
             counted = rows["value_raw"].value_counts(sort=True)
             shown = ": " + ", ".join(f"{label[:40]!r} ({n})" for label, n in counted.head(_SHOWN).iter_rows())
         many, ends = (f"{rows.height:,} votes have", "") if rows.height > 1 else ("1 vote has", "s")

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 import narwhals as nw
+import numpy as np
 import polars as pl
 
 from evalstats.errors import InputError
@@ -20,6 +21,8 @@ _FACTOR_DTYPES = (pl.String, pl.Boolean, pl.Int64, pl.Float64)
 _SHOWN = 3
 _HALF_CHARACTER = re.compile("[\ud800-\udfff]")
 MILLISECONDS_FROM = 1e11  # seconds reach this in the year 5138, milliseconds reached it in 1973
+# Each unit reaches its limit when the next finer one has passed it for 50 years: (limit, microseconds in the unit).
+_UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
 
 
 def as_polars(frame: object) -> pl.DataFrame:
@@ -232,7 +235,7 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     elif series.dtype == pl.Date:
         parsed = series.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
     elif series.dtype.is_numeric():
-        parsed = _time_of_number(series.cast(pl.Float64))
+        parsed = time_of_number(series.cast(pl.Float64))
     else:
         parsed = pl.Series(column.name, [None] * len(series), dtype=column.dtype)
     lost = parsed.is_null() & series.is_not_null()
@@ -241,11 +244,20 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     return parsed.alias(column.name)
 
 
-def _time_of_number(seconds: pl.Series) -> pl.Series:
-    """Read seconds since 1970, or milliseconds where the number is too large for seconds."""
-    milliseconds = seconds.abs() >= MILLISECONDS_FROM
-    microseconds = (seconds * 1e6).zip_with(~milliseconds, seconds * 1e3)
-    return microseconds.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
+def time_of_number(counts: pl.Series) -> pl.Series:
+    """Read counts since 1970 as times: seconds, milliseconds, microseconds or nanoseconds, told apart by their size.
+
+    Examples
+    --------
+    >>> time_of_number(pl.Series("t", [1.6e9, 1.6e12, 1.6e15, 1.6e18])).n_unique()
+    1
+    """
+    size = counts.abs()
+    microseconds = pl.Series(
+        np.select([size < limit for limit, _ in _UNITS], [counts * by for _, by in _UNITS], counts / 1e3)
+    )
+    known = pl.Series(counts.name, microseconds).set(counts.is_null(), None)
+    return known.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
 
 
 def _is_whole(series: pl.Series) -> bool:

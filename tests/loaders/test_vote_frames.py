@@ -40,6 +40,18 @@ def test_a_model_against_itself_counts_for_nobody():
     assert data.comparisons["status_reason"].to_list() == ["a model against itself", None]
 
 
+def test_a_model_that_is_called_like_a_label_gets_no_vote_by_it():
+    data = from_votes({"model_a": ["b", "b"], "model_b": ["tie", "y"], "winner": ["b", "y"]})
+    assert data.comparisons["outcome"].to_list() == [None, "b"]
+    assert "also the name of one of its models and counts for nobody: 'b' (1)" in data.problems[0].message
+
+
+@pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
+def test_times_are_read_in_any_unit(unit: float):
+    data = from_votes(_votes(winner=["tie"] * 4, t=[1.7e9 * unit] * 4), timestamp="t")
+    assert data.comparisons["timestamp"].dt.year().unique().to_list() == [2023]
+
+
 def test_own_labels_and_columns():
     frame = {"l": ["x", "x", "y"], "r": ["y", "y", "x"], "w": [1, 2, 0], "user": [7, 7, 8], "chars_a": [1, 2, 3]}
     data = from_votes(

@@ -65,7 +65,9 @@ def alternatives_of(
     """
     rows = merged(choice.rows, keep_clusters=False)
     tied = bool(np.any(rows.outcome >= TIE))
-    others: list[Ties] = [ties for ties in _TIES if tied and ties != choice.fit.ties and not (graded and ties != "half")]
+    others: list[Ties] = [
+        ties for ties in _TIES if tied and ties != choice.fit.ties and not (graded and ties != "half")
+    ]
     found = [_alternative(choice, ties, rows, ties) for ties in others]
     bad = rows.outcome == BOTH_BAD
     if bad.any() and not bad.all():

@@ -33,6 +33,7 @@ _REASONS: dict[Ties, str] = {
     "davidson": "it was asked for: a tie is an outcome with a probability of its own, likeliest between equals",
     "rao-kupper": "it was asked for: a tie is a difference too small to see",
 }
+_PLURALS = {"item": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
 _UNITS = {"elo": "Elo points", "log-odds": "log-odds"}
 
 
@@ -120,7 +121,7 @@ def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
         version=toolkit_version(),
         sources=made.sources,
         warnings=(*_scale_warnings(graph, options), *table.warnings, *main.warnings, *further),
-        notes=(*made.remarks, *table.notes, *checked.notes, *_bare(made, graph)),
+        notes=(*made.remarks, *table.notes, *checked.notes, *_bare(made, graph, main)),
     )
 
 
@@ -234,8 +235,15 @@ def _scale_warnings(graph: VoteGraph, options: Options) -> list[str]:
     ]
 
 
-def _bare(made: Material, graph: VoteGraph) -> list[str]:
+def _bare(made: Material, graph: VoteGraph, main: Part) -> list[str]:
     notes: list[str] = []
+    used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
+    if main.covariance.few_clusters and len(used) > 1:
+        few, other = used[0], used[-1]
+        notes.append(
+            f"claims are for {_PLURALS.get(few.name, few.name)} like these {few.n_clusters}; for these alone, which can say "
+            f"more, cluster by {other.name} only"
+        )
     if graph.few_votes:
         few = tuple(f"{name} ({count})" for name, count in graph.few_votes)
         notes.append(f"models with fewer than 10 votes: {named(few)}; little can be said about them")

@@ -17,6 +17,7 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.tails import t_quantile
 
 ELO_BASE = 1000.0
+_FEW = "what is lacking is clusters, not votes: there are too few of them for so many models"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,6 +99,9 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         if reason is not None
         for pair in ((i, j), (j, i))
     }
+    if covariance.few_clusters:
+        needed[:] = np.nan  # further votes of the same few clusters would not make more of these
+        why = dict.fromkeys(zip(*(both.ravel().tolist() for both in np.indices((n, n))), strict=True), _FEW)
     reach = t_quantile(options.conf_level, covariance.df) * np.sqrt(
         np.maximum(combination_variance(covariance, np.eye(n, fit.n_parameters)), 0.0)
     )

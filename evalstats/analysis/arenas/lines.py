@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import polars as pl
+from scipy.sparse import csr_array
 from scipy.special import expit
 
 from evalstats.analysis.arenas.claiming import Claims, Options
@@ -24,7 +25,7 @@ def rating_rows(
 ) -> tuple[tuple[RatingRow, ...], list[int]]:
     """Return a line for each model, by part and then by rating, and the order of their numbers."""
     counts = _counts(table.rows)
-    levels = _levels(table)
+    levels, shares = _levels(table), _share(table.rows)
     online = _online(table, options) if options.online else None
     rated = {model: (part, place) for part in parts for place, model in enumerate(part.models)}
     number = {model: k + 1 for k, group in enumerate(found.components) for model in group}
@@ -39,7 +40,7 @@ def rating_rows(
             n_ties=int(counts["n_ties"][model]),
             n_both_bad=int(counts["n_both_bad"][model]),
             n_opponents=int(counts["n_opponents"][model]),
-            win_share=_share(table.rows)[model],
+            win_share=shares[model],
             n_clusters=tuple(int(each[model]) for each in levels),
             online_elo=None if online is None else float(online[model]),
             component=1 if options.prior > 0.0 else number[model],
@@ -187,9 +188,15 @@ def _levels(table: VoteTable) -> list[IntArray]:
     """Return, for each cluster, how many of its levels the votes of every model come from."""
     found: list[IntArray] = []
     for codes in table.rows.clusters:
-        model = np.concatenate([table.rows.first, table.rows.second])
-        key = np.unique(model * (int(codes.max(initial=0)) + 1) + np.tile(codes, 2))
-        found.append(np.bincount(key // (int(codes.max(initial=0)) + 1), minlength=table.n_models))
+        n_levels = int(codes.max(initial=0)) + 1
+        seen = csr_array(
+            (
+                np.ones(2 * codes.size, dtype=np.int32),
+                (np.concatenate([table.rows.first, table.rows.second]), np.tile(codes, 2)),
+            ),
+            shape=(table.n_models, n_levels),
+        )
+        found.append(np.diff(seen.indptr).astype(np.int64))  # equal places are added up, so stored entries are levels
     return found
 
 

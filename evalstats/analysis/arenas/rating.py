@@ -20,8 +20,11 @@ from evalstats.stats.arena.covariance import (
 )
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.scores import clustered_meat, vote_meat
+from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.tails import t_quantile, two_sided_t_p
+
+_HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +91,7 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
         Whether coefficients are all that is wanted: then no pairs and no ranks.
     """
     fit = fit_strengths(table.rows, ties=options.ties, prior=options.prior)
-    covariance = _covariance(table, fit)
+    table, covariance = _covariance(table, fit)
     weights = _against(table.models, options, fit.n_parameters)
     variance = combination_variance(covariance, weights) * options.points**2
     known = covariance.reason is None
@@ -114,11 +117,16 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     )
 
 
-def _covariance(table: VoteTable, fit: PairFit) -> StrengthCovariance:
+def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCovariance]:
+    """Return the covariance, and the table with its clusters held where claims need them by themselves."""
     if table.chunks is None:
-        return covariance_of(fit, table.rows, names=table.cluster_names)
+        return table, covariance_of(fit, table.rows, names=table.cluster_names)
     meat = clustered_meat(fit, table.chunks())
-    return covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=table.cluster_names[0])
+    found = covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=table.cluster_names[0])
+    if not found.few_clusters or meat.n_clusters * table.rows.n_rows > _HELD:
+        return table, found
+    held = replace(table, rows=stacked(list(table.chunks())), chunks=None)
+    return held, covariance_of(fit, held.rows, names=held.cluster_names)
 
 
 def _bootstrap(

@@ -1,5 +1,6 @@
 """Votes as arrays: equal votes are merged into one row with a count, so that nothing later grows with their number."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -190,6 +191,30 @@ def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
         weight=np.bincount(place, weights=rows.weight, minlength=levels.size),
         weight_squares=np.bincount(place, weights=rows.weight_squares, minlength=levels.size),
         count=np.bincount(place, weights=rows.count, minlength=levels.size).astype(np.int64),
+    )
+
+
+def stacked(parts: Sequence[VoteRows]) -> VoteRows:
+    """Put rows of the same models, covariates and ways of clustering together, without merging them.
+
+    Examples
+    --------
+    >>> rows = vote_rows([0], [1], [A_WINS])
+    >>> stacked([rows, rows]).n_rows
+    2
+    """
+    first = parts[0]
+    return replace(
+        first,
+        first=np.concatenate([part.first for part in parts]),
+        second=np.concatenate([part.second for part in parts]),
+        outcome=np.concatenate([part.outcome for part in parts]),
+        share=np.concatenate([part.share for part in parts]),
+        weight=np.concatenate([part.weight for part in parts]),
+        weight_squares=np.concatenate([part.weight_squares for part in parts]),
+        count=np.concatenate([part.count for part in parts]),
+        covariates=np.concatenate([part.covariates for part in parts]),
+        clusters=tuple(np.concatenate(codes) for codes in zip(*(part.clusters for part in parts), strict=True)),
     )
 
 
