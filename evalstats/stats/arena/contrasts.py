@@ -8,9 +8,8 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.ranks import StrengthRanks
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_p, contrast_variance
+from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_df, contrast_p, contrast_variance
 from evalstats.stats.checks import FloatArray, IntArray, check_level
-from evalstats.stats.tails import t_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +21,8 @@ class PairContrasts:
     first, second
         Models, (0, 1), (0, 2), ..., first < second.
     std_error, conf_low, conf_high, p_value
-        Of this difference alone, by the t law with `df` degrees of freedom; NaN where there is a `reason`.
+        Of this difference alone, by the t law with `df` degrees of freedom (see `contrast_df`); NaN where there is a
+        `reason`, or where all votes on one of the two models lie in one cluster.
     p_adjusted
         Step-down p-value among all pairs: at most 1 - conf_level exactly where the rank sets count the pair as shown. NaN
         where no ranks were given or the pair has no standard error.
@@ -34,7 +34,7 @@ class PairContrasts:
     second: IntArray
     estimate: FloatArray
     std_error: FloatArray
-    df: float
+    df: FloatArray
     conf_low: FloatArray
     conf_high: FloatArray
     p_value: FloatArray
@@ -86,20 +86,20 @@ def pair_contrasts(
     first, second = np.triu_indices(fit.n_models, k=1)
     estimate = fit.strengths[first] - fit.strengths[second]
     nothing = np.full(first.size, np.nan)
-    std_error = p_value = order = nothing
-    reach = nothing
+    df = std_error = p_value = order = reach = nothing
     if covariance.reason is None:
-        std_error = np.sqrt(contrast_variance(covariance, first, second))
-        std_error = np.where(std_error > 0.0, std_error, np.nan)
+        variance, df = contrast_variance(covariance, first, second), contrast_df(covariance, first, second)
+        known = (variance > 0.0) & ~np.isnan(df)
+        std_error, df = np.where(known, np.sqrt(np.abs(variance)), np.nan), np.where(known, df, np.nan)
         p_value = contrast_p(fit, covariance, first, second)
-        order = np.where(np.isnan(std_error), np.nan, special.stdtr(covariance.df, estimate / std_error))
-        reach = t_quantile(level, covariance.df) * std_error
+        order = np.where(known, special.stdtr(df, estimate / std_error), np.nan)
+        reach = -special.stdtrit(df, (1.0 - level) / 2.0) * std_error
     return PairContrasts(
         first=first,
         second=second,
         estimate=estimate,
         std_error=std_error,
-        df=covariance.df,
+        df=df,
         conf_low=estimate - reach,
         conf_high=estimate + reach,
         p_value=p_value,

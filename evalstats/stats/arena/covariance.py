@@ -7,11 +7,13 @@ import numpy as np
 from evalstats.errors import InputError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.sandwich import LARGE, few_factor, inclusion_exclusion, nested_in, sandwich, terms
-from evalstats.stats.arena.scores import Meat, clustered_meat, vote_meat, with_weight
+from evalstats.stats.arena.scores import Meat, clustered_meat, model_clusters, vote_meat, with_weight
 from evalstats.stats.arena.strength_covariance import (
+    ENOUGH_CLUSTERS,
     StrengthCovariance,
     Way,
     combination_variance,
+    contrast_df,
     contrast_variance,
 )
 from evalstats.stats.arena.votes import VoteRows
@@ -25,6 +27,7 @@ __all__ = [
     "Way",
     "clustered_meat",
     "combination_variance",
+    "contrast_df",
     "contrast_variance",
     "covariance_of",
     "covariance_of_meat",
@@ -32,7 +35,6 @@ __all__ = [
 ]
 
 FEWEST_CLUSTERS = 6  # with fewer in some way no interval is claimed
-ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`
 _MOST_WAYS = 6
 _FEW_DF = 4.0
 _NEGATIVE = 1e-9  # of the largest eigenvalue: less than that below 0 is rounding
@@ -62,10 +64,16 @@ def covariance_of(
     Without clusters: the sandwich B M B of single votes, with B the bread and M the sum of the outer products of scores.
     With one way, M is summed by cluster, times G/(G - 1). With several: inclusion and exclusion over the ways and their
     intersections (for two, V_a + V_b - V_ab), each with its own G/(G - 1). A way whose clusters each lie inside a cluster of
-    another is left out. A term whose largest cluster holds more than .05 of the votes is the one-step cluster jackknife:
-    D_g = (H - H_g)^- S_g, V = (G - 1)/G times the sum of D_g D_g'.
+    another is left out. A term of which one cluster holds more than .05 of all votes, or of those on some model, is the
+    one-step cluster jackknife: D_g = (H - H_g)^- S_g, V = (G - 1)/G times the sum of D_g D_g'.
 
-    The law of a contrast over its standard error is t with min G* - 1 degrees of freedom, G* = (sum k)^2 / sum k^2.
+    The law of a contrast over its standard error is t with min G* - 1 degrees of freedom, G* = (sum k)^2 / sum k^2 over all
+    votes, and over those on either of the two models: see `contrast_df`.
+
+    Coverage of nominal .95 intervals, ten models, 2,000 votes, raters' own preferences of sd .8 and prompts' of sd .6: 100
+    raters .95, with the k-th voting in proportion to 1/k .95, 13 prompts .96, both .95 (single votes: .90, .70, .75, .75).
+    For a model that 4, 8 or 20 of 100 raters voted on: .95, .95, .96; with the degrees of freedom of all votes and no
+    jackknife .79, .88, .92.
 
     References
     ----------
@@ -88,7 +96,7 @@ def covariance_of(
     by_vote = sandwich(fit.bread, votes.matrix)
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
     if not columns:
-        return _of_votes(by_vote, votes, fit.n_models, plain=plain)
+        return _of_votes(by_vote, votes, model_clusters(rows, None).effective, plain=plain)
     parents = nested_in(columns)
     used = [w for w, parent in enumerate(parents) if parent is None]
     found = terms(fit, rows, [columns[w] for w in used], plain=plain)
@@ -106,7 +114,7 @@ def covariance_of(
         by_vote,
         tuple(found[k,].covariance for k in range(len(used))),
         ways,
-        fit.n_models,
+        np.min([found[k,].models.effective for k in range(len(used))], axis=0),
         plain=plain,
         warnings=_whole(sum(each.n_whole for key, each in found.items() if len(key) == 1)),
     )
@@ -124,7 +132,8 @@ def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "wa
 
     Notes
     -----
-    The jackknife needs the votes themselves; where it would have been taken, a warning says so.
+    The jackknife needs the votes themselves; where it would have been taken for the share of all votes, a warning says so.
+    How the votes on single models lie in clusters is not known here: degrees of freedom are those of all votes.
     """
     warnings = ()
     if meat.largest_share > LARGE:
@@ -136,17 +145,19 @@ def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "wa
     covariance = sandwich(fit.bread, meat.matrix) * few_factor(meat.n_clusters)
     way = _way(name, meat, jackknife=False, nested=None)
     by_vote = sandwich(fit.bread, votes.matrix)
-    return _assembled(covariance, by_vote, (covariance,), (way,), fit.n_models, plain=False, warnings=warnings)
+    alike = np.full(fit.n_models, meat.effective)
+    return _assembled(covariance, by_vote, (covariance,), (way,), alike, plain=False, warnings=warnings)
 
 
-def _of_votes(by_vote: FloatArray, meat: Meat, n_models: int, *, plain: bool) -> StrengthCovariance:
-    df = meat.effective - 1.0
+def _of_votes(by_vote: FloatArray, meat: Meat, effective: FloatArray, *, plain: bool) -> StrengthCovariance:
+    df, n_models = meat.effective - 1.0, effective.size
     return StrengthCovariance(
         covariance=by_vote,
         joint=by_vote[:n_models, :n_models],
         votes=by_vote,
         one_way=(),
         df=df,
+        model_effective=effective,
         method=f"sandwich of single votes, t with {df:,.0f} df",
         plain=plain,
         reason=_too_few("votes", meat.n_clusters),
@@ -158,12 +169,13 @@ def _assembled(
     by_vote: FloatArray,
     one_way: tuple[FloatArray, ...],
     ways: tuple[Way, ...],
-    n_models: int,
+    model_effective: FloatArray,
     *,
     plain: bool,
     warnings: tuple[str, ...],
 ) -> StrengthCovariance:
     """Put the parts together and say what may be claimed."""
+    n_models = model_effective.size
     used = [way for way in ways if way.nested_in is None]
     df = min(way.effective for way in used) - 1.0
     joint, repair = (covariance[:n_models, :n_models], 0.0) if plain else _repaired(covariance, n_models)
@@ -176,6 +188,7 @@ def _assembled(
         votes=by_vote,
         one_way=one_way,
         df=df,
+        model_effective=model_effective,
         method=f"sandwich clustered by {words}, t with {df:.3g} df",
         ways=ways,
         repaired=repair > 0.0,
@@ -183,7 +196,7 @@ def _assembled(
         few_clusters=bool(few),
         plain=plain,
         reason="; ".join(reasons) or None,
-        warnings=(*warnings, *_cautions(few, n_models, df, repair)),
+        warnings=(*warnings, *_cautions(few, model_effective, df, repair)),
     )
 
 
@@ -197,14 +210,20 @@ def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]
     return (vectors * above) @ vectors.T, float((above - values).sum() / above.sum())
 
 
-def _cautions(few: Sequence[Way], n_models: int, df: float, repair: float) -> tuple[str, ...]:
+def _cautions(few: Sequence[Way], model_effective: FloatArray, df: float, repair: float) -> tuple[str, ...]:
     warnings = [
-        f"{way.name}: the {way.n_clusters} clusters are worth {way.effective:.0f} equal ones, too few for {n_models} models to "
-        "draw from their covariance: which pairs differ is told by sign flips of clusters"
+        f"{way.name}: the {way.n_clusters} clusters are worth {way.effective:.0f} equal ones, too few for "
+        f"{model_effective.size} models to draw from their covariance: which pairs differ is told by sign flips of clusters"
         for way in few
     ]
     if df < _FEW_DF - 1e-9:
         warnings.append(f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict")
+    rare = int(np.count_nonzero(model_effective < FEWEST_CLUSTERS))
+    if rare and df >= FEWEST_CLUSTERS - 1:
+        warnings.append(
+            f"the votes on {rare} model{'s come' if rare > 1 else ' come'} from clusters worth fewer than {FEWEST_CLUSTERS}: "
+            "their differences from others have few degrees of freedom and wide intervals"
+        )
     if repair > 0.0:
         warnings.append(
             f"the covariance by several ways had negative eigenvalues ({repair:.1%} of the positive ones), which were set to "

@@ -3,15 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from evalstats.stats.arena.cluster_flips import flipped_contrasts
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.scores import with_weight
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_variance
+from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_df, contrast_variance
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 from evalstats.stats.many.max_t import ReferenceLaw
 from evalstats.stats.many.reference_laws import normal_known
+from evalstats.stats.tails import SMALLEST_P
 from evalstats.stats.threads import one_thread
 
 FLAT = 1e-12  # a variance below this share of those of its two models is rounding
@@ -74,7 +76,7 @@ def joint_law(
         seed=seed,
         n_resamples=draws,
         df=covariance.df,
-        variance=size**2,
+        variance=_in_one_law(fit, covariance, first, second, size) ** 2,
     )
     return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {covariance.df:,.3g} df")
 
@@ -91,8 +93,19 @@ def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntA
     joint = own[first] + own[second] - 2.0 * covariance.joint[first, second]
     # What is shown of many pairs is never shown with less doubt than of one alone.
     variance = np.maximum(contrast_variance(covariance, first, second), joint)
-    known = joint > FLAT * (own[first] + own[second])
+    known = (joint > FLAT * (own[first] + own[second])) & ~np.isnan(contrast_df(covariance, first, second))
     return order.astype(np.int64), a[known], b[known], np.sqrt(variance[known])
+
+
+def _in_one_law(
+    fit: PairFit, covariance: StrengthCovariance, first: IntArray, second: IntArray, size: FloatArray
+) -> FloatArray:
+    """Return standard errors that make each t of its own degrees of freedom as unlikely as one of those of the law."""
+    df = contrast_df(covariance, first, second)
+    t = (fit.strengths[first] - fit.strengths[second]) / size
+    p = np.maximum(special.stdtr(df, -np.abs(t)), SMALLEST_P)
+    alike = -special.stdtrit(covariance.df, p)
+    return np.where((df < covariance.df) & (alike > 0.0), size * np.abs(t) / np.where(alike > 0.0, alike, 1.0), size)
 
 
 def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:

@@ -10,10 +10,9 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.arena.contrasts import PairContrasts
 from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.strength_covariance import StrengthCovariance
+from evalstats.stats.arena.strength_covariance import ENOUGH_CLUSTERS, StrengthCovariance
 from evalstats.stats.arena.ties import derivatives
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
-from evalstats.stats.tails import t_quantile
 
 _CAP = 10_000_000
 _NO_SPREAD = "the difference has no standard error, so what votes would add is unknown"
@@ -32,7 +31,7 @@ class MoreVotes:
     design_effect
         Variance of each contrast over what it would be if every vote stood on its own; NaN where unknown.
     power, critical
-        The power aimed at, and what |t| has to exceed.
+        The power aimed at, and what |t| has to exceed; None for the t quantile of one pair alone.
     """
 
     first: IntArray
@@ -41,7 +40,7 @@ class MoreVotes:
     reasons: tuple[str | None, ...]
     design_effect: FloatArray
     power: float
-    critical: float
+    critical: float | None
 
     @property
     def total(self) -> int | None:
@@ -102,17 +101,19 @@ def more_votes(
     first, second = asked.min(axis=1), asked.max(axis=1)
     at = [contrasts.place(int(i), int(j)) for i, j in zip(first, second, strict=True)]
     estimate, std_error = contrasts.estimate[at], contrasts.std_error[at]
-    bar = t_quantile(contrasts.conf_level, covariance.df) if critical is None else float(critical)
-    if not bar > 0.0:
-        raise InputError(f"critical is {bar:g}; give what |t| has to exceed, a number above 0")
+    if critical is not None and not critical > 0.0:
+        raise InputError(f"critical is {critical:g}; give what |t| has to exceed, a number above 0")
+    df = contrasts.df[at]
+    bar = -special.stdtrit(df, (1.0 - contrasts.conf_level) / 2.0) if critical is None else critical
     decided = contrasts.p_adjusted[at] if critical is not None else contrasts.p_value[at]
-    reach = bar + float(special.stdtrit(covariance.df, share))
+    reach = bar + special.stdtrit(df, share)
     gain = _information(fit, estimate) * _of(fit.bread, first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (np.square(std_error * reach / estimate) - 1.0) / gain
         design_effect = std_error**2 / _of(covariance.votes, first, second)
+    lacking = contrasts.reason or (None if critical is None else _clusters_lacking(covariance))
     found = [
-        _one(float(n), float(p), contrasts.reason, 1.0 - contrasts.conf_level, most)
+        _one(float(n), float(p), lacking, 1.0 - contrasts.conf_level, most)
         for n, p in zip(needed, decided, strict=True)
     ]
     return MoreVotes(
@@ -122,7 +123,7 @@ def more_votes(
         reasons=tuple(why for _, why in found),
         design_effect=design_effect,
         power=share,
-        critical=bar,
+        critical=critical,
     )
 
 
@@ -141,12 +142,21 @@ def adjacent_pairs(fit: PairFit) -> IntArray:
     return np.column_stack([order[:-1], order[1:]]).astype(np.int64)
 
 
+def _clusters_lacking(covariance: StrengthCovariance) -> str | None:
+    """Say of which clusters more are needed where claims rest on sign flips of few: votes in the same ones cannot help."""
+    few = [way for way in covariance.used if covariance.few_clusters and way.n_clusters < ENOUGH_CLUSTERS]
+    if not few:
+        return None
+    least = min(few, key=lambda way: way.n_clusters)
+    return f"more clusters by {least.name} are needed, not more votes: there are {least.n_clusters}"
+
+
 def _one(needed: float, p: float, reason: str | None, alpha: float, cap: int) -> tuple[int | None, str | None]:
     """Return the number of votes of one pair, or why there is none."""
-    if reason is not None:
-        return None, reason
     if p <= alpha:
         return None, SEPARATED
+    if reason is not None:
+        return None, reason
     if math.isnan(needed):
         return None, _NO_SPREAD
     if not needed <= cap:

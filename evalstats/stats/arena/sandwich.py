@@ -8,11 +8,11 @@ import numpy as np
 
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.jackknife import jackknifed
-from evalstats.stats.arena.scores import Meat, clustered_meat
+from evalstats.stats.arena.scores import Meat, ModelClusters, clustered_meat, model_clusters
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 
-LARGE = 0.05  # share of all votes in one cluster, from which the jackknife is taken
+LARGE = 0.05  # share of all votes, or of those on one model, in one cluster, from which the jackknife is taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +29,7 @@ class Term:
 
     covariance: FloatArray
     meat: Meat
+    models: ModelClusters
     jackknife: bool = False
     n_whole: int = 0
 
@@ -43,11 +44,14 @@ def term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term:
     """Return the covariance clustered by `codes`: jackknife where a cluster is large, unless `plain`."""
     meat = clustered_meat(fit, [replace(rows, clusters=(codes,))])
     count = meat.n_clusters
-    if not plain and meat.largest_share > LARGE and count > 1:
+    models = model_clusters(rows, codes)
+    if not plain and max(meat.largest_share, models.largest_share.max()) > LARGE and count > 1:
         total, n_whole = jackknifed(fit, rows, codes)
         covariance = (count - 1) / count * total
-        return Term(covariance=(covariance + covariance.T) / 2.0, meat=meat, jackknife=True, n_whole=n_whole)
-    return Term(covariance=sandwich(fit.bread, meat.matrix) * few_factor(count), meat=meat)
+        return Term(
+            covariance=(covariance + covariance.T) / 2.0, meat=meat, models=models, jackknife=True, n_whole=n_whole
+        )
+    return Term(covariance=sandwich(fit.bread, meat.matrix) * few_factor(count), meat=meat, models=models)
 
 
 def terms(fit: PairFit, rows: VoteRows, columns: Sequence[IntArray], *, plain: bool) -> dict[tuple[int, ...], Term]:

@@ -178,6 +178,41 @@ def score_columns(fit: PairFit, rows: VoteRows) -> tuple[FloatArray, FloatArray]
     return scores.slope, np.column_stack([by_covariates, scores.tie_slope])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelClusters:
+    """How the votes on each model lie in clusters, each of shape (n_models,).
+
+    Attributes
+    ----------
+    effective
+        (sum k)^2 / sum k^2 for the weights k of a model's votes in each cluster; 0 for a model without votes.
+    largest_share
+        Share of a model's votes in the cluster that holds the most of them.
+    """
+
+    effective: FloatArray
+    largest_share: FloatArray
+
+
+def model_clusters(rows: VoteRows, codes: IntArray | None) -> ModelClusters:
+    """Count the clusters behind each model; without codes every vote is one of its own."""
+    n, both = rows.n_models, np.concatenate([rows.first, rows.second])
+    weight = np.concatenate([rows.weight, rows.weight])
+    total = summed(both, weight, n)
+    if codes is None:
+        squares = summed(both, np.concatenate([rows.weight_squares, rows.weight_squares]), n)
+        largest = np.zeros(n)
+    else:
+        # Clusters in order of their code, so that equal ones stand together in a sort of small whole numbers.
+        levels, place = np.unique(np.concatenate([codes, codes]) * n + both, return_inverse=True)
+        held = summed(place, weight, levels.size)
+        squares = summed(levels % n, held**2, n)
+        largest = np.zeros(n)
+        np.maximum.at(largest, levels % n, held)
+    some = np.where(total > 0.0, total, 1.0)
+    return ModelClusters(effective=total**2 / np.where(squares > 0.0, squares, 1.0), largest_share=largest / some)
+
+
 def with_weight(rows: VoteRows) -> VoteRows:
     """Return the rows that have some weight."""
     heavy = rows.weight > 0.0

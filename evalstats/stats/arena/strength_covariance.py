@@ -10,6 +10,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.tails import SMALLEST_P
 
+ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`
 _NEGATIVE = 1e-9  # of the variances that stand in: less than that is none
 
 
@@ -56,7 +57,10 @@ class StrengthCovariance:
     one_way
         One covariance for each way that was used.
     df
-        Degrees of freedom of the t law.
+        Degrees of freedom of the t law, of what all votes bear on; of two models see `contrast_df`.
+    model_effective
+        float64, shape (n_models,): how many equal clusters the votes on each model are worth, in the way where these are the
+        fewest.
     ways
         What the votes share, in the order of `rows.clusters`; empty where every vote stands on its own.
     repaired, repair
@@ -73,6 +77,7 @@ class StrengthCovariance:
     votes: FloatArray
     one_way: tuple[FloatArray, ...]
     df: float
+    model_effective: FloatArray
     method: str
     ways: tuple[Way, ...] = ()
     repaired: bool = False
@@ -110,6 +115,19 @@ def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike
     return _positive(covariance, [of(matrix) for matrix in _matrices(covariance)])
 
 
+def contrast_df(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
+    """Return the degrees of freedom of strength i less strength j; NaN where all votes on one of them lie in one cluster.
+
+    Notes
+    -----
+    min(df, G*_i - 1, G*_j - 1), with G*_i of the votes on model i alone: a model that few raters saw is known no better than
+    so many raters allow, however many others there are.
+    """
+    fewest = np.minimum(covariance.model_effective[np.asarray(i)], covariance.model_effective[np.asarray(j)])
+    df = np.minimum(covariance.df, fewest - 1.0)
+    return np.where(df > _NEGATIVE, df, np.nan)
+
+
 def combination_variance(covariance: StrengthCovariance, weights: ArrayLike) -> FloatArray:
     """Return the variances of combinations of parameters, `weights` of shape (n_combinations, n_parameters).
 
@@ -144,7 +162,8 @@ def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: Ar
     """Return two-sided p-values of strength i = strength j by the t law; NaN where a contrast has no standard error."""
     first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
     variance = contrast_variance(covariance, first, second)
-    known = variance > 0.0
+    df = contrast_df(covariance, first, second)
+    known = (variance > 0.0) & ~np.isnan(df)
     t = (fit.strengths[first] - fit.strengths[second]) / np.sqrt(np.where(known, variance, 1.0))
-    p = 2.0 * special.stdtr(covariance.df, -np.abs(t))
+    p = 2.0 * special.stdtr(np.where(known, df, 1.0), -np.abs(t))
     return np.where(known, np.clip(p, SMALLEST_P, 1.0), np.nan)

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import (
     clustered_meat,
     combination_variance,
+    contrast_df,
     contrast_variance,
     covariance_of,
     covariance_of_meat,
@@ -21,6 +22,7 @@ from evalstats.stats.arena.covariance import (
 )
 from evalstats.stats.arena.jackknife import jackknifed
 from evalstats.stats.arena.sandwich import nested_in
+from evalstats.stats.arena.strength_covariance import contrast_p
 from evalstats.stats.arena.votes import VoteRows, merged, vote_rows
 from tests.stats.arena.simulated_votes import Arena, simulate
 
@@ -109,7 +111,7 @@ def test_of_real_votes_what_may_be_claimed(llmfao):
     assert found.few_clusters
     assert found.repaired
     assert found.df == pytest.approx(min(way.effective for way in found.ways) - 1.0)
-    assert [way.jackknife for way in found.ways] == [True, False]
+    assert [way.jackknife for way in found.ways] == [True, True]
     assert "the 13 clusters are worth 13 equal ones, too few for 59 models" in found.warnings[0]
     assert np.linalg.eigvalsh(found.joint)[0] > -1e-12
     i, j = np.triu_indices(59, 1)
@@ -311,6 +313,71 @@ def _contrast(matrix, a, b):
     return matrix[a, a] + matrix[b, b] - 2 * matrix[a, b]
 
 
+def test_clusters_behind_each_model_by_counting():
+    rows = votes(21, models=5, ways=((12,), (6,)), weighted=True)
+    fit = fit_strengths(rows)
+    found = covariance_of(fit, rows)
+    fewest = []
+    for model in range(5):
+        on = (rows.first == model) | (rows.second == model)
+        per_way = []
+        for codes in rows.clusters:
+            k = [rows.weight[on & (codes == g)].sum() for g in np.unique(codes)]
+            per_way.append(sum(k) ** 2 / sum(v**2 for v in k))
+        fewest.append(min(per_way))
+    np.testing.assert_allclose(found.model_effective, fewest)
+    i, j = np.triu_indices(5, 1)
+    wanted = [min(found.df, fewest[a] - 1, fewest[b] - 1) for a, b in zip(i, j, strict=True)]
+    np.testing.assert_allclose(contrast_df(found, i, j), wanted)
+    single = covariance_of(fit, replace(rows, clusters=()))
+    total = [rows.weight[(rows.first == m) | (rows.second == m)].sum() for m in range(5)]
+    squares = [rows.weight_squares[(rows.first == m) | (rows.second == m)].sum() for m in range(5)]
+    np.testing.assert_allclose(single.model_effective, np.square(total) / squares)
+
+
+def rare(rng, n_seen):
+    """Ten equal models; 100 raters cast 20 votes each, and only the first `n_seen` of them ever see the last model."""
+    rater = np.repeat(np.arange(100), 20)
+    first = rng.integers(9, size=2000)
+    second = (first + rng.integers(1, 9, size=2000)) % 9
+    first = np.where((rater < n_seen) & (rng.random(2000) < 0.5), 9, first)
+    liking = 0.8 * rng.normal(size=(100, 10))
+    won = rng.random(2000) < 1.0 / (1.0 + np.exp(liking[rater, second] - liking[rater, first]))
+    turn = rng.random(2000) < 0.5
+    return vote_rows(
+        np.where(turn, second, first), np.where(turn, first, second), won == turn, n_models=10, clusters=(rater,)
+    )  # fmt: skip
+
+
+def test_a_model_of_one_rater_has_no_interval_and_one_of_few_is_told():
+    rng = np.random.default_rng(5)
+    rows = rare(rng, 1)
+    fit = fit_strengths(rows, prior=0.5)
+    found = covariance_of(fit, rows, names=["rater"])
+    assert np.isnan(contrast_df(found, 0, 9))
+    assert np.isnan(contrast_p(fit, found, 0, 9))
+    assert "the votes on 1 model come from clusters worth fewer than 6" in found.warnings[-1]
+    assert np.isfinite(contrast_p(fit, found, 0, 8))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n_seen", [4, 8, 20])
+def test_intervals_of_a_model_that_few_raters_saw_cover(n_seen):
+    rng, inside = np.random.default_rng(n_seen), []
+    while len(inside) < 400:
+        rows = rare(rng, n_seen)
+        try:
+            fit = fit_strengths(rows)
+        except CannotAnswerError:  # the rare model won or lost all its votes
+            continue
+        found = covariance_of(fit, rows)
+        reach = stats.t.ppf(0.975, contrast_df(found, np.arange(9), 9)) * np.sqrt(
+            contrast_variance(found, np.arange(9), np.full(9, 9))
+        )
+        inside.append(np.mean(np.abs(fit.strengths[:9] - fit.strengths[9]) <= reach))
+    assert 0.93 <= np.mean(inside) <= 0.97
+
+
 def test_what_does_not_belong_together_is_refused():
     rows = votes(17)
     fit = fit_strengths(rows)
@@ -338,7 +405,7 @@ def covered(arena: Arena, replicates: int, seed: int, *, clustered=True) -> floa
             rows = merged(rows, keep_clusters=False)
         fit = fit_strengths(rows)
         found = covariance_of(fit, rows)
-        reach = stats.t.ppf(0.975, found.df) * np.sqrt(contrast_variance(found, i, j))
+        reach = stats.t.ppf(0.975, contrast_df(found, i, j)) * np.sqrt(contrast_variance(found, i, j))
         inside.append(np.mean(np.abs(fit.strengths[i] - fit.strengths[j]) <= reach))
     return float(np.mean(inside))
 

@@ -41,7 +41,7 @@ def test_votes_added_at_the_fitted_chances_leave_the_variance_aimed_at(ties):
     after = fit_strengths(added, ties=ties)
     assert after.strengths[0] - after.strengths[1] == pytest.approx(fit.strengths[0] - fit.strengths[1], abs=0.01)
     shrunk = _contrast(after.bread) / _contrast(fit.bread)
-    aim = contrasts.estimate[0] / (stats.t.ppf(0.975, covariance.df) + stats.t.ppf(0.8, covariance.df))
+    aim = contrasts.estimate[0] / (stats.t.ppf(0.975, contrasts.df[0]) + stats.t.ppf(0.8, contrasts.df[0]))
     assert contrast_variance(covariance, 0, 1) * shrunk == pytest.approx(aim**2, rel=0.02)
 
 
@@ -125,6 +125,18 @@ def test_where_there_is_no_number_there_is_a_reason():
     covariance = covariance_of(fit, few, names=["rater"])
     found = more_votes(fit, covariance, pair_contrasts(fit, covariance), [(0, 1)])
     assert found.reasons[0].startswith("rater: 4 are too few")
+
+
+def test_few_clusters_are_what_is_lacking():
+    arena = Arena(strengths=(0.0, 0.1, 0.9), n_raters=12, n_votes=300)
+    rows = simulate(arena, np.random.default_rng(1))
+    fit = fit_strengths(rows)
+    covariance = covariance_of(fit, rows, names=["rater"])
+    ranks = strength_ranks(fit, covariance, rows)
+    contrasts = pair_contrasts(fit, covariance, ranks)
+    found = more_votes(fit, covariance, contrasts, [(0, 1)], critical=ranks.critical)
+    assert found.reasons == ("more clusters by rater are needed, not more votes: there are 12",)
+    assert more_votes(fit, covariance, contrasts, [(0, 1)]).n_votes[0] > 0
 
 
 def test_pairs_and_options_that_are_none_are_refused():

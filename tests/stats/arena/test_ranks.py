@@ -39,7 +39,14 @@ def known(strengths, covariance, df=1e9, **more):
         largest_gradient=0.0,
     )
     return fit, StrengthCovariance(
-        covariance=sigma, joint=sigma, votes=sigma, one_way=(), df=df, method="given", **more
+        covariance=sigma,
+        joint=sigma,
+        votes=sigma,
+        one_way=(),
+        df=df,
+        model_effective=np.full(theta.size, np.inf),
+        method="given",
+        **more,
     )
 
 
