@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.cli.ingest_run import ingest
+from evalstats.simulate.arena import write_arena
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rutbench import write_rutbench
 
@@ -25,6 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths = [write_tenacious_traces(results / "tenacious"), write_tau_airline(results / "tau-bench")]
     paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0)
     ingest(paths, root / "build" / "demo" / "store")
+    write_arena(root / "build" / "arena", 2000, seed=0)
     return root
 
 
