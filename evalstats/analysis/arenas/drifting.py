@@ -26,6 +26,7 @@ Period = Literal["month", "week", "auto"]
 _TITLE = "Change over time"
 _FEWEST_PERIODS = 3  # for "auto" to take the longer unit
 _DAYS = 7
+_DRAWS = 499
 _NAMED = 3
 
 
@@ -133,7 +134,7 @@ def _tested(
 ) -> tuple[PeriodTest | None, LinearDrift | None]:
     test, linear = None, None
     try:
-        test = period_test(fit, dated.rows, dated.period)
+        test = period_test(fit, dated.rows, dated.period, n_resamples=_DRAWS)
     except CannotAnswerError as error:
         reasons.append(str(error))
     try:

@@ -7,7 +7,7 @@ import numpy as np
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.simulated import pseudo_inverse
-from evalstats.stats.arena.stacked import Clustering, SlicedScores, meat, sliced_scores
+from evalstats.stats.arena.stacked import Clustering, SlicedScores, mean_quadratic, sliced_scores
 from evalstats.stats.arena.vote_law import linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
@@ -87,15 +87,28 @@ class DeviationModel:
 
 
 def deviation_model(
-    fit: PairFit, rows: VoteRows, category: IntArray, strengths: FloatArray, used: Clustering
+    fit: PairFit,
+    rows: VoteRows,
+    category: IntArray,
+    *,
+    strengths: FloatArray,
+    used: Clustering,
+    inflation: float | None = None,
 ) -> DeviationModel:
-    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models)."""
+    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models).
+
+    Parameters
+    ----------
+    used
+        Ways of clustering, from which `inflation` is estimated unless it is given.
+    """
     n_categories = strengths.shape[0]
     change = strengths - fit.strengths
     shift = change[category, rows.first] - change[category, rows.second]
     scores = sliced_scores(fit, rows, category, n_categories, shift=shift)
     noise_meat = _expected_meat(fit, scores, shift)
-    inflation = _inflation(scores, noise_meat, used)
+    if inflation is None:
+        inflation = _inflation(scores, noise_meat, used)
     gradient = scores.gradient()
     axes: list[FloatArray] = []
     values: list[FloatArray] = []
@@ -155,15 +168,7 @@ def _inflation(scores: SlicedScores, noise: FloatArray, used: Clustering) -> flo
     moved = np.vstack([own @ information for own, information in zip(inverse, scores.information, strict=True)])
     common = pseudo_inverse(np.sum([i @ own @ i for own, i in zip(inverse, scores.information, strict=True)], axis=0))
     free = sum(int(np.linalg.matrix_rank(block, hermitian=True)) for block in noise) - (scores.n_models - 1)
-    n = scores.n_models
-
-    def trace(codes: IntArray) -> float:
-        matrix = meat(scores, codes)
-        own = sum(
-            float(np.sum(inverse[s] * matrix[s * n : (s + 1) * n, s * n : (s + 1) * n])) for s in range(len(inverse))
-        )
-        return own - float(np.sum(common * (moved.T @ matrix @ moved)))
-
-    total = sum(sign * trace(codes) for sign, codes, _ in used.terms)
-    single = max(trace(codes) for codes in used.ways)
-    return max(1.0, total / max(free, 1), single / max(free, 1))
+    ratios = [
+        (sign, mean_quadratic(scores, codes, inverse, moved, common) / max(free, 1)) for sign, codes, _ in used.terms
+    ]
+    return max(1.0, sum(sign * ratio for sign, ratio in ratios), *(ratio for sign, ratio in ratios if sign > 0.0))

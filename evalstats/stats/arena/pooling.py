@@ -129,12 +129,13 @@ def pooled_strengths(
     if used.fewest < FEWEST_CLUSTERS:
         raise CannotAnswerError(f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed")
     strengths = np.repeat(fit.strengths[None], n_categories, axis=0)
-    model, tau = deviation_model(fit, rows, category, strengths, used), 0.0
-    for _ in range(_ROUNDS):
+    model, tau = deviation_model(fit, rows, category, strengths=strengths, used=used), 0.0
+    for after in range(_ROUNDS):
         tau = _best(model)
         common, deviations, _ = model.predict(tau)
-        strengths = common + deviations
-        model = deviation_model(fit, rows, category, strengths, used)
+        # What clusters do is seen best where deviations are taken off: it is estimated again at the end.
+        known = None if after == _ROUNDS - 1 else model.inflation
+        model = deviation_model(fit, rows, category, strengths=common + deviations, used=used, inflation=known)
     tau = _best(model)
     grid, height = _grid(model, tau)
     weights = np.exp(height - height.max()) * _widths(grid)

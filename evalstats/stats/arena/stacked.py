@@ -21,7 +21,6 @@ from evalstats.stats.checks import FloatArray, IntArray, as_codes
 _MANY = 2_000  # clusters
 _QUICK = 1_000  # parameters of which a covariance is factored quickly
 _HELD = 4_000_000
-_FOR_MEAN = 199
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,12 +166,6 @@ def clustering(rows: VoteRows) -> Clustering:
     return Clustering(ways=ways, terms=tuple(terms), df=min(effective) - 1.0, fewest=min(s.size for s in sizes))
 
 
-def meat(scores: SlicedScores, codes: IntArray, factor: FloatArray | None = None) -> FloatArray:
-    """Return the sum over clusters of outer products of their scores, with G/(G - 1), slices and models flattened."""
-    table = scores.by_cluster(codes, factor)
-    return np.asarray((table.T @ table).toarray(), dtype=np.float64) * few_factor(table.shape[0])
-
-
 def draws(scores: SlicedScores, codes: IntArray | None, n: int, rng: np.random.Generator) -> FloatArray:
     """Draw sums of clusters' scores with random signs, shape (n, n_slices, n_models).
 
@@ -209,12 +202,37 @@ def heterogeneity_draws(scores: SlicedScores, used: Clustering, n: int, rng: np.
     for codes in used.ways:
         total += draws(scores, codes, n, rng)
     drawn = heterogeneity(scores, total)
-    few = max(_FOR_MEAN, n // 5)
-    means = [
-        (sign, float(heterogeneity(scores, draws(scores, codes, few, rng)).mean())) for sign, codes, _ in used.terms
-    ]
+    inverse = [pseudo_inverse(block) for block in scores.information]
+    common = pseudo_inverse(scores.information.sum(axis=0))
+    same = np.tile(np.eye(scores.n_models), (scores.n_slices, 1))
+    means = [(sign, mean_quadratic(scores, codes, inverse, same, common)) for sign, codes, _ in used.terms]
     wanted = max(sum(sign * mean for sign, mean in means), *(mean for sign, mean in means if sign > 0.0))
     return drawn * (wanted / max(float(drawn.mean()), 1e-300))
+
+
+def mean_quadratic(
+    scores: SlicedScores, codes: IntArray, inverse: list[FloatArray], moved: FloatArray, common: FloatArray
+) -> float:
+    """Return the mean over random signs of sum of u' K u over slices, less v' C v for v the sum of Y'u.
+
+    Parameters
+    ----------
+    inverse, moved, common
+        K of every slice; Y, shape (n_slices * n_models, n_models); C.
+    """
+    n = scores.n_models
+    # A cluster's votes of one slice alone matter for the first part.
+    apart = as_codes(codes * scores.n_slices + scores.slices, codes.size)[0]
+    table = scores.by_cluster(apart)
+    of_row = np.zeros(table.shape[0], dtype=np.int64)
+    of_row[apart] = scores.slices
+    total = 0.0
+    for s, matrix in enumerate(inverse):
+        own = table[of_row == s][:, s * n : (s + 1) * n]
+        total += float(np.sum(matrix * (own.T @ own).toarray()))
+    together = scores.by_cluster(codes)
+    sums = np.asarray(together @ moved, dtype=np.float64)
+    return (total - float(np.sum(common * (sums.T @ sums)))) * few_factor(together.shape[0])
 
 
 def heterogeneity(scores: SlicedScores, gradient: FloatArray) -> FloatArray:
@@ -225,13 +243,13 @@ def heterogeneity(scores: SlicedScores, gradient: FloatArray) -> FloatArray:
     gradient
         Shape (..., n_slices, n_models).
     """
-    common = pseudo_inverse(scores.information.sum(axis=0))
-    shift = gradient.sum(axis=-2) @ common
     total = np.zeros(gradient.shape[:-2])
     for k in range(scores.n_slices):
-        own = gradient[..., k, :] - shift @ scores.information[k]
-        total = total + np.einsum("...i,ij,...j->...", own, pseudo_inverse(scores.information[k]), own, optimize=True)
-    return total
+        own = gradient[..., k, :]
+        total = total + ((own @ pseudo_inverse(scores.information[k])) * own).sum(axis=-1)
+    # sum of (u - I c)' I^- (u - I c) with c the common step is sum of u' I^- u less what the common step explains.
+    both = gradient.sum(axis=-2)
+    return total - ((both @ pseudo_inverse(scores.information.sum(axis=0))) * both).sum(axis=-1)
 
 
 def rank_between(scores: SlicedScores) -> int:
@@ -251,5 +269,6 @@ def _laplacians(rows: VoteRows, slices: IntArray, n_slices: int, weight: FloatAr
 
 
 def _root(covariance: FloatArray) -> FloatArray:
-    values, vectors = np.linalg.eigh(covariance)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)), dtype=np.float64)
+    """Return L with L L' the covariance, which may be singular: a ridge of 1e-10 of the largest variance changes no draw."""
+    ridge = 1e-10 * max(float(np.diag(covariance).max(initial=0.0)), 1e-300)
+    return np.asarray(np.linalg.cholesky(covariance + ridge * np.eye(covariance.shape[0])), dtype=np.float64)

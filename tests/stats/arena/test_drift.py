@@ -10,10 +10,26 @@ from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of
 from evalstats.stats.arena.drift import linear_drift
 from evalstats.stats.arena.period_test import period_test
+from evalstats.stats.arena.sandwich import few_factor
 from evalstats.stats.arena.slice_fits import slice_fit
-from evalstats.stats.arena.stacked import clustering, draws, heterogeneity, meat, rank_between, sliced_scores
+from evalstats.stats.arena.stacked import (
+    clustering,
+    draws,
+    heterogeneity,
+    heterogeneity_draws,
+    mean_quadratic,
+    rank_between,
+    sliced_scores,
+)
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
+
+
+def meat(scores, codes):
+    """Sum over clusters of outer products of their scores, with G/(G - 1)."""
+    table = scores.by_cluster(codes).toarray()
+    return table.T @ table * few_factor(table.shape[0])
+
 
 TIES = ("half", "davidson", "rao-kupper")
 
@@ -120,6 +136,34 @@ def test_draws_have_the_covariance_of_scores(n_raters):
         wanted = meat(scores, codes)
     # 20,000 draws: an entry's standard error is about 1% of the variances.
     np.testing.assert_allclose(drawn.T @ drawn / 20_000, wanted, atol=0.05 * wanted.max())
+
+
+@pytest.mark.parametrize("n_raters", [20, 200])
+def test_the_mean_over_signs_is_that_of_draws(n_raters):
+    rows, period = over_time(14, n=2000, n_models=4, n_periods=3, n_raters=n_raters, rater_sd=0.5)
+    scores = sliced_scores(fit_strengths(rows), rows, period, 3)
+    drawn = heterogeneity(scores, draws(scores, rows.clusters[0], 4000, np.random.default_rng(0)))
+    inverse = [np.linalg.pinv(block) for block in scores.information]
+    common = np.linalg.pinv(scores.information.sum(axis=0))
+    mean = mean_quadratic(scores, rows.clusters[0], inverse, np.tile(np.eye(4), (3, 1)), common)
+    # 4,000 draws of a value whose standard deviation is about half its mean.
+    assert drawn.mean() == pytest.approx(mean, rel=0.04)
+
+
+def test_two_ways_have_the_mean_of_inclusion_and_exclusion():
+    rng = np.random.default_rng(15)
+    n = 3000
+    when, rater, prompt = rng.integers(0, 3, n), rng.integers(0, 50, n), rng.integers(0, 40, n)
+    liking = rng.normal(0, 0.6, (50, 4))
+    rows = drawn_votes(
+        rng, np.zeros(4), n, clusters=(rater, prompt, when), extra=lambda a, b: liking[rater, a] - liking[rater, b]
+    )
+    rows, period = with_slices(rows)
+    scores, used = sliced_scores(fit_strengths(rows), rows, period, 3), clustering(rows)
+    drawn = heterogeneity_draws(scores, used, 4000, rng).mean()
+    single = [heterogeneity(scores, draws(scores, codes, 4000, rng)).mean() for _, codes, _ in used.terms]
+    sign = [each[0] for each in used.terms]
+    assert drawn == pytest.approx(max(np.dot(sign, single), single[0], single[1]), rel=0.06)
 
 
 # The test of periods

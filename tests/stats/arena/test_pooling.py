@@ -46,7 +46,8 @@ def an_expansion(seed=0, **more):
     rows, category, _ = by_category(seed, **more)
     fit = fit_strengths(rows)
     n_categories = int(category.max()) + 1
-    return deviation_model(fit, rows, category, np.repeat(fit.strengths[None], n_categories, axis=0), clustering(rows))
+    common = np.repeat(fit.strengths[None], n_categories, axis=0)
+    return deviation_model(fit, rows, category, strengths=common, used=clustering(rows))
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1, 0.6])
@@ -90,7 +91,8 @@ def test_predictions_are_best_linear(tau):
 def test_expansion_is_one_step_towards_the_category_s_own_fit():
     rows, category, _ = by_category(2, n=20_000, n_models=4, tau=0.05)
     fit = fit_strengths(rows)
-    model = deviation_model(fit, rows, category, np.repeat(fit.strengths[None], 4, axis=0), clustering(rows))
+    common = np.repeat(fit.strengths[None], 4, axis=0)
+    model = deviation_model(fit, rows, category, strengths=common, used=clustering(rows))
     for s in range(4):
         own = slice_strengths(rows.take(category == s))[1].strengths
         # A step of size d is wrong by d^2: deviations are about 0.1.
