@@ -292,7 +292,7 @@ def _further(table: VoteTable, beside: Covariates) -> tuple[Beside | None, Besid
     style = style_pairs(table.votes)
     if not beside.names and style:
         styled = _with(table, style, side=False)
-    sided = None if "side" in beside.names else _with(table, (), side=True)
+    sided = None if "side" in beside.names else _with(table, beside.names, side=True)
     return styled, sided
 
 

@@ -150,7 +150,10 @@ def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteC
             if what == "style":
                 warnings.append(f"{what} could not be estimated: {error}")
             continue
-        found.extend(covariate_rows(refit, beside.covariates, made.options, held=False))
+        known = {row.name for row in found}
+        found.extend(
+            row for row in covariate_rows(refit, beside.covariates, made.options, held=False) if row.name not in known
+        )
     return tuple(found), warnings
 
 
