@@ -13,6 +13,7 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.threads import one_thread
 
 _ROUNDS = 4
+_TURNED = -1e-7  # log-units: fits are right to 1e-8, and equal strengths are no turned order
 _MOST_REFITS = 40
 
 
@@ -196,7 +197,7 @@ class _Search:
         while low + 1 < high and self.n_refits < _MOST_REFITS:
             before = high - low
             tried = self._without(_first_votes(order, self.votes.count, size))
-            if tried is not None and tried[1] >= 0.0:
+            if tried is not None and tried[1] > _TURNED:
                 low, gap_low = size, tried[1]
             else:
                 # Turned, or so many are gone that models are not connected: then more cannot help.
@@ -224,7 +225,7 @@ class _Search:
             less = removed.copy()
             less[taken[slack][0]] -= 1
             tried = self._without(less)
-            if tried is None or tried[1] >= 0.0 or not less.any():
+            if tried is None or tried[1] > _TURNED or not less.any():
                 break
             removed, after = less, tried[1]
         return removed, after

@@ -1,0 +1,83 @@
+"""The share of side a: its definition, the clusters, and false alarms."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import InputError
+from evalstats.stats.arena.sides import side_preference
+from evalstats.stats.arena.votes import VoteRows, vote_rows
+from evalstats.stats.clusters import cluster_mean
+from evalstats.stats.one_score import wilson
+
+
+def _rows(won: np.ndarray, *clusters: np.ndarray) -> VoteRows:
+    n = won.size
+    return vote_rows(np.zeros(n, dtype=int), np.ones(n, dtype=int), np.where(won, 0, 1), clusters=clusters)
+
+
+def test_without_clusters_it_is_wilsons_interval_and_the_score_test() -> None:
+    found = side_preference(_rows(np.arange(80) < 50))
+    by_hand = wilson(50, 80)
+    assert (found.estimate, found.conf_low, found.conf_high) == (
+        by_hand.estimate, by_hand.conf_low, by_hand.conf_high
+    )  # fmt: skip
+    assert found.p_value == pytest.approx(2.0 * stats.norm.sf((50 - 40) / math.sqrt(20.0)))
+
+
+def test_with_clusters_it_is_the_cluster_mean() -> None:
+    rng = np.random.default_rng(2)
+    codes = np.repeat(np.arange(25), rng.integers(2, 30, 25))
+    won = rng.random(codes.size) < rng.beta(4, 4, 25)[codes]
+    found, by_hand = side_preference(_rows(won, codes)), cluster_mean(won.astype(float), codes).estimate
+    assert found.std_error == pytest.approx(by_hand.std_error, rel=1e-12)
+    assert found.df == pytest.approx(by_hand.df, rel=1e-12)
+    assert (found.conf_low, found.conf_high) == pytest.approx((by_hand.conf_low, by_hand.conf_high), rel=1e-12)
+
+
+def test_turning_sides_and_shuffling_rows() -> None:
+    rng = np.random.default_rng(4)
+    codes, won = np.repeat(np.arange(20), 10), rng.random(200) < 0.6
+    order = rng.permutation(200)
+    one, other = side_preference(_rows(won, codes)), side_preference(_rows(~won, codes))
+    again = side_preference(_rows(won[order], codes[order]))
+    assert one.estimate == pytest.approx(1.0 - other.estimate)
+    assert one.p_value == pytest.approx(other.p_value)
+    assert replace(again, estimate=one.estimate).p_value == pytest.approx(one.p_value)
+
+
+def test_ties_are_left_out() -> None:
+    rows = vote_rows([0, 0, 0], [1, 1, 1], [0, 1, 2], count=[30, 20, 500])
+    assert side_preference(rows).n == 50
+
+
+def test_few_clusters_give_no_interval_and_no_votes_are_refused() -> None:
+    found = side_preference(_rows(np.arange(40) < 20, np.arange(40) % 3))
+    assert found.p_value is None
+    assert "at least 5" in (found.reason or "")
+    with pytest.raises(InputError, match="decided"):
+        side_preference(vote_rows([0], [1], [2]))
+
+
+def test_a_side_that_always_wins_has_an_interval() -> None:
+    found = side_preference(_rows(np.ones(60, dtype=bool), np.arange(60) % 12))
+    assert found.conf_low is not None
+    assert found.conf_low < 1.0
+    assert found.p_value is not None
+    assert 0.0 < found.p_value < 1e-4
+
+
+def test_raters_who_each_prefer_a_side_make_no_false_alarm() -> None:
+    """Sides preferred by single raters (logit sd .5) cancel; votes alone would cry wolf three times as often."""
+    rng, alarms, naive = np.random.default_rng(8), 0, 0
+    for _ in range(400):
+        codes = np.repeat(np.arange(60), 30)
+        won = rng.random(codes.size) < 1.0 / (1.0 + np.exp(-rng.normal(0.0, 0.5, 60)))[codes]
+        alarms += (side_preference(_rows(won, codes)).p_value or 1.0) <= 0.05
+        naive += (side_preference(_rows(won)).p_value or 1.0) <= 0.05
+    # 5% of 400 is 20; 37 are passed once in ten thousand times.
+    assert alarms <= 36
+    assert naive > 2 * alarms
