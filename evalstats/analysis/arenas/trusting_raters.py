@@ -47,8 +47,9 @@ def rater_check(
     else:
         who = ", ".join(dict.fromkeys(f"{flag.rater} ({flag.detail})" for flag in flags[:_NAMED]))
         more = f" and {len(flags) - _NAMED} more" if len(flags) > _NAMED else ""
-        parts = [*([f"{who}{more}"] if who else []), *rings]
-        finding = f"of {tested}, votes of {len({flag.rater for flag in flags})} stand out: {'; '.join(parts)}"
+        count = len({flag.rater for flag in flags})
+        named = f"votes of {count} stand out: {who}{more}" if flags else "no single one stands out for certain"
+        finding = "; ".join([f"of {tested}, {named}", *rings])
         line = CheckLine(check="raters", title=title, status="warning", finding=finding)
     return replace(found, n_raters=voters.n_raters, raters=tuple(flags)), line
 

@@ -44,8 +44,8 @@ def _confirmed(found: Flip, ties: Ties = "half") -> None:
 
 def test_on_tiny_tables_it_is_the_smallest_of_all_sets() -> None:
     compared = 0
-    for seed in range(14):
-        rows = honest(np.random.default_rng(seed), n_models=4, n_raters=24, each=1, ties=0.5).rows()
+    for seed in range(12):
+        rows = honest(np.random.default_rng(seed), n_models=3, n_raters=16, each=1, ties=0.5).rows()
         try:
             fit = fit_strengths(rows)
         except CannotAnswerError:
@@ -58,7 +58,7 @@ def test_on_tiny_tables_it_is_the_smallest_of_all_sets() -> None:
         least = _by_trying_all(found.rows, found.first, found.second, 2)
         assert (least is None and found.n_votes > 2) or least == found.n_votes
         compared += 1
-    assert compared >= 8
+    assert compared >= 6
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson", "rao-kupper"])
