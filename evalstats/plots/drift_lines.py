@@ -21,7 +21,7 @@ from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_f
 
 MOST_NAMED = 12
 _SMALL = 0.88
-_TALL: dict[Medium, float] = {"screen": 300.0, "phone": 300.0, "print": 190.0}
+_TALL: dict[Medium, float] = {"screen": 300.0, "phone": 300.0, "print": 150.0}
 _NAMES = 0.34
 
 

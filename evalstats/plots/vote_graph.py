@@ -199,7 +199,7 @@ def _write_names(
         levels = spread([places[name][1] for name in side], _STEP * font, low, high)
         edge = ring.middle[0] + sign * (ring.radii[0] + 1.0 * size.font)
         room = (size.width - edge if sign > 0 else edge) - 4
-        for name, level, shown in zip(side, levels, fitted_names(side, room / 1.05, font), strict=True):
+        for name, level, shown in zip(side, levels, fitted_names(side, room / 1.16, font), strict=True):
             x, y = places[name]
             leader: dict[str, Any] = {"color": LIGHT.line, "linewidth": 0.8, "zorder": 0.6}
             axes.plot([x, edge - sign * 0.3 * font], [y, level], **leader)

@@ -104,7 +104,8 @@ def _grid(result: ArenaRanking, rows: Sequence[RatingRow], heads: Sequence[str],
     number = {id(row): k for k, part in enumerate(parts(result)) for row in part}
     gaps = tuple(place for place in range(1, len(rows)) if number[id(rows[place])] != number[id(rows[place - 1])])
     room = size.width - left - 4 - 0.5 * font * len(gaps)
-    top = max(text_width(head, 0.88 * font) for head in heads) * 0.96 + 1.2 * font
+    # Upright names have no room beside them: a few wide letters must not reach the edge.
+    top = max(text_width(head, 0.88 * font) for head in heads) * 1.12 + 1.2 * font
     cell = min(room / len(rows), _WIDEST * font)
     return _Grid(size=size, left=left, top=top, cell=cell, row=_TALL * font, gaps=gaps)
 
@@ -122,7 +123,7 @@ def _wins(result: ArenaRanking) -> Wins:
 def _write_names(axes: Any, grid: _Grid, names: Sequence[str], heads: Sequence[str]) -> None:
     font = grid.size.font
     style: dict[str, Any] = {"color": LIGHT.ink, "parse_math": False}
-    shown = fitted_names(names, (grid.left - 0.9 * font) / 1.04, font)
+    shown = fitted_names(names, (grid.left - 0.9 * font) / 1.1, font)
     for place, name in enumerate(shown):
         axes.text(0, grid.y(place) + grid.row / 2, name, fontsize=font, va="center_baseline", **style)
     style["color"] = LIGHT.muted

@@ -2,6 +2,9 @@
 
 from collections.abc import Sequence
 
+import polars as pl
+import polars.selectors as cs
+
 from evalstats.display.blocks import Block, Table
 from evalstats.report.markup import bullets, prose, sentence
 from evalstats.report.scenario.blocks import shown as shown_block
@@ -32,3 +35,15 @@ def table_of(table: Table | None, label: str) -> str:
 def sentences(lines: Sequence[str]) -> str:
     """Return statements as a list."""
     return bullets([prose(sentence(line)) for line in lines])
+
+
+def compact(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a frame with six figures of every number, and without columns that say nothing: a page carries it along.
+
+    Examples
+    --------
+    >>> compact(pl.DataFrame({"a": [1 / 3], "b": [None]})).to_dict(as_series=False)
+    {'a': [0.333333]}
+    """
+    said = [name for name in frame.columns if frame[name].null_count() < frame.height]
+    return frame.select(said).with_columns(cs.float().round_sig_figs(6))

@@ -2,13 +2,15 @@
 
 from evalstats.analysis.arenas.wording_answer import choices_sentences
 from evalstats.analysis.arenas.wording_choices import choice_lines, choices_table, covariate_lines, covariates_table
+from evalstats.analysis.arenas.words import whole
 from evalstats.plots.style_arrows import MOST_ARROWS, shown_choice, style_arrows, style_arrows_alt
 from evalstats.report.arena.blocks import sentences, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import prose
 
-_STYLE = ("without covariates", "with style", "with side")
+# The side alone moves ratings by little, and the table above says by how much.
+_STYLE = ("without covariates", "with style")
 
 
 def other_choices(page: ArenaPage) -> str:
@@ -18,6 +20,10 @@ def other_choices(page: ArenaPage) -> str:
         return ""
     table = choices_table(found)
     if table is None:
+        if not whole(found):
+            return prose(
+                "Not looked at: the votes leave several parts, and other choices are fitted to one scale alone."
+            )
         return prose("No other choice could be fitted to these votes.")
     lead = prose(" ".join(choices_sentences(found)))
     return f"{lead}\n\n{table_of(table, 'tbl-choices')}\n\n{sentences(choice_lines(found))}"

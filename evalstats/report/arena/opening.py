@@ -1,6 +1,6 @@
 """What a reader of the page of an arena sees first: who may be the best, what is certain, what not to conclude."""
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arenas.results import ArenaRanking, ClusterCount
 from evalstats.analysis.arenas.wording_answer import answer_label, answer_tone, headline, in_a_sentence
 from evalstats.analysis.arenas.words import (
     apart,
@@ -169,19 +169,24 @@ def key_facts(found: ArenaRanking) -> list[tuple[str, str, str]]:
         facts.append(("Ties", f"{found.n_ties + found.n_both_bad:,}", bad or "no both-bad votes"))
     for each in found.clusters[:2]:
         name = shared_word(each.name)
-        facts.append(
-            (f"{name[:1].upper()}{name[1:]}s", f"{each.n_levels:,}", f"worth {number(each.effective, 0)} equal ones")
-        )
+        facts.append((f"{name[:1].upper()}{name[1:]}s", f"{each.n_levels:,}", _worth(each)))
     if not found.clusters:
         facts.append(("Clusters", "none", "every vote taken as independent"))
     if found.checks:
         warn = sum(line.status == "warning" for line in found.checks)
         missed = sum(line.status == "not run" for line in found.checks)
         run = len(found.checks) - missed
-        facts.append(("Checks", f"{warn} warn" if warn != 1 else "1 warns", f"of {run} run, {missed} not run"))
+        words = "none warns" if not warn else f"{warn} warn{'s' if warn == 1 else ''}"
+        facts.append(("Checks", words, f"of {run} run, {missed} not run"))
     if found.n_unscored:
         facts.append(("No outcome", f"{found.n_unscored:,}", "further votes, left out"))
     return facts
+
+
+def _worth(each: ClusterCount) -> str:
+    if each.effective > 0.9 * each.n_levels:
+        return "of about one size"
+    return f"worth {number(each.effective, 0)} equal ones"
 
 
 def warnings(page: ArenaPage) -> str:

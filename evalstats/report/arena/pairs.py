@@ -1,10 +1,10 @@
 """Two models at a time: each against the next, the matrix of all, and the votes that it would take."""
 
 from evalstats.analysis.arenas.wording_tables import neighbours_table, pair_lines
-from evalstats.analysis.arenas.words import compared, level
+from evalstats.analysis.arenas.words import apart, compared, level
 from evalstats.display.numbers import plural
 from evalstats.plots.win_matrix import MOST, matrix_models, win_matrix, win_matrix_alt
-from evalstats.report.arena.blocks import sentences, table_of
+from evalstats.report.arena.blocks import compact, sentences, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose, raw
@@ -33,7 +33,7 @@ def matrix(page: ArenaPage) -> str:
     rows = matrix_models(found)
     if not found.converged or len(rows) < 2:
         return ""
-    link = csv_link(found.pairs_frame(), "pairs.csv", "All pairs (CSV)")
+    link = csv_link(compact(found.pairs_frame()), "pairs.csv", "All pairs (CSV)")
     if not compared(found):
         return raw("html", link)
     caption = (
@@ -46,10 +46,13 @@ def matrix(page: ArenaPage) -> str:
         caption += f" Drawn are {first}; fewer on a phone and on paper."
     elif len(rows) > MOST["phone"]:
         caption += " A phone and paper may show fewer models."
-    return figure_float(
+    figure = figure_float(
         lambda medium: win_matrix(found, medium=medium),
         "fig-wins",
         caption=prose(caption),
         alt=win_matrix_alt(found),
         after=link,
     )
+    # Where nothing is separated, a large matrix shows nothing but that.
+    nothing = not apart(compared(found)) and len(rows) > _OPEN
+    return folded("How often each model is preferred to each other", figure) if nothing else figure

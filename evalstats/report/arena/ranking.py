@@ -12,10 +12,11 @@ from evalstats.plots.arena_forest import arena_forest, arena_forest_alt
 from evalstats.plots.arena_ranks import arena_ranks, arena_ranks_alt
 from evalstats.plots.arena_rows import MOST_MODELS
 from evalstats.plots.vote_graph import shown_parts, vote_graph, vote_graph_alt, weak_links_of
-from evalstats.report.arena.blocks import sentences, shown, table_of
+from evalstats.report.arena.blocks import compact, sentences, shown, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose, section
+from evalstats.report.scenario.blocks import without_column
 
 MANY = 24
 _FEW = 12
@@ -40,7 +41,7 @@ def forest(page: ArenaPage) -> str:
         "fig-ratings",
         caption=prose(caption),
         alt=arena_forest_alt(found),
-        after=csv_link(_flat(found), "ratings.csv", "Data of this figure (CSV)"),
+        after=csv_link(compact(_flat(found)), "ratings.csv", "Data of this figure (CSV)"),
     )
 
 
@@ -55,7 +56,9 @@ def ratings(page: ArenaPage) -> str:
     found = page.found
     if not found.converged:
         return ""
-    table = table_of(ratings_table(found), "tbl-ratings")
+    # What the figures show already would squeeze the names.
+    shown = without_column(without_column(ratings_table(found), "Alone"), "Tied")
+    table = table_of(shown, "tbl-ratings")
     if len(found.rows) > _FEW:
         # The figure above has its first columns already.
         table = folded(f"All {plural(len(found.rows), 'model')} as a table", table)
@@ -99,7 +102,8 @@ def certain_words(found: ArenaRanking) -> list[str]:
             if certain
             else f"No rank is certain: the {plural(len(open_), 'model')}"
         )
-        said.append(f"{among} may stand in {least} places each (median {middle}).")
+        median = f" (median {middle})" if widths[0] != widths[-1] else ""
+        said.append(f"{among} may stand in {least} places each{median}.")
     dots = [row for row in rows if row.rank_arena is not None and not _holds(row)]
     if dots:
         are = "is" if len(dots) == 1 else "are"

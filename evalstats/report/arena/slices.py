@@ -9,7 +9,7 @@ from evalstats.analysis.arenas.results import CategoryRating
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.words import level
 from evalstats.plots.drift_lines import drift_lines, drift_lines_alt, shown_lines
-from evalstats.report.arena.blocks import shown
+from evalstats.report.arena.blocks import compact, shown
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose, raw, section
@@ -21,7 +21,11 @@ def categories(page: ArenaPage) -> str:
     if not found.converged or found.categories is None:
         return ""
     frame = _frame(found.categories.rows)
-    link = raw("html", csv_link(frame, "categories.csv", "Every model in every category (CSV)")) if frame.height else ""
+    link = (
+        raw("html", csv_link(compact(frame), "categories.csv", "Every model in every category (CSV)"))
+        if frame.height
+        else ""
+    )
     return section(f"By {found.categories.by}", shown(categories_blocks(found), "tbl-categories"), link, level=2)
 
 
