@@ -18,7 +18,7 @@ from evalstats.stats.arena.selection import selection_bias
 from evalstats.stats.checks import FloatArray, check_level
 
 ELO_POINTS = 400.0 / math.log(10.0)
-_TINY = 0.01  # of the votes: fewer than these should not decide who is first
+_TINY, _FEW = 0.01, 10  # share and number of votes that should not decide who is first
 
 
 def trust_checks(
@@ -84,12 +84,12 @@ def flip_check(found: TrustChecks, table: VoteTable, fit: PairFit, *, points: fl
     )
     if told.n_votes is None or told.share is None:
         finding = f"{told.reason} between {first} and {second}"
-        return replace(found, flip=told), CheckLine(check="few votes", title=title, status="ok", finding=finding)
+        return replace(found, flip=told), CheckLine(check="few votes", title=title, status="not run", finding=finding)
     finding = (
         f"without {plural(told.n_votes, 'vote')} ({number(100 * told.share, 2)}% of all) {second} would be rated above "
         f"{first}: the smallest set found, confirmed by a new fit; a smaller one may exist"
     )
-    status = "warning" if told.share < _TINY else "ok"
+    status = "warning" if told.share < _TINY or told.n_votes <= _FEW else "ok"
     return replace(found, flip=told), CheckLine(check="few votes", title=title, status=status, finding=finding)
 
 

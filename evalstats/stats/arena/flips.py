@@ -14,7 +14,7 @@ from evalstats.stats.threads import one_thread
 
 _ROUNDS = 4
 _TURNED = -1e-7  # log-units: fits are right to 1e-8, and equal strengths are no turned order
-_MOST_REFITS = 40
+_MOST_REFITS = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +117,7 @@ def smallest_flip(
     if gap < 0.0:
         i, j, gap = j, i, -gap
     votes = merged(rows, keep_clusters=False)
-    search = _Search(fit=fit, votes=votes, first=i, second=j, refit=refit)
+    search = _Search(fit=fit, votes=votes, first=i, second=j, refit=refit, limit=votes.count.copy())
     found, predicted = search.run()
     if found is None:
         return Flip(
@@ -145,14 +145,16 @@ def smallest_flip(
 
 @dataclass(slots=True, kw_only=True)
 class _Search:
-    """Refits without some votes, counted; every set that turned the order is at hand as (removed, gap)."""
+    """Refits without some votes, counted; `limit` says how many votes of each row may go, so that models stay connected."""
 
     fit: PairFit
     votes: VoteRows
     first: int
     second: int
     refit: Callable[..., PairFit]
+    limit: IntArray
     n_refits: int = 0
+    blocked: int = 0
 
     @property
     def _gap(self) -> float:
@@ -165,10 +167,13 @@ class _Search:
         for turn in range(_ROUNDS):
             order, effect = self._order(at)
             if turn == 0:
-                predicted = _enough(effect, self.votes.count[order], self._gap)
-            ceiling = int(self.votes.count[order].sum()) if best is None else int(best[0].sum()) - 1
+                predicted = _enough(effect, self.limit[order], self._gap)
+            ceiling = int(self.limit[order].sum()) if best is None else int(best[0].sum()) - 1
             start = predicted if predicted is not None else max(ceiling // 2, 1)
             found = self._halve(order, ceiling, min(start, ceiling))
+            while found is None and best is None and self._spare(order):
+                ceiling = int(self.limit[order].sum())
+                found = self._halve(order, ceiling, min(start, ceiling))
             if found is None:
                 break
             best, at = (found[0], found[1]), found[2]
@@ -186,22 +191,24 @@ class _Search:
             effect = effect + scores.tie_slope * along[-1]
         effect = effect * self.votes.weight / np.maximum(self.votes.count, 1)
         order = np.argsort(-effect, kind="stable")
-        order = order[(effect[order] > 0.0) & (self.votes.count[order] > 0)]
+        order = order[(effect[order] > 0.0) & (self.limit[order] > 0)]
         return order.astype(np.int64), effect[order]
 
     def _halve(self, order: IntArray, ceiling: int, start: int) -> tuple[IntArray, float, PairFit] | None:
         """Return the fewest votes in this order, at most `ceiling`, that turn the models, if they do."""
         low, high, step = 0, ceiling + 1, max(start // 16, 1)
+        self.blocked = 0
         gap_low, found = self._gap, None
         size = max(start, 1)
         while low + 1 < high and self.n_refits < _MOST_REFITS:
             before = high - low
-            tried = self._without(_first_votes(order, self.votes.count, size))
+            tried = self._without(_first_votes(order, self.limit, size))
             if tried is not None and tried[1] > _TURNED:
                 low, gap_low = size, tried[1]
             else:
                 # Turned, or so many are gone that models are not connected: then more cannot help.
                 high, found = size, found if tried is None else tried
+                self.blocked = size if tried is None else self.blocked
             if found is None and high == ceiling + 1:
                 size, step = min(low + step, ceiling), 2 * step
             elif found is None or high - low > before // 2:
@@ -211,6 +218,15 @@ class _Search:
                 size = low + int(np.ceil((high - low) * gap_low / (gap_low - found[1])))
                 size = min(max(size, low + 1), high - 1)
         return found
+
+    def _spare(self, order: IntArray) -> bool:
+        """Keep the vote without which models fell apart; return whether there was one and time is left to try again."""
+        if not self.blocked or self.n_refits >= _MOST_REFITS:
+            return False
+        with_it, without = (_first_votes(order, self.limit, self.blocked - k) for k in (0, 1))
+        row = int(np.argmax(with_it - without))
+        self.limit[row] = without[row]
+        return bool(self.limit[order].any())
 
     def _put_back(self, best: tuple[IntArray, float], at: PairFit) -> tuple[IntArray, float]:
         """Put single votes back, the least influential first, while the order stays turned."""

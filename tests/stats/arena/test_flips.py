@@ -140,3 +140,11 @@ def test_a_hundred_models_and_a_million_votes_take_a_second() -> None:
     assert found.confirmed
     # A second is what is promised; the factor is for busy machines.
     assert time.process_time() - start < 3.0
+
+
+def test_a_vote_that_holds_models_together_is_left_in_place() -> None:
+    # Model 2 won and lost once against 0: its loss supports 0 most, but without it 2 would be unbeaten.
+    rows = vote_rows([0, 0, 2, 2], [1, 1, 0, 0], [0, 1, 0, 1], count=[30, 26, 1, 1])
+    found = smallest_flip(fit_strengths(rows), rows, pair=(0, 1))
+    assert found.n_votes == 5
+    _confirmed(found)
