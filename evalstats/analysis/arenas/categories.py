@@ -234,9 +234,9 @@ def _unpooled(part: VoteRows, fit: PairFit) -> FloatArray:
 def _method(found: _Sorted, pooled: PooledStrengths, fit: PairFit, apart: list[str], table: VoteTable) -> str:
     said = [f"restricted likelihood ratio of standard deviation 0, its law from {pooled.n_resamples} draws"]
     if pooled.inflation > 1.0:
-        by = " and ".join(table.cluster_names) or "vote"
+        by = " or ".join(table.cluster_names) or "vote"
         said.append(
-            f"variances {number(pooled.inflation, 2)} times those of single votes, for what a {by} has in common"
+            f"variances {number(pooled.inflation, 2)} times those of single votes, for what is common to votes by one {by}"
         )
     if found.several:
         said.append(f"{plural(found.several, 'vote')} in several categories count in each")

@@ -1,6 +1,6 @@
 """The linear mixed model behind strengths by category, with noise that is independent between categories."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 
 _RANK = 1e-9
+_ENTRIES = 300  # random deviations drawn to see what deviations add
 _FINE = 12  # values of tau by which a drawn maximum is sought below the first of the grid
 
 
@@ -41,6 +42,11 @@ class DeviationModel:
         spread = sum(float(y @ y) for y in self.values) / sum(y.size for y in self.values)
         quiet = min(float(np.median(v)) for v in self.noise)
         return 2.0 * float(np.sqrt(max(spread, quiet)))
+
+    def inflated(self, inflation: float) -> "DeviationModel":
+        """Return the model with noise that is so many times that of single votes."""
+        factor = inflation / self.inflation
+        return replace(self, noise=tuple(factor * noise for noise in self.noise), inflation=inflation)
 
     def log_lik(self, tau: float) -> float:
         """Return the restricted log-likelihood of tau."""
@@ -92,23 +98,14 @@ def deviation_model(
     category: IntArray,
     *,
     strengths: FloatArray,
-    used: Clustering,
-    inflation: float | None = None,
+    inflation: float = 1.0,
 ) -> DeviationModel:
-    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models).
-
-    Parameters
-    ----------
-    used
-        Ways of clustering, from which `inflation` is estimated unless it is given.
-    """
+    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models)."""
     n_categories = strengths.shape[0]
     change = strengths - fit.strengths
     shift = change[category, rows.first] - change[category, rows.second]
     scores = sliced_scores(fit, rows, category, n_categories, shift=shift)
     noise_meat = _expected_meat(fit, scores, shift)
-    if inflation is None:
-        inflation = _inflation(scores, noise_meat, used)
     gradient = scores.gradient()
     axes: list[FloatArray] = []
     values: list[FloatArray] = []
@@ -156,19 +153,57 @@ def _expected_meat(fit: PairFit, scores: SlicedScores, shift: FloatArray) -> Flo
     return scores.laplacians(rows.weight_squares * square)
 
 
-def _inflation(scores: SlicedScores, noise: FloatArray, used: Clustering) -> float:
-    """Return the mean ratio of variances by clusters to those of single votes, over all deviations, at least 1.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inflation:
+    """How many times the variances between clusters exceed those of single votes, on average over deviations.
 
-    The trace of P V, with V the clustered covariance of the estimates and P the inverse of that of single votes, from which
-    common strengths are taken off.
+    Attributes
+    ----------
+    at_zero
+        As seen at common strengths, where true deviations add to it; at least 1.
+    by_deviations
+        What deviations of variance 1 add.
+    """
+
+    at_zero: float
+    by_deviations: float
+
+    def at(self, tau: float) -> float:
+        """Return it without what deviations of that standard deviation add; at least 1."""
+        return max(1.0, self.at_zero - tau**2 * self.by_deviations)
+
+
+def cluster_inflation(
+    fit: PairFit, rows: VoteRows, category: IntArray, *, used: Clustering, seed: int = 0
+) -> Inflation:
+    """Compare the scores' variances by clusters with those of single votes, at common strengths.
+
+    The trace of P V, with V the clustered covariance of the categories' estimates and P the inverse of that of single votes,
+    from which common strengths are taken off. Residuals from predictions in their place would hide what few clusters in a
+    category have in common (a third of tests of no deviations would then be below .05, with three clusters in each).
     """
     if not used.ways:
-        return 1.0
+        return Inflation(at_zero=1.0, by_deviations=0.0)
+    nothing = np.zeros(rows.n_rows)
+    n_categories, n = int(category.max()) + 1, rows.n_models
+    scores = sliced_scores(fit, rows, category, n_categories, shift=nothing)
+    noise = _expected_meat(fit, scores, nothing)
     inverse = [pseudo_inverse(block) for block in noise]
     moved = np.vstack([own @ information for own, information in zip(inverse, scores.information, strict=True)])
     common = pseudo_inverse(np.sum([i @ own @ i for own, i in zip(inverse, scores.information, strict=True)], axis=0))
-    free = sum(int(np.linalg.matrix_rank(block, hermitian=True)) for block in noise) - (scores.n_models - 1)
-    ratios = [
-        (sign, mean_quadratic(scores, codes, inverse, moved, common) / max(free, 1)) for sign, codes, _ in used.terms
-    ]
-    return max(1.0, sum(sign * ratio for sign, ratio in ratios), *(ratio for sign, ratio in ratios if sign > 0.0))
+    free = max(1, sum(int(np.linalg.matrix_rank(block, hermitian=True)) for block in noise) - (n - 1))
+
+    def ratio(of: SlicedScores) -> float:
+        each = [(sign, mean_quadratic(of, codes, inverse, moved, common) / free) for sign, codes, _ in used.terms]
+        return max(sum(sign * value for sign, value in each), *(value for sign, value in each if sign > 0.0))
+
+    law = vote_law(fit.ties, linear_predictor(fit, rows), tie_parameter(fit, rows))
+    whole = pseudo_inverse(scores.information.sum(axis=0))
+    rng = np.random.default_rng(seed)
+    added: list[float] = []
+    for _ in range(max(2, -(-_ENTRIES // (n_categories * n)))):
+        drawn = rng.standard_normal((n_categories, n))
+        drawn -= whole @ np.einsum("sij,sj->i", scores.information, drawn)
+        change = drawn[category, rows.first] - drawn[category, rows.second]
+        added.append(ratio(replace(scores, score=law.information * change)))
+    return Inflation(at_zero=max(1.0, ratio(scores)), by_deviations=float(np.mean(added)))

@@ -9,7 +9,7 @@ References
    9-25.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
@@ -17,7 +17,13 @@ from scipy.optimize import minimize_scalar
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.covariance import FEWEST_CLUSTERS
-from evalstats.stats.arena.deviations import DeviationModel, deviation_model, draws_without
+from evalstats.stats.arena.deviations import (
+    DeviationModel,
+    Inflation,
+    cluster_inflation,
+    deviation_model,
+    draws_without,
+)
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.stacked import clustering
 from evalstats.stats.arena.votes import VoteRows
@@ -30,6 +36,8 @@ _GRID = 32
 _FALL = 9.0  # log-likelihood below the maximum at which the grid of tau ends
 _STEPS = 60
 _NOTHING = 1e-6
+_SETTLE = 8
+_NEAR = 0.01  # relative change of tau at which the two agree
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +59,7 @@ class PooledStrengths:
         Restricted likelihood ratio of tau = 0, and its p from simulated noise; never 0.
     inflation
         How many times the variances between clusters exceed those of single votes, on average over deviations; 1 where votes
-        stand on their own.
+        stand on their own. Clusters that categories lie inside of are not counted.
     """
 
     strengths: FloatArray
@@ -125,23 +133,24 @@ def pooled_strengths(
         raise InputError(f"categories have shape {category.shape}, but there are {rows.n_rows} rows; give one for each")
     if n_categories < 2:
         raise CannotAnswerError("votes are of one category; at least 2 are needed")
-    used = clustering(rows)
+    used = clustering(replace(rows, clusters=_within(rows, category)))
     if used.fewest < FEWEST_CLUSTERS:
         raise CannotAnswerError(f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed")
     strengths = np.repeat(fit.strengths[None], n_categories, axis=0)
-    model, tau = deviation_model(fit, rows, category, strengths=strengths, used=used), 0.0
-    for after in range(_ROUNDS):
-        tau = _best(model)
+    ratio = cluster_inflation(fit, rows, category, used=used, seed=seed)
+    model = deviation_model(fit, rows, category, strengths=strengths, inflation=ratio.at_zero)
+    for _ in range(_ROUNDS):
+        model, tau = _settled(model, ratio)
         common, deviations, _ = model.predict(tau)
-        # What clusters do is seen best where deviations are taken off: it is estimated again at the end.
-        known = None if after == _ROUNDS - 1 else model.inflation
-        model = deviation_model(fit, rows, category, strengths=common + deviations, used=used, inflation=known)
-    tau = _best(model)
+        model = deviation_model(fit, rows, category, strengths=common + deviations, inflation=model.inflation)
+    model, tau = _settled(model, ratio)
     grid, height = _grid(model, tau)
     weights = np.exp(height - height.max()) * _widths(grid)
     mean, error = _averaged(model, grid, weights / weights.sum())
     reach = t_quantile(level, max(used.df, 1.0)) * error
-    statistic = max(0.0, 2.0 * (model.log_lik(tau) - model.log_lik(0.0)))
+    # Without deviations clusters would vary as much as they are seen to.
+    null = model.inflated(ratio.at_zero)
+    statistic = max(0.0, 2.0 * (null.log_lik(_best(null)) - null.log_lik(0.0)))
     low, high = _interval(model, tau, level)
     return PooledStrengths(
         strengths=model.predict(tau)[0],
@@ -153,11 +162,28 @@ def pooled_strengths(
         tau_low=low,
         tau_high=high,
         statistic=statistic,
-        p_value=_p_value(model, statistic, grid, n_resamples, seed),
+        p_value=_p_value(null, statistic, grid, n_resamples, seed),
         inflation=model.inflation,
         df=used.df,
         n_resamples=n_resamples,
     )
+
+
+def _within(rows: VoteRows, category: IntArray) -> tuple[IntArray, ...]:
+    """Return the ways of clustering that vary inside of categories; what a whole category shares is its deviation."""
+    n = int(category.max()) + 1
+    return tuple(codes for codes in rows.clusters if np.unique(codes * n + category).size > n)
+
+
+def _settled(model: DeviationModel, ratio: Inflation) -> tuple[DeviationModel, float]:
+    """Return tau and the noise that is left when what such deviations add to clusters' variances is taken off."""
+    tau = _best(model)
+    for _ in range(_SETTLE):
+        model = model.inflated(ratio.at(tau))
+        tau, before = _best(model), tau
+        if abs(tau - before) <= _NEAR * max(tau, before):
+            break
+    return model, tau
 
 
 def _best(model: DeviationModel) -> float:

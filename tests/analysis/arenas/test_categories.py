@@ -131,7 +131,7 @@ def test_clusters_widen():
     found = categories_of(table, "scenario")
     bare = categories_of(replace(table, codes=(), cluster_names=()), "scenario")
     assert found.p_value > bare.p_value
-    assert "times those of single votes, for what a prompt has in common" in found.method
+    assert "times those of single votes, for what is common to votes by one prompt" in found.method
 
 
 def test_what_cannot_be_answered_says_why():

@@ -11,7 +11,6 @@ from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.deviations import DeviationModel, deviation_model, draws_without
 from evalstats.stats.arena.pooling import pooled_strengths
 from evalstats.stats.arena.slice_fits import slice_strengths
-from evalstats.stats.arena.stacked import clustering
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
 
@@ -47,7 +46,7 @@ def an_expansion(seed=0, **more):
     fit = fit_strengths(rows)
     n_categories = int(category.max()) + 1
     common = np.repeat(fit.strengths[None], n_categories, axis=0)
-    return deviation_model(fit, rows, category, strengths=common, used=clustering(rows))
+    return deviation_model(fit, rows, category, strengths=common)
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1, 0.6])
@@ -92,7 +91,7 @@ def test_expansion_is_one_step_towards_the_category_s_own_fit():
     rows, category, _ = by_category(2, n=20_000, n_models=4, tau=0.05)
     fit = fit_strengths(rows)
     common = np.repeat(fit.strengths[None], 4, axis=0)
-    model = deviation_model(fit, rows, category, strengths=common, used=clustering(rows))
+    model = deviation_model(fit, rows, category, strengths=common)
     for s in range(4):
         own = slice_strengths(rows.take(category == s))[1].strengths
         # A step of size d is wrong by d^2: deviations are about 0.1.
