@@ -24,6 +24,7 @@ CHUNK_VOTES = 1_000_000
 _BATCH = 500_000  # rows that are coded at once
 _PACKED, _ALONE, _MASS = (f"{HELPER}{name}" for name in ("packed", "alone", "mass"))
 _BITS = 64
+_HASHED = 5_000_000  # votes, beyond which text is told apart by hashes: a table of all levels takes five times as long
 
 Packed = npt.NDArray[np.uint64]
 
@@ -77,6 +78,9 @@ def cluster_chunks(
 
     Notes
     -----
+    Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
+    million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
+
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
 
     Examples
@@ -130,8 +134,8 @@ def _pack(
     source: pl.LazyFrame, cells: VoteCells, clusters: tuple[str, ...], bits: int, *, weighted: bool
 ) -> tuple[Packed, Floats | None]:
     """Return for every vote its cluster and its cell in one number, and its weight."""
-    coded, n_codes = _codes(source, group_names(clusters))
     n = cells.n_votes
+    coded, n_codes = _codes(source, group_names(clusters), n, bits)
     if (n_codes + n).bit_length() + bits > _BITS:
         raise InputError(f"{' x '.join(clusters)} have up to {n_codes:,} levels, too many; number them from 0 first")
     key = [name for name in cells.keys.columns if name != CELL]
@@ -161,17 +165,21 @@ def _pack(
     return packed, mass
 
 
-def _codes(source: pl.LazyFrame, groups: list[str]) -> tuple[pl.LazyFrame, int]:
+def _codes(source: pl.LazyFrame, groups: list[str], n: int, bits: int) -> tuple[pl.LazyFrame, int]:
     """Add a column of cluster codes, null where a vote has no level; return how many codes there may be."""
     schema = source.collect_schema()
+    if n > _HASHED and [schema[own] for own in groups] == [pl.String]:
+        text, free = pl.col(groups[0]), _BITS - 1 - bits
+        hashed = pl.when(text.is_not_null()).then(text.hash() // 2 ** (_BITS - free))
+        return source.with_columns(hashed.alias(_PACKED)), 2**free
     code, n_codes = pl.lit(0, pl.UInt64), 1
     for own in groups:
-        number, levels = _code(source, own, schema[own])
+        number, levels = _code(source, own, schema[own], alone=len(groups) == 1)
         code, n_codes = code * levels + number, n_codes * levels
     return source.with_columns(code.alias(_PACKED)), n_codes
 
 
-def _code(source: pl.LazyFrame, own: str, dtype: pl.DataType) -> tuple[pl.Expr, int]:
+def _code(source: pl.LazyFrame, own: str, dtype: pl.DataType, *, alone: bool) -> tuple[pl.Expr, int]:
     """Return codes 0..n-1 of one column, and n: whole numbers less their smallest, else places among the levels."""
     if dtype.is_integer():
         ends = collected(lazy_votes(source.select(pl.col(own).min().alias("low"), pl.col(own).max().alias("high"))))
@@ -179,6 +187,9 @@ def _code(source: pl.LazyFrame, own: str, dtype: pl.DataType) -> tuple[pl.Expr, 
         span = 1 if low is None or high is None else high - low + 1
         if math.log2(span) < 44 and (high or 0) < 2**63:  # else the levels lie far apart: number them
             return (pl.col(own).cast(pl.Int64) - (low or 0)).cast(pl.UInt64), span
+    if alone and isinstance(dtype, pl.Categorical | pl.Enum) and hasattr(pl, "Categories"):
+        # Codes of the categories that all parts of the column share.
+        return pl.col(own).to_physical().cast(pl.UInt64), 2**32
     text = pl.col(own).cast(pl.String)
     levels = collected(lazy_votes(source.select(text.unique()))).to_series().drop_nulls().sort()
     return text.cast(pl.Enum(levels)).to_physical().cast(pl.UInt64), max(1, levels.len())

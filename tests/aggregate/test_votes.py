@@ -336,6 +336,26 @@ def test_ids_may_be_thin_large_and_negative() -> None:
     assert gathered(small, cells, "rater", 3)["cluster"].n_unique() == 4
 
 
+def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = votes.drop("weight")
+    cells = vote_cells(plain, covariates=["length"])
+    exact = gathered(plain, cells, "rater", 100)
+    monkeypatch.setattr("evalstats.aggregate.vote_chunks._HASHED", 10)
+    hashed = gathered(plain, cells, "rater", 100)
+    assert contents(hashed, cells, hashed["cluster"].to_numpy()) == contents(exact, cells, exact["cluster"].to_numpy())
+
+
+def test_several_categorical_clusters_are_crossed(votes: pl.DataFrame) -> None:
+    text = votes.with_columns(pl.col("item").cast(pl.String))
+    coded = text.with_columns(pl.col("rater", "item").cast(pl.Categorical))
+    cells = vote_cells(text)
+    for one, other in zip(
+        cluster_chunks(text, cells, ["rater", "item"]), cluster_chunks(coded, cells, ["rater", "item"]), strict=True
+    ):
+        np.testing.assert_array_equal(one.cell[one.count > 1].size, other.cell[other.count > 1].size)
+        assert one.cluster[-1] == other.cluster[-1]
+
+
 def test_chunks_need_the_votes_of_the_cells(votes: pl.DataFrame) -> None:
     cells = vote_cells(votes)
     with pytest.raises(InputError, match="but the frame does not"):
