@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.fit import PairFit
@@ -10,7 +11,7 @@ from evalstats.stats.arena.simulated import pseudo_inverse
 from evalstats.stats.arena.stacked import Clustering, SlicedScores, mean_quadratic, sliced_scores
 from evalstats.stats.arena.vote_law import linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.checks import FloatArray, IntArray, as_codes
 
 _RANK = 1e-9
 _ENTRIES = 300  # random deviations drawn to see what deviations add
@@ -27,26 +28,18 @@ class DeviationModel:
         A_s, float64, shape (n_models, n_s): orthonormal directions of strengths that the category's votes tell.
     values, noise
         float64, each of shape (n_s,).
-    inflation
-        What noise was multiplied by for clusters.
     """
 
     n_models: int
     axes: tuple[FloatArray, ...]
     values: tuple[FloatArray, ...]
     noise: tuple[FloatArray, ...]
-    inflation: float
 
     def largest_tau(self) -> float:
         """Return a tau above any that is likely."""
         spread = sum(float(y @ y) for y in self.values) / sum(y.size for y in self.values)
         quiet = min(float(np.median(v)) for v in self.noise)
         return 2.0 * float(np.sqrt(max(spread, quiet)))
-
-    def inflated(self, inflation: float) -> "DeviationModel":
-        """Return the model with noise that is so many times that of single votes."""
-        factor = inflation / self.inflation
-        return replace(self, noise=tuple(factor * noise for noise in self.noise), inflation=inflation)
 
     def log_lik(self, tau: float) -> float:
         """Return the restricted log-likelihood of tau."""
@@ -98,14 +91,20 @@ def deviation_model(
     category: IntArray,
     *,
     strengths: FloatArray,
-    inflation: float = 1.0,
+    extra: FloatArray | float = 0.0,
 ) -> DeviationModel:
-    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models)."""
+    """Expand the likelihood of every category about given strengths, shape (n_categories, n_models).
+
+    Parameters
+    ----------
+    extra
+        Variance of scores that clusters add, shape (n_categories, n_models, n_models).
+    """
     n_categories = strengths.shape[0]
     change = strengths - fit.strengths
     shift = change[category, rows.first] - change[category, rows.second]
     scores = sliced_scores(fit, rows, category, n_categories, shift=shift)
-    noise_meat = _expected_meat(fit, scores, shift)
+    noise_meat = _expected_meat(fit, scores, shift) + extra
     gradient = scores.gradient()
     axes: list[FloatArray] = []
     values: list[FloatArray] = []
@@ -120,7 +119,7 @@ def deviation_model(
         variance, turn = np.linalg.eigh((error + error.T) / 2.0)
         axes.append(np.asarray(told @ turn, dtype=np.float64))
         values.append(np.asarray(turn.T @ y, dtype=np.float64))
-        noise.append(np.maximum(inflation * variance, 1e-12))
+        noise.append(np.maximum(variance, 1e-12))
     if sum(y.size for y in values) < strengths.shape[1]:
         raise CannotAnswerError("no two models met in more than one category, so nothing can be told of deviations")
     return DeviationModel(
@@ -128,7 +127,6 @@ def deviation_model(
         axes=tuple(axes),
         values=tuple(values),
         noise=tuple(noise),
-        inflation=inflation,
     )
 
 
@@ -154,36 +152,38 @@ def _expected_meat(fit: PairFit, scores: SlicedScores, shift: FloatArray) -> Flo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inflation:
-    """How many times the variances between clusters exceed those of single votes, on average over deviations.
+class WayNoise:
+    """What clusters of one way add to noise: each cluster has deviations of its own, of one variance.
 
     Attributes
     ----------
+    blocks
+        float64, shape (n_categories, n_models, n_models): variance of scores if those deviations have variance 1.
     at_zero
-        As seen at common strengths, where true deviations add to it; at least 1.
-    by_deviations
-        What deviations of variance 1 add.
+        Variance of clusters' scores at common strengths over that of single votes, on average over directions.
+    by_clusters, by_deviations
+        What clusters' deviations, and categories' deviations, of variance 1 add to it.
     """
 
+    blocks: FloatArray
     at_zero: float
+    by_clusters: float
     by_deviations: float
 
-    def at(self, tau: float) -> float:
-        """Return it without what deviations of that standard deviation add; at least 1."""
-        return max(1.0, self.at_zero - tau**2 * self.by_deviations)
+    def variance(self, tau: float) -> float:
+        """Return the variance of clusters' deviations where those of categories have standard deviation tau."""
+        left = self.at_zero - 1.0 - tau**2 * self.by_deviations
+        return max(0.0, left / self.by_clusters) if self.by_clusters > 0.0 else 0.0
 
 
-def cluster_inflation(
+def cluster_noise(
     fit: PairFit, rows: VoteRows, category: IntArray, *, used: Clustering, seed: int = 0
-) -> Inflation:
-    """Compare the scores' variances by clusters with those of single votes, at common strengths.
+) -> tuple[WayNoise, ...]:
+    """Estimate what clusters add to the noise of every category, by moments at common strengths.
 
-    The trace of P V, with V the clustered covariance of the categories' estimates and P the inverse of that of single votes,
-    from which common strengths are taken off. Residuals from predictions in their place would hide what few clusters in a
-    category have in common (a third of tests of no deviations would then be below .05, with three clusters in each).
+    Residuals from predictions in their place would hide what few clusters in a category have in common (a third of tests of
+    no deviations would then be below .05, with three clusters in each).
     """
-    if not used.ways:
-        return Inflation(at_zero=1.0, by_deviations=0.0)
     nothing = np.zeros(rows.n_rows)
     n_categories, n = int(category.max()) + 1, rows.n_models
     scores = sliced_scores(fit, rows, category, n_categories, shift=nothing)
@@ -192,18 +192,56 @@ def cluster_inflation(
     moved = np.vstack([own @ information for own, information in zip(inverse, scores.information, strict=True)])
     common = pseudo_inverse(np.sum([i @ own @ i for own, i in zip(inverse, scores.information, strict=True)], axis=0))
     free = max(1, sum(int(np.linalg.matrix_rank(block, hermitian=True)) for block in noise) - (n - 1))
-
-    def ratio(of: SlicedScores) -> float:
-        each = [(sign, mean_quadratic(of, codes, inverse, moved, common) / free) for sign, codes, _ in used.terms]
-        return max(sum(sign * value for sign, value in each), *(value for sign, value in each if sign > 0.0))
-
-    law = vote_law(fit.ties, linear_predictor(fit, rows), tie_parameter(fit, rows))
+    information = vote_law(fit.ties, linear_predictor(fit, rows), tie_parameter(fit, rows)).information
     whole = pseudo_inverse(scores.information.sum(axis=0))
     rng = np.random.default_rng(seed)
-    added: list[float] = []
-    for _ in range(max(2, -(-_ENTRIES // (n_categories * n)))):
+
+    def ratio(of: SlicedScores, codes: IntArray) -> float:
+        return mean_quadratic(of, codes, inverse, moved, common) / free
+
+    def of_deviations(codes: IntArray) -> float:
         drawn = rng.standard_normal((n_categories, n))
         drawn -= whole @ np.einsum("sij,sj->i", scores.information, drawn)
         change = drawn[category, rows.first] - drawn[category, rows.second]
-        added.append(ratio(replace(scores, score=law.information * change)))
-    return Inflation(at_zero=max(1.0, ratio(scores)), by_deviations=float(np.mean(added)))
+        return ratio(replace(scores, score=information * change), codes)
+
+    times = max(2, -(-_ENTRIES // (n_categories * n)))
+    out: list[WayNoise] = []
+    for codes in used.ways:
+        blocks = _squares(rows, category, codes, rows.weight * information, n_categories)
+        added = sum(float(np.sum(k * block)) for k, block in zip(inverse, blocks, strict=True))
+        shared = sum(
+            float(np.sum(common * (y.T @ block @ y)))
+            for y, block in zip(np.split(moved, n_categories), blocks, strict=True)
+        )
+        out.append(
+            WayNoise(
+                blocks=blocks,
+                at_zero=ratio(scores, codes),
+                by_clusters=(added - shared) / free,
+                by_deviations=float(np.mean([of_deviations(codes) for _ in range(times)])),
+            )
+        )
+    return tuple(out)
+
+
+def _squares(rows: VoteRows, category: IntArray, codes: IntArray, weight: FloatArray, n_categories: int) -> FloatArray:
+    """Return for every category the sum over clusters of the square of their information there."""
+    n = rows.n_models
+    out = np.zeros((n_categories, n, n))
+    for s in range(n_categories):
+        has = category == s
+        first, second, w = rows.first[has], rows.second[has], weight[has]
+        place = as_codes(codes[has], int(has.sum()))[0] * n
+        stacked = csr_array(
+            (
+                np.concatenate([w, w, -w, -w]),
+                (
+                    np.concatenate([place + first, place + second, place + first, place + second]),
+                    np.concatenate([first, second, second, first]),
+                ),
+            ),
+            shape=(int(place.max()) + n, n),
+        )
+        out[s] = (stacked.T @ stacked).toarray()
+    return out

@@ -9,6 +9,7 @@ References
    9-25.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,8 +20,8 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.covariance import FEWEST_CLUSTERS
 from evalstats.stats.arena.deviations import (
     DeviationModel,
-    Inflation,
-    cluster_inflation,
+    WayNoise,
+    cluster_noise,
     deviation_model,
     draws_without,
 )
@@ -109,7 +110,8 @@ def pooled_strengths(
     The likelihood of each category is expanded to second order about its prediction, three times (penalised quasi-
     likelihood), so that a category that does not connect all models, or in which a model won all, needs no estimate of its
     own: what its votes do not tell comes from the prior. Noise has the variance of single votes under the law of votes,
-    times `inflation`; a covariance of its own for every cell would be as noisy as the cells. tau is estimated by restricted
+    and what clusters add if each has deviations of its own, of one variance (by moments); a covariance estimated for every
+    cell would be as noisy as the cells. tau is estimated by restricted
     likelihood. Predictions are averaged over tau by that likelihood, so their errors count in that it is not known. Intervals
     are t with min G* - 1 df. Coefficients of covariates stay as fitted.
 
@@ -137,19 +139,23 @@ def pooled_strengths(
     if used.fewest < FEWEST_CLUSTERS:
         raise CannotAnswerError(f"votes come from {used.fewest} clusters; at least {FEWEST_CLUSTERS} are needed")
     strengths = np.repeat(fit.strengths[None], n_categories, axis=0)
-    ratio = cluster_inflation(fit, rows, category, used=used, seed=seed)
-    model = deviation_model(fit, rows, category, strengths=strengths, inflation=ratio.at_zero)
+    ways = cluster_noise(fit, rows, category, used=used, seed=seed)
+
+    def model_at(tau: float) -> DeviationModel:
+        return deviation_model(fit, rows, category, strengths=strengths, extra=_extra(ways, tau))
+
+    tau = 0.0
     for _ in range(_ROUNDS):
-        model, tau = _settled(model, ratio)
+        model, tau = _settled(model_at, tau)
         common, deviations, _ = model.predict(tau)
-        model = deviation_model(fit, rows, category, strengths=common + deviations, inflation=model.inflation)
-    model, tau = _settled(model, ratio)
+        strengths = common + deviations
+    model, tau = _settled(model_at, tau)
     grid, height = _grid(model, tau)
     weights = np.exp(height - height.max()) * _widths(grid)
     mean, error = _averaged(model, grid, weights / weights.sum())
     reach = t_quantile(level, max(used.df, 1.0)) * error
     # Without deviations clusters would vary as much as they are seen to.
-    null = model.inflated(ratio.at_zero)
+    null = model_at(0.0)
     statistic = max(0.0, 2.0 * (null.log_lik(_best(null)) - null.log_lik(0.0)))
     low, high = _interval(model, tau, level)
     return PooledStrengths(
@@ -163,7 +169,7 @@ def pooled_strengths(
         tau_high=high,
         statistic=statistic,
         p_value=_p_value(null, statistic, grid, n_resamples, seed),
-        inflation=model.inflation,
+        inflation=max([1.0, *(way.at_zero - tau**2 * way.by_deviations for way in ways)]),
         df=used.df,
         n_resamples=n_resamples,
     )
@@ -175,15 +181,20 @@ def _within(rows: VoteRows, category: IntArray) -> tuple[IntArray, ...]:
     return tuple(codes for codes in rows.clusters if np.unique(codes * n + category).size > n)
 
 
-def _settled(model: DeviationModel, ratio: Inflation) -> tuple[DeviationModel, float]:
-    """Return tau and the noise that is left when what such deviations add to clusters' variances is taken off."""
-    tau = _best(model)
+def _settled(model_at: Callable[[float], DeviationModel], tau: float) -> tuple[DeviationModel, float]:
+    """Return tau, and the model with the noise that is left when what such deviations add to clusters is taken off."""
+    model = model_at(tau)
     for _ in range(_SETTLE):
-        model = model.inflated(ratio.at(tau))
         tau, before = _best(model), tau
         if abs(tau - before) <= _NEAR * max(tau, before):
             break
+        model = model_at(tau)
     return model, tau
+
+
+def _extra(ways: tuple[WayNoise, ...], tau: float) -> FloatArray | float:
+    """Return the variance of scores that clusters add."""
+    return sum((way.variance(tau) * way.blocks for way in ways), 0.0)
 
 
 def _best(model: DeviationModel) -> float:

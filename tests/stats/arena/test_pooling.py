@@ -236,3 +236,12 @@ def test_coverage_and_false_alarms(design):
     _, inside, tau_inside = simulate(100, tau=0.3, **design)
     assert inside > 0.93
     assert tau_inside > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 100)
+
+
+@pytest.mark.slow
+def test_few_clusters_in_a_category_are_not_taken_for_the_category():
+    """Three raters with likings in each category: without their own part in the noise a third of p are below .05."""
+    p, _, _ = simulate(60, tau=0.0, n=4000, n_models=10, n_categories=5, n_raters=3, rater_sd=0.5, nested=True)
+    for level in (0.05, 0.2):
+        found, most = share_small(p, level)
+        assert found <= most
