@@ -1,5 +1,6 @@
 """Ratings over time: a line with its band for every model that is shown to change, the others grey behind."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -182,8 +183,9 @@ def _written(periods: Sequence[str], width: float, font: float) -> list[int]:
     """Return which periods are written below the axis: the first, the last, and those between that keep their distance."""
     if len(periods) < 2:
         return list(range(len(periods)))
-    room = max(text_width(period, _SMALL * font) for period in periods) + font
-    step = max(1, round(room * (len(periods) - 1) / width + 0.5))
+    # The first and the last stand inside the panel and not around their place, so take half as much again.
+    room = 1.5 * max(text_width(period, _SMALL * font) for period in periods) + font
+    step = max(1, math.ceil(room * (len(periods) - 1) / width))
     between = [place for place in range(step, len(periods) - 1, step) if len(periods) - 1 - place >= step]
     return [0, *between, len(periods) - 1]
 

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.arenas.wording_tables import percent
 from evalstats.analysis.arenas.words import apart, compared, level, parts
 from evalstats.display.escape import one_line
@@ -112,12 +112,9 @@ def _grid(result: ArenaRanking, rows: Sequence[RatingRow], heads: Sequence[str],
 
 def _wins(result: ArenaRanking) -> Wins:
     """Return each pair both ways round."""
-    return {
-        both: result.pair(*both)
-        for pair in result.pairs
-        if pair.win_probability is not None
-        for both in ((pair.first, pair.second), (pair.second, pair.first))
-    }
+    known = [pair for pair in result.pairs if pair.win_probability is not None]
+    both = [*known, *map(turned, known)]
+    return {(pair.first, pair.second): pair for pair in both}
 
 
 def _write_names(axes: Any, grid: _Grid, names: Sequence[str], heads: Sequence[str]) -> None:
