@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
 from evalstats.display.blocks import Tone
-from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt
+from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt, with_room
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose
@@ -37,7 +37,7 @@ def difference_figure(study: SamplingStudy, key: str, label: str, *, last: bool 
     )
     said = "; ".join(f"{row.label} {row.words}".strip() for row in rows)
     return figure_float(
-        lambda medium: intervals(rows, scale, medium=medium),
+        lambda medium: intervals(with_room(rows), scale, medium=medium),
         label,
         caption=prose(caption),
         alt=f"{caption}. {said}.",

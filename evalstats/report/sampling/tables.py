@@ -9,15 +9,14 @@ _KEPT = ("order", "far", "resample", "covered_far", "violations", "ring")
 
 def answer_table(found: list[Answer]) -> Table:
     """Return a row for each question; the last column is the answer's word."""
-    rows = tuple(
-        (answer.asked.question, "the paper" if answer.asked.claim else "us", answer.counts, answer.word)
-        for answer in found
-    )
+    rows = tuple((answer.asked.question, answer.counts, answer.word) for answer in found)
+    claimed = sum(bool(answer.asked.claim) for answer in found)
     return Table(
-        columns=("Question", "Asked by", "Comparisons", "Answer"),
+        columns=("Question", "Comparisons", "Answer"),
         rows=rows,
-        align="lllr",
-        caption="What proximity sampling does, against random pairs; for new models, placement matches",
+        align="llr",
+        caption="What proximity sampling does, against random pairs; for new models, placement matches. "
+        f"The first {claimed} are claims of the paper",
     )
 
 
