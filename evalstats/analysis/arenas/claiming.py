@@ -17,7 +17,7 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.tails import t_quantile
 
 ELO_BASE = 1000.0
-_FEW = "what is lacking is clusters, not votes: there are too few of them for so many models"
+_NO_DF = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +65,7 @@ class Claims:
         int64, shape (n_models,); None where ranks cannot be told.
     """
 
-    df: float
+    df: FloatArray
     std_error: FloatArray
     p_value: FloatArray
     p_adjusted: FloatArray
@@ -99,15 +99,11 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         if reason is not None
         for pair in ((i, j), (j, i))
     }
-    if covariance.few_clusters:
-        needed[:] = np.nan  # further votes of the same few clusters would not make more of these
-        why = dict.fromkeys(zip(*(both.ravel().tolist() for both in np.indices((n, n))), strict=True), _FEW)
-    reach = t_quantile(options.conf_level, covariance.df) * np.sqrt(
-        np.maximum(combination_variance(covariance, np.eye(n, fit.n_parameters)), 0.0)
-    )
+    error = np.sqrt(np.maximum(combination_variance(covariance, np.eye(n, fit.n_parameters)), 0.0))
+    reach = np.array([t_reach(options.conf_level, df) for df in model_df(covariance)]) * error
     order = _matrix(pairs.order_probability, pairs, n)
     return Claims(
-        df=covariance.df,
+        df=_matrix(pairs.df, pairs, n),
         std_error=_matrix(pairs.std_error, pairs, n) * options.points,
         p_value=_matrix(pairs.p_value, pairs, n),
         p_adjusted=ranks.p_adjusted,
@@ -124,6 +120,17 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         rank_reason=ranks.reason,
         warnings=ranks.warnings,
     )
+
+
+def model_df(covariance: StrengthCovariance) -> list[float]:
+    """Return the degrees of freedom of every model's strength; NaN where its votes are worth one cluster."""
+    df = np.minimum(covariance.df, covariance.model_effective - 1.0)
+    return np.where(df > _NO_DF, df, np.nan).tolist()
+
+
+def t_reach(conf_level: float, df: float) -> float:
+    """Return how many standard errors an interval reaches; NaN where there are no degrees of freedom."""
+    return t_quantile(conf_level, df) if np.isfinite(df) else np.nan
 
 
 def _matrix(values: FloatArray, pairs: PairContrasts, n: int) -> FloatArray:

@@ -92,6 +92,9 @@ def relative_differences(votes: pl.DataFrame, asked: Sequence[str] | None, *, si
     kept = votes.select(pl.all_horizontal(pl.col(sides).is_not_null()))[:, 0] if sides else None
     missing = 0 if kept is None else votes.height - int(kept.sum())
     chosen = votes if not missing or kept is None else votes.filter(kept)
+    for side_name in sides:
+        if not chosen[side_name].cast(pl.Float64).is_finite().all():
+            raise InputError(f"{side_name} holds numbers that are NaN or infinite; put null where it is not known")
     columns: list[FloatArray] = []
     means: list[float] = []
     spreads: list[float] = []

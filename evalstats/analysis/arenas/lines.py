@@ -8,7 +8,7 @@ import polars as pl
 from scipy.sparse import csr_array
 from scipy.special import expit
 
-from evalstats.analysis.arenas.claiming import Claims, Options
+from evalstats.analysis.arenas.claiming import Claims, Options, model_df
 from evalstats.analysis.arenas.connecting import votes_of
 from evalstats.analysis.arenas.rating import Part
 from evalstats.analysis.arenas.results import PairContrast, PairVerdict, RatingRow
@@ -18,6 +18,8 @@ from evalstats.stats.arena.existence import Connection
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.tails import t_quantile
+
+_UNKNOWN = "standard error cannot be estimated"
 
 
 def rating_rows(
@@ -72,11 +74,14 @@ def pair_rows(part: Part, options: Options) -> tuple[PairContrast, ...]:
 
 def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j: int) -> PairContrast:
     """Add what is known of the error of a contrast."""
-    error = _number(claims.std_error[i, j])
+    error, df = _number(claims.std_error[i, j]), _number(claims.df[i, j])
     estimate = pair.estimate or 0.0
-    if error is None:
-        return replace(pair, reason="the standard error of this difference cannot be estimated")
-    reach = t_quantile(options.conf_level, claims.df) * error
+    if error is None or df is None:
+        return replace(
+            pair,
+            reason=f"its {_UNKNOWN}: all votes on one of the two are ties, or lie in one cluster",
+        )
+    reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach
     adjusted = _number(claims.p_adjusted[i, j])
     separated = bool(claims.separated[i, j])
@@ -85,7 +90,7 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
     return replace(
         pair,
         std_error=error,
-        df=_number(claims.df),
+        df=df,
         conf_low=low,
         conf_high=high,
         p_value=_number(claims.p_value[i, j]),
@@ -104,15 +109,16 @@ def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
     options = part.options
     rating, error = float(part.ratings[place]), _number(part.std_errors[place])
     fixed = part.table.models[place] == options.anchor
-    reach = None if error is None else t_quantile(options.conf_level, part.covariance.df) * error
+    df = _number(model_df(part.covariance)[place])
+    reach = None if error is None or df is None else t_quantile(options.conf_level, df) * error
     reason = "its rating is fixed: it is the anchor" if fixed else part.reason
-    if reason is None and error is None:
-        reason = "its standard error cannot be estimated"
+    if reason is None and reach is None:
+        reason = f"its {_UNKNOWN}: all its votes are ties, or lie in one cluster"
     told = replace(
         line,
         estimate=rating,
         strength=float(part.fit.strengths[place]),
-        std_error=error,
+        std_error=None if reach is None else error,
         conf_low=None if reach is None else rating - reach,
         conf_high=None if reach is None else rating + reach,
         reason=reason,

@@ -1,7 +1,7 @@
 """From a table of comparisons to the votes that are analysed: what is left out is counted, never guessed."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -86,6 +86,8 @@ def vote_table(
     CannotAnswerError
         If no vote has an outcome, or only one model has votes.
     """
+    if models is not None and len(set(models)) < 2:
+        raise InputError(f"{plural(len(set(models)), 'model')} to keep: at least two are needed for a comparison")
     frame = comparisons if models is None else _between(comparisons, models)
     scored, counts, warnings, notes = _scored(frame)
     if not keep_both_bad:
@@ -142,17 +144,12 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
     place[chosen] = np.arange(chosen.size)
     inside = (place[table.rows.first] >= 0) & (place[table.rows.second] >= 0)
     kept = table.rows.take(inside)
-    clusters = tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters)
-    rows = vote_rows(
-        place[kept.first],
-        place[kept.second],
-        kept.outcome,
+    rows = replace(
+        kept,
         n_models=chosen.size,
-        share=kept.share,
-        weight=kept.weight,
-        count=kept.count,
-        covariates=kept.covariates,
-        clusters=clusters,
+        first=place[kept.first],
+        second=place[kept.second],
+        clusters=tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters),
     )
     mask = (place[table.first] >= 0) & (place[table.second] >= 0)
     return VoteTable(
@@ -267,6 +264,13 @@ def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[F
     if given.null_count() == scored.height:
         return full, []
     told = int(given.is_not_null().sum())
+    against = ((given > 0.5) & pl.Series(full == 0.0)) | ((given < 0.5) & pl.Series(full == 1.0))
+    if wrong := int(against.fill_null(value=False).sum()):
+        message = (
+            f"{plural(wrong, 'vote')} of {scored.height:,} have a preference (the share for side a) that contradicts their "
+            "outcome: check which side the preference is for, or leave one of the two columns out"
+        )
+        raise InputError(message)
     if not graded:
         return full, [
             f"{plural(told, 'vote')} with a graded preference count as who won: a model of ties needs outcomes"
@@ -282,4 +286,9 @@ def _weights(scored: pl.DataFrame) -> tuple[FloatArray, list[str]]:
     weight = given.fill_null(1.0).to_numpy().astype(np.float64)
     if np.all(weight == 1.0):
         return weight, []
-    return weight, [f"votes count with their weights, from {weight.min():g} to {weight.max():g}"]
+    if not weight.any():
+        raise CannotAnswerError("every vote has a weight of 0, so none counts")
+    low, high = weight.min(), weight.max()
+    # Only their ratios matter: at a mean of 1 their sum is again a number of votes.
+    weight /= high
+    return weight / weight.mean(), [f"votes count with their weights, from {low:g} to {high:g}"]

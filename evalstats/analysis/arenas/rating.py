@@ -1,14 +1,17 @@
 """Rate the models of one connected part of the votes: strengths, standard errors, contrasts, rank sets."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evalstats.analysis.arenas.claiming import Claims, Options, claims_of
 from evalstats.analysis.arenas.covarying import SIDE, Covariates
 from evalstats.analysis.arenas.results import ClusterCount, VoteCovariate
 from evalstats.analysis.arenas.table import VoteTable
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bootstrap_intervals import PercentileIntervals
 from evalstats.stats.arena.bradley_terry import fit_strengths
@@ -24,6 +27,7 @@ from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.tails import t_quantile, two_sided_t_p
 
+_LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
 _HELD = 30_000_000  # rows of votes by cluster that may be held, at most
 
 
@@ -90,8 +94,13 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     bare
         Whether coefficients are all that is wanted: then no pairs and no ranks.
     """
-    fit = fit_strengths(table.rows, ties=options.ties, prior=options.prior)
+    fit = _fitted(table, options)
     table, covariance = _covariance(table, fit)
+    covariance = replace(
+        covariance,
+        model_effective=np.where(_all_tied(table), 1.0, covariance.model_effective),
+        reason=covariance.reason or _too_unequal(covariance),
+    )
     weights = _against(table.models, options, fit.n_parameters)
     variance = combination_variance(covariance, weights) * options.points**2
     known = covariance.reason is None
@@ -117,6 +126,16 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     )
 
 
+def _fitted(table: VoteTable, options: Options) -> PairFit:
+    """Fit, with the names of covariates in what is said of them."""
+    try:
+        return fit_strengths(table.rows, ties=options.ties, prior=options.prior)
+    except CannotAnswerError as error:
+        names = table.covariate_names
+        told = re.sub(r"covariate (\d+)", lambda found: names[int(found[1])], str(error)) if names else str(error)
+        raise CannotAnswerError(told) from error
+
+
 def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCovariance]:
     """Return the covariance, and the table with its clusters held where claims need them by themselves."""
     if table.chunks is None:
@@ -127,6 +146,23 @@ def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCova
         return table, found
     held = replace(table, rows=stacked(list(table.chunks())), chunks=None)
     return held, covariance_of(fit, held.rows, names=held.cluster_names)
+
+
+def _too_unequal(covariance: StrengthCovariance) -> str | None:
+    """Say why no interval is given where nearly all votes lie in one cluster."""
+    worth = covariance.df + 1.0
+    if worth >= _LEAST_WORTH:
+        return None
+    way = min(covariance.used, key=lambda way: way.effective, default=None)
+    what = "votes" if way is None else f"{way.n_clusters} clusters by {way.name}"
+    return f"the {what} are so unequal that they are worth {worth:.1f} equal ones, too few for an interval"
+
+
+def _all_tied(table: VoteTable) -> NDArray[np.bool_]:
+    """Tell the models whose votes are all ties: their residuals say nothing of their spread."""
+    decided = table.rows.share != 0.5
+    sides = np.concatenate([table.rows.first[decided], table.rows.second[decided]])
+    return np.bincount(sides, minlength=table.n_models) == 0
 
 
 def _bootstrap(

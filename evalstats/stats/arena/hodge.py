@@ -19,6 +19,9 @@ from evalstats.stats.threads import one_thread
 SMOOTHING = 0.5
 
 
+_NO_ENERGY = 1e-12
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HodgeParts:
     """The energy of observed log-odds, split.
@@ -84,6 +87,8 @@ def hodge_parts(votes: Simulated) -> HodgeParts:
     potential, rest = _split(cells, flow, weight, solve)
     circles = float((weight * rest**2).sum())
     gradient = float((weight * (flow[0] - rest[0]) ** 2).sum())
+    if circles + gradient <= _NO_ENERGY:
+        raise CannotAnswerError("every pair of models is even, so there is nothing for ratings or circles to describe")
     drawn = (weight * _split(cells, _log_odds(cells, votes.drawn), weight, solve)[1] ** 2).sum(axis=1)
     return HodgeParts(
         potential=potential[0],

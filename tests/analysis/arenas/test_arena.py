@@ -105,14 +105,14 @@ def test_lazy_votes_give_the_same(lazily):
     assert merged.n_votes == held.n_votes
 
 
-def test_a_heavy_rater_of_lazy_votes_is_told(votes: es.EvalData):
-    """The jackknife, which held votes get, needs each cluster's votes at once."""
-    frame = votes.comparisons.select("model_a", "model_b", "outcome", "rater").with_columns(
+def test_lazy_votes_with_a_heavy_rater_are_held_for_the_jackknife(votes: es.EvalData):
+    frame = votes.comparisons.with_columns(
         pl.when(pl.int_range(pl.len()) % 5 == 0).then(pl.lit("heavy")).otherwise(pl.col("rater")).alias("rater")
-    )
-    assert any(
-        "heavy" in line or "largest" in line or "5%" in line for line in es.arena(frame.lazy(), checks=False).warnings
-    )
+    ).select("model_a", "model_b", "outcome", "rater")
+    held = es.arena(frame, checks=False, cluster="rater")
+    merged = es.arena(frame.lazy(), checks=False, cluster="rater")
+    assert [row.std_error for row in merged.rows] == pytest.approx([row.std_error for row in held.rows], rel=1e-9)
+    assert [row.ranks for row in merged.rows] == [row.ranks for row in held.rows]
 
 
 # --- existence ---
@@ -149,6 +149,81 @@ def test_nothing_to_compare_is_refused():
     chain = {"model_a": ["x", "y"], "model_b": ["y", "z"], "outcome": ["a", "a"]}
     with pytest.raises(CannotAnswerError, match="no two models can be put on one scale"):
         es.arena(chain)
+
+
+# --- little or lopsided evidence ---
+
+
+def _few(n: int = 300) -> dict[str, list[object]]:
+    rng = np.random.default_rng(0)
+    a = rng.integers(0, 4, n)
+    b = (a + rng.integers(1, 4, n)) % 4
+    names = np.array(["w", "x", "y", "z"])
+    outcome = np.where(rng.random(n) < 0.5, "a", "b")
+    return {"model_a": names[a].tolist(), "model_b": names[b].tolist(), "outcome": outcome.tolist()}
+
+
+@pytest.mark.parametrize("ties", [1, 5])
+def test_a_model_with_nothing_but_ties_has_no_error_and_any_rank(ties: int):
+    """The residuals of ties between equals are 0, which is no sign of precision."""
+    votes = _few()
+    frame = {
+        "model_a": [*votes["model_a"], *["new"] * ties],
+        "model_b": [*votes["model_b"], *["w"] * ties],
+        "outcome": [*votes["outcome"], *["tie"] * ties],
+    }
+    result = es.arena(frame, checks=False)
+    new = result.row("new")
+    assert new.std_error is None
+    assert (new.rank_low, new.rank_high) == (1, 5)
+    assert all(pair.verdict == "not separated" for pair in result.pairs if "new" in {pair.first, pair.second})
+
+
+def test_one_rater_with_nearly_all_votes_gives_no_interval():
+    raters = ["big"] * 280 + [f"u{k}" for k in range(20)]
+    result = es.arena({**_few(), "rater": raters}, checks=False)
+    assert all(row.conf_low is None and row.rank_low is None for row in result.rows)
+    assert result.rank_reason is not None
+    assert "worth 1.1 equal ones" in result.rank_reason
+
+
+def test_a_part_of_weighted_votes_keeps_their_spread():
+    """An island of other models must not change the errors of weighted votes."""
+    rng = np.random.default_rng(1)
+    votes = _few(600)
+    weight = (rng.exponential(size=600) ** 3).tolist()
+    alone = es.arena({**votes, "weight": weight}, checks=False, cluster="none")
+    joined = es.arena(
+        {
+            "model_a": [*votes["model_a"], "p", "q"],
+            "model_b": [*votes["model_b"], "q", "p"],
+            "outcome": [*votes["outcome"], "a", "a"],
+            "weight": [*weight, 1.0, 1.0],
+        },
+        checks=False,
+        cluster="none",
+    )
+    for row in alone.rows:
+        assert joined.row(row.name).std_error == pytest.approx(row.std_error, rel=1e-9)
+
+
+def test_only_the_ratios_of_weights_count():
+    votes = _few()
+    plain = es.arena(votes, checks=False)
+    for weight in (1e-300, 1e12):
+        scaled = es.arena({**votes, "weight": [weight] * 300}, checks=False)
+        assert [row.std_error for row in scaled.rows] == pytest.approx([row.std_error for row in plain.rows], rel=1e-9)
+
+
+def test_a_preference_against_its_outcome_is_refused():
+    with pytest.raises(InputError, match=r"300 votes of 300 have a preference .* contradicts their outcome"):
+        es.arena({**_few(), "preference": [0.5 - 0.4 * (1 if o == "a" else -1) for o in _few()["outcome"]]})
+
+
+def test_votes_that_are_all_ties_are_answered():
+    result = es.arena({"model_a": ["x", "y", "z"] * 20, "model_b": ["y", "z", "x"] * 20, "outcome": ["tie"] * 60})
+    assert [row.estimate for row in result.rows] == pytest.approx([1000.0] * 3)
+    assert all(row.conf_low is None for row in result.rows)
 
 
 # --- options ---
@@ -267,7 +342,8 @@ def test_checks_are_lines_with_a_status(votes: es.EvalData):
         ({"cluster": "nobody"}, "no column 'nobody'"),
         ({"covariates": ["nobody"]}, "no numeric columns nobody_a and nobody_b"),
         ({"conf_level": 95}, "conf_level is 95"),
-        ({"models": ["nobody"]}, "no vote is of a model 'nobody'"),
+        ({"models": ["nobody", "x"]}, "no vote is of a model 'nobody'"),
+        ({"models": ["x"]}, "at least two are needed"),
         ({"by": "nobody"}, "nobody"),
     ],
 )
