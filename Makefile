@@ -61,6 +61,7 @@ validate: .venv/stamp ## Rerun the simulations of our own error rates and store 
 lock: .uv/stamp ## Re-resolve the lock files
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate requirements-uv.in -o requirements-uv.txt
 	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate --extra report --extra dev pyproject.toml -o requirements.lock
+	$(UV) pip compile -q --upgrade --python-version 3.11 --universal --generate-hashes --no-emit-index-url --no-header --no-annotate benchmarks/requirements-arena.in -o benchmarks/requirements-arena.txt
 	@sed -i '1i # Runtime, report and development packages with hashes. Made by `make lock`; do not edit.' requirements.lock
 
 clean: ## Remove both environments and everything built
