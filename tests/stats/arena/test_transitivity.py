@@ -100,7 +100,7 @@ def null_p_values(n_tables, *, n=300, n_models=10, met=0.8, n_resamples=99):
 
 
 def test_false_alarms_are_as_rare_as_said():
-    p = null_p_values(60)
+    p = null_p_values(30)
     for level in (0.05, 0.2):
         found, most = share_small(p, level)
         assert found <= most
