@@ -26,7 +26,7 @@ from evalstats.report.sampling.answers import ASKED, amount, answers, claims, ro
 from evalstats.report.sampling.figures import difference_rows
 from evalstats.report.sampling.lessons import lessons
 from evalstats.report.sampling.page import SamplingPage
-from evalstats.report.sampling.tables import measure_table, needed_table
+from evalstats.report.sampling.tables import needed_table, newcomer_table, world_numbers
 
 
 @pytest.fixture(scope="module")
@@ -185,8 +185,13 @@ def test_tables_have_a_cell_for_every_way_of_sampling(page: SamplingPage) -> Non
     needed = needed_table(page.study)
     assert len(needed.rows) == len(page.study.worlds)
     assert needed.columns[:3] == ("World", "Pairs in order", "random")
-    table = measure_table(page.study, ("far",), "c")
-    assert all(cell != "–" for row in table.rows for cell in row)
+    for world in page.study.worlds:
+        made = world_numbers(page.study, world)
+        assert all(cell != "–" for row in made.rows for cell in row)
+        (row,) = [row for row in made.rows if row[0] == "Error between first and last"]
+        (stored,) = page.study.of("far", world=world, sampling="random")
+        assert row[1].startswith(f"{stored.estimate:.1f} ± ")
+    assert all(cell != "–" for row in newcomer_table(page.study).rows for cell in row)
 
 
 def test_lessons_take_their_numbers_from_the_rows(page: SamplingPage) -> None:

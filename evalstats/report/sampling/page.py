@@ -167,7 +167,8 @@ def newcomers(page: SamplingPage) -> list[str]:
         "and rating after 50, 100 and 200 votes: placed by series against the middle of what is left and then by proximity, or "
         "against opponents drawn at random."
     )
-    return _part(page, words, "new_rank", "new_rating")
+    made = table_float(tables.newcomer_table(page.study), "tbl-new")
+    return [*_part(page, words, "new_rank", "new_rating"), made]
 
 
 def _part(page: SamplingPage, words: str, *keys: str) -> list[str]:
@@ -175,10 +176,10 @@ def _part(page: SamplingPage, words: str, *keys: str) -> list[str]:
     return [prose(words), *(difference_figure(page.study, key, f"fig-{key.replace('_', '-')}") for key in keys)]
 
 
-def numbers(page: SamplingPage) -> str:
-    """Return all measures in a table."""
-    keys = tuple(measure.key for measure in page.study.measures if measure.key not in ("order", "needed"))
-    return table_float(tables.measure_table(page.study, keys, "All other measures at the end"), "tbl-numbers")
+def numbers(page: SamplingPage) -> list[str]:
+    """Return all measures in tables, one for each world."""
+    worlds = page.study.worlds
+    return [table_float(tables.world_numbers(page.study, world), f"tbl-{world.replace(' ', '-')}") for world in worlds]
 
 
 def assumed(page: SamplingPage) -> list[str]:

@@ -4,6 +4,7 @@ from evalstats.datasets.arena_sampling import SamplingRow, SamplingStudy
 from evalstats.display.blocks import Table
 from evalstats.report.sampling.answers import Answer, Asked, amount, rows_for, unit_words
 
+_NEW = ("new_rank", "new_rating")
 _KEPT = ("order", "far", "resample", "covered_far", "violations", "ring")
 
 
@@ -20,24 +21,37 @@ def answer_table(found: list[Answer]) -> Table:
     )
 
 
-def measure_table(study: SamplingStudy, keys: tuple[str, ...], caption: str) -> Table:
-    """Return a row for each measure, world, and condition; a column for each way of sampling."""
+def world_numbers(study: SamplingStudy, world: str) -> Table:
+    """Return a row for each measure and condition in a world, without those of new models; a column for each sampling."""
     rows: list[tuple[str, ...]] = []
-    samplings = [name for name in study.samplings if any(row.sampling == name for key in keys for row in study.of(key))]
-    for key in keys:
-        measure = study.measure(key)
-        for world in study.worlds:
-            found = study.of(key, world=world)
-            for condition in dict.fromkeys(row.condition for row in found):
-                own = {row.sampling: row for row in found if row.condition == condition}
-                what = f"{measure.title}, {condition}" if condition else measure.title
-                cells = [_cell(study, own.get(name)) for name in samplings]
-                rows.append((what, world, *cells))
+    samplings = list(dict.fromkeys(row.sampling for row in study.of("far")))
+    for measure in study.measures:
+        if measure.key in ("order", "needed", *_NEW):
+            continue
+        found = study.of(measure.key, world=world)
+        for condition in dict.fromkeys(row.condition for row in found):
+            own = [row for row in found if row.condition == condition]
+            what = f"{measure.title}: {condition}" if condition else measure.title
+            rows.append((what, *[_cell(study, _named(own, world, name)) for name in samplings]))
+    caption = f"{world.capitalize()}: all other measures at the end, with Monte Carlo standard errors"
+    return Table(columns=("Measure", *samplings), rows=tuple(rows), align="l" + "r" * len(samplings), caption=caption)
+
+
+def newcomer_table(study: SamplingStudy) -> Table:
+    """Return the errors of new models, by world and votes."""
+    rows: list[tuple[str, ...]] = []
+    for world in study.worlds:
+        for condition in dict.fromkeys(row.condition for row in study.of(_NEW[0], world=world)):
+            cells: list[str] = []
+            for key in _NEW:
+                own = [row for row in study.of(key, world=world) if row.condition == condition]
+                cells += [_cell(study, _named(own, world, name)) for name in ("random", "placement")]
+            rows.append((f"{world.capitalize()}, {condition}", *cells))
     return Table(
-        columns=("Measure", "World", *samplings),
+        columns=("World and votes", "Rank: random", "Rank: placement", "Rating: random", "Rating: placement"),
         rows=tuple(rows),
-        align="ll" + "r" * len(samplings),
-        caption=f"{caption}, with Monte Carlo standard errors",
+        align="lrrrr",
+        caption="How far rank (places) and rating (points) of a new model are off, with Monte Carlo standard errors",
     )
 
 
