@@ -1,5 +1,7 @@
 """`evalstats report arena`: the options that this page alone takes, and how it is asked for."""
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,6 +11,7 @@ from evalstats.cli.arena import BothBad, ScaleOf, TiesAs
 
 if TYPE_CHECKING:
     from evalstats.cli.report import Documents, Sources
+    from evalstats.schema.data import EvalData
 
 Ties = Annotated[
     TiesAs | None,
@@ -115,14 +118,39 @@ def arena_report(documents: "Documents", sources: "Sources", question: dict[str,
     told = reading(
         [] if sources.store else sources.targets,
         store=sources.store,
-        where=sources.where,
+        where=None,
         map_=sources.map_,
         input_format=sources.input_format,
         plan=plan if columns is not None and given is None else None,
     )
+    if sources.where:
+        names = ", ".join(json.dumps(name) for name in sources.targets)
+        told = f"{told or f'es.read({names})'}\n{kept_line(data, sources.where)}"
     documents.render(data=data, options={**asked, "plan": plan, **({"reading": told} if told else {})})
     if not has_ranks(answered):
         raise typer.Exit(3)
+
+
+def kept_line(data: "EvalData", conditions: Sequence[str]) -> str:
+    """Return the Python that keeps the votes that --where names, for the page to print."""
+    import polars as pl
+
+    wanted: dict[str, list[str]] = {}
+    for condition in conditions:
+        name, _, level = condition.partition("=")
+        wanted.setdefault(name, []).append(level)
+    kept: list[str] = []
+    for name, levels in wanted.items():
+        listed = json.dumps(levels)
+        if name == "model":
+            kept.append(" | ".join(f'pl.col("{side}").is_in({listed})' for side in ("model_a", "model_b")))
+        elif isinstance(data.comparisons.schema[name], pl.List):
+            kept.append(
+                " | ".join(f"pl.col({json.dumps(name)}).list.contains({json.dumps(level)})" for level in levels)
+            )
+        else:
+            kept.append(f"pl.col({json.dumps(name)}).cast(pl.String).is_in({listed})")
+    return f"data = replace(data, comparisons=data.comparisons.filter({', '.join(kept)}))"
 
 
 def arguments_of(question: dict[str, Any]) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def open_page(
     plan
         Path of an `evalstats.toml`.
     reading
-        Python expression that reads the votes, for the code that repeats the analysis.
+        Python expression that reads the votes, for the code that repeats the analysis; further lines may filter `data`.
     rendered
         The date the page shows, as 2026-01-31; by itself SOURCE_DATE_EPOCH, else today in UTC.
 
@@ -143,7 +143,8 @@ def code_again(options: Mapping[str, Any], plan: str | Path | None, reading: str
     given = "".join(f", {name}={value!r}" for name, value in asked.items() if value != _USUAL.get(name))
     call = f"es.arena(data{given})"
     if reading:
-        return "\n".join(["import evalstats as es", "", f"data = {reading}", call])
+        filtered = ["from dataclasses import replace", "", "import polars as pl"] if "pl.col(" in reading else []
+        return "\n".join([*filtered, "import evalstats as es", "", f"data = {reading}", call])
     first = ["import evalstats as es", "from evalstats.simulate.arena import simulate_arena"]
     return "\n".join(
         [*first, "from evalstats.simulate.arena_world import ArenaDesign", "", f"data = {_SIMULATED}", call]
