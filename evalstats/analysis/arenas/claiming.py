@@ -1,6 +1,6 @@
 """What may be said of pairs of models and of ranks, with the error of everything that was estimated."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,9 +9,10 @@ from evalstats.analysis.arenas.results import Scale
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.stats.arena.contrasts import PairContrasts, pair_contrasts
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
+from evalstats.stats.arena.existence import connection
 from evalstats.stats.arena.fit import PairFit, Ties
 from evalstats.stats.arena.more_votes import more_votes
-from evalstats.stats.arena.ranks import arena_ranks, strength_ranks
+from evalstats.stats.arena.ranks import StrengthRanks, arena_ranks, strength_ranks
 from evalstats.stats.arena.strength_covariance import StrengthCovariance, combination_variance
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.tails import t_quantile
@@ -89,6 +90,8 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     ranks = strength_ranks(fit, covariance, rows, conf_level=options.conf_level, top=options.top, seed=options.seed)
     pairs = pair_contrasts(fit, covariance, ranks, conf_level=options.conf_level)
     shown = ranks.p_adjusted <= 1.0 - options.conf_level
+    if options.prior > 0.0:
+        shown, ranks = _within_parts(table, fit, shown, ranks)
     n = fit.n_models
     bar = ranks.critical if np.isfinite(ranks.critical) else None
     more = more_votes(fit, covariance, pairs, np.column_stack([pairs.first, pairs.second]), critical=bar)
@@ -119,6 +122,28 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         rank_method=ranks.method,
         rank_reason=ranks.reason,
         warnings=ranks.warnings,
+    )
+
+
+def _within_parts(
+    table: VoteTable, fit: PairFit, shown: NDArray[np.bool_], ranks: StrengthRanks
+) -> tuple[NDArray[np.bool_], StrengthRanks]:
+    """Claim no order between models that the prior alone puts on one scale."""
+    part = np.empty(fit.n_models, dtype=np.int64)
+    for number, models in enumerate(connection(table.rows).components):
+        part[list(models)] = number
+    apart = part[:, np.newaxis] != part
+    if not apart.any():
+        return shown, ranks
+    within = shown & ~apart
+    above = fit.strengths[:, np.newaxis] < fit.strengths  # entry (i, j): j is rated above i
+    return within, replace(
+        ranks,
+        low=1 + (within & above).sum(axis=1),
+        high=fit.n_models - (within & ~above).sum(axis=1),
+        marginal_low=np.maximum(1, ranks.marginal_low - (apart & above).sum(axis=1)),
+        marginal_high=np.minimum(fit.n_models, ranks.marginal_high + (apart & ~above).sum(axis=1)),
+        p_adjusted=np.where(apart, np.nan, ranks.p_adjusted),
     )
 
 

@@ -24,6 +24,7 @@ from evalstats.stats.arena.transitivity import Transitivity, transitivity
 
 LEVEL = 0.05
 _SHOWN = 10
+_FEW_TRIPLES = 10  # below, hardly any share would stand out
 _MOST_DRAWS = 1_000_000  # cells times resamples
 _FEWEST_DRAWS = 99
 _BIN_LEVEL = 0.95
@@ -172,6 +173,9 @@ def _transitivity(drawn: Simulated) -> tuple[Transitivity | None, CheckLine]:
         found = transitivity(drawn)
     except CannotAnswerError as error:
         return None, _line("transitivity", "not run", str(error))
+    if found.triples < _FEW_TRIPLES and found.share.p_value > LEVEL:
+        few = f"{plural(found.triples, 'triple')} of models with a majority each say little; {_FEW_TRIPLES} are needed"
+        return found, _line("transitivity", "not run", few)
     said = (
         f"{found.violations:,} of {plural(found.triples, 'triple')} contradict the order of their majorities "
         f"({percent(found.share.observed, 1)}), {_law(found.share)}"

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from evalstats.analysis.arenas.claiming import Claims, Options, claims_of
 from evalstats.analysis.arenas.covarying import SIDE, Covariates
@@ -96,6 +97,8 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
     """
     fit = _fitted(table, options)
     table, covariance = _covariance(table, fit)
+    if options.prior > 0.0:
+        covariance = _with_prior(covariance, fit)
     covariance = replace(
         covariance,
         model_effective=np.where(_all_tied(table), 1.0, covariance.model_effective),
@@ -146,6 +149,25 @@ def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCova
         return table, found
     held = replace(table, rows=stacked(list(table.chunks())), chunks=None)
     return held, covariance_of(fit, held.rows, names=held.cluster_names)
+
+
+def _with_prior(covariance: StrengthCovariance, fit: PairFit) -> StrengthCovariance:
+    """Count the prior's wins and losses as votes in the spread too, not in the information alone.
+
+    Otherwise a model that won all its few votes would have a rating made by the prior, and hardly any error.
+    """
+    n = fit.n_models
+    win = expit(fit.strengths)
+    meat = np.zeros_like(fit.bread)
+    meat[np.arange(n), np.arange(n)] = fit.prior * (win**2 + (1.0 - win) ** 2)
+    added = fit.bread @ meat @ fit.bread
+    return replace(
+        covariance,
+        covariance=covariance.covariance + added,
+        joint=covariance.joint + added[:n, :n],
+        votes=covariance.votes + added,
+        one_way=tuple(each + added for each in covariance.one_way),
+    )
 
 
 def _too_unequal(covariance: StrengthCovariance) -> str | None:

@@ -153,7 +153,7 @@ def drift_blocks(result: ArenaRanking) -> list[Block]:
     flagged = [row for row in found.models if row.flagged]
     said: list[str] = []
     if found.p_value is not None:
-        changes = found.p_value <= 1 - result.conf_level
+        changes = found.p_value <= (1 - result.conf_level) / 2  # half of the error is for single models
         what = "Ratings are shown to change over time" if changes else "That ratings change over time is not shown"
         said.append(f"{what} ({plural(found.n_periods, found.period)}, {p_text(found.p_value)}).")
     if found.models:
