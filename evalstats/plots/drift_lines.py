@@ -23,7 +23,7 @@ from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_f
 MOST_NAMED = 12
 _SMALL = 0.88
 _TALL: dict[Medium, float] = {"screen": 300.0, "phone": 300.0, "print": 150.0}
-_NAMES = 0.34
+_NAMES = 0.36
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,7 +115,7 @@ def drift_lines(result: ArenaRanking, *, medium: Medium = "screen") -> Figure:
     ticks = _ticks(limits)
     left = max(text_width(tick_words(tick), _SMALL * font) for tick in ticks) + 0.9 * font
     names = named_lines(lines)
-    widest = max((text_width(line.model, font) for line in names), default=0.0)
+    widest = 1.12 * max((text_width(line.model, font) for line in names), default=0.0)
     right = size.width - (min(widest, _NAMES * size.width) + 2.2 * font if names else 1.5 * font)
     with house_style():
         figure = new_figure(size, height)
@@ -124,7 +124,9 @@ def drift_lines(result: ArenaRanking, *, medium: Medium = "screen") -> Figure:
         _draw_axes(axes, result, size, limits=limits, ticks=ticks)
         for line in lines:
             _draw_line(axes, line, size)
-        _write_names(axes, names, size, limits=limits, room=size.width - right - 2.0 * font, width=right - left)
+        _write_names(
+            axes, names, size, limits=limits, room=(size.width - right - 2.0 * font) / 1.12, width=right - left
+        )
     return figure
 
 

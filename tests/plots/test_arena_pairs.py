@@ -206,6 +206,14 @@ def test_words_beside_lines_have_their_room(n_models: int, n_periods: int, mediu
     assert_words_have_room(drift_lines(drifting(n_models, n_periods, tuple(range(n_models))), medium=medium))
 
 
+@pytest.mark.parametrize("medium", MEDIA)
+def test_hostile_names_beside_lines_have_their_room(medium: Medium) -> None:
+    found = example.troubled()
+    assert found.drift is not None
+    every = tuple(replace(found.drift.models[0], model=row.name) for row in found.rows)
+    assert_words_have_room(drift_lines(replace(found, drift=replace(found.drift, models=every)), medium=medium))
+
+
 def test_names_are_never_markup_or_mathematics() -> None:
     found = example.troubled()
     for drawn in (
