@@ -15,7 +15,7 @@ from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_f
 _BOLD = 1.08  # bold letters are wider by this
 _SMALL = 0.88
 _NAMES, _MARKED = 0.34, 0.3  # shares of the width: what names may take at most, what marks get at least
-_PAPER_HEIGHT = 585.0  # all rows on one page of paper
+_PAPER_ROW, _PAPER_HEIGHT = 14.5, 585.0  # all rows on one page of paper, few ones near the words that they belong to
 _PHONE_ROW = 58.0
 _MARKS = 0.3  # how far below the middle of a phone's row its marks stand
 
@@ -115,7 +115,7 @@ def _size(n_rows: int, medium: Medium) -> Size:
         return replace(size, row=_PHONE_ROW)
     if medium == "screen":
         return replace(size, row=28.0 if n_rows <= 15 else 24.0 if n_rows <= 30 else 20.0)
-    row = min(size.row, _PAPER_HEIGHT / n_rows)
+    row = min(_PAPER_ROW, _PAPER_HEIGHT / n_rows)
     return replace(size, row=row, font=min(size.font, row * 0.82))
 
 

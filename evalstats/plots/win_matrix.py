@@ -107,7 +107,14 @@ def _grid(result: ArenaRanking, rows: Sequence[RatingRow], heads: Sequence[str],
     # Upright names have no room beside them: a few wide letters must not reach the edge.
     top = max(text_width(head, 0.88 * font) for head in heads) * 1.12 + 1.2 * font
     cell = min(room / len(rows), _WIDEST * font)
-    return _Grid(size=size, left=left, top=top, cell=cell, row=_TALL * font, gaps=gaps)
+    return _Grid(
+        size=size,
+        left=left,
+        top=top,
+        cell=cell,
+        row=_TALL * font * (0.88 if size is SIZES["print"] else 1.0),
+        gaps=gaps,
+    )
 
 
 def _wins(result: ArenaRanking) -> Wins:

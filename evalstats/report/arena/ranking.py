@@ -48,7 +48,7 @@ def forest(page: ArenaPage) -> str:
 def _flat(found: ArenaRanking) -> pl.DataFrame:
     """Return the ratings without the lists, which cannot stand in CSV."""
     frame = found.to_frame()
-    return frame.drop([name for name in ("n_clusters", "warnings", "boot_low", "boot_high") if name in frame.columns])
+    return frame.drop([name for name in ("n_clusters", "warnings") if name in frame.columns])
 
 
 def ratings(page: ArenaPage) -> str:
