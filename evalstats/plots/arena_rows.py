@@ -48,8 +48,8 @@ def _heading(row: RatingRow, result: ArenaRanking) -> str:
     own = next(part for part in groups if any(each is row for each in part))
     if len(own) == 1:
         alone = sum(len(part) == 1 for part in groups)
-        return f"On no scale with others: {plural(alone, 'model')}"
-    return f"Part {row.component}: {plural(len(own), 'model')}, rated among each other alone"
+        return f"On no scale: {plural(alone, 'model')}"
+    return f"Part {row.component}: {plural(len(own), 'model')}"
 
 
 def stands_out(row: RatingRow, result: ArenaRanking) -> bool:

@@ -176,7 +176,7 @@ def _draw_axes(
         # The last one ends where the panel does: names stand beyond it.
         align = "right" if place == len(periods) - 1 else "left" if place == 0 else "center"
         axes.text(place, -0.6 * font / axes.bbox.height, periods[place], ha=align, va="top", transform=down, **style)
-    title = fitted(f"{unit_of(result)} above the models that stay, by {_period(result)}", 0.95 * size.width, font)
+    title = fitted(f"{unit_of(result)}, by {_period(result)}", 0.95 * size.width, font)
     up = 1 + 0.9 * font / axes.bbox.height
     axes.text(0, up, title, transform=axes.transAxes, weight="bold", **style)
 

@@ -22,7 +22,7 @@ FEW_WINS = 10.0  # below this many wins (or losses) a link is drawn as weak
 _SMALL = 0.88
 _STEP = 1.28  # of two names beside each other, in letters' heights
 _LEAST = 11.0  # of a ring, in letters' heights
-_NAMES = 0.3
+_NAMES = 0.32
 _SHADES = 5
 
 
@@ -115,7 +115,7 @@ def _rings(parts: Sequence[tuple[str, ...]], size: Size) -> tuple[list[Ring], fl
     for part in parts:
         models = part[:MOST_MODELS]
         widest = max(text_width(name, _SMALL * font) for name in models)
-        names = min(widest, _NAMES * size.width) + 1.6 * font
+        names = min(1.18 * widest, _NAMES * size.width) + 1.8 * font
         tall = max(_STEP * font * (len(models) / 2 + 1), _LEAST * font if len(models) > 2 else 4 * font)
         across = min(size.width / 2 - names, 0.62 * tall + 4 * font)
         head = 1.9 * font if len(parts) > 1 else 0.6 * font

@@ -34,6 +34,10 @@ def style(page: ArenaPage) -> str:
     found = page.found
     table = covariates_table(found)
     if not found.converged or table is None:
+        if not whole(found):
+            return prose(
+                "Not estimated: the votes leave several parts, and side and style are estimated on one scale alone."
+            )
         return prose("These votes say nothing of the side or of the style of the answers.")
     said = [table_of(table, "tbl-style"), sentences(covariate_lines(found))]
     choice = shown_choice(found)

@@ -43,9 +43,9 @@ def matrix(page: ArenaPage) -> str:
     )
     if len(rows) < len(found.rows):
         first = f"the first {len(rows)} of {plural(len(found.rows), 'model')}"
-        caption += f" Drawn are {first}; fewer on a phone and on paper."
-    elif len(rows) > MOST["phone"]:
-        caption += " A phone and paper may show fewer models."
+        caption += f" Drawn are {first}."
+    if len(rows) > MOST["phone"]:
+        caption += " A phone and paper may show fewer."
     figure = figure_float(
         lambda medium: win_matrix(found, medium=medium),
         "fig-wins",
