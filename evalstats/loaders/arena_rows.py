@@ -20,7 +20,19 @@ _LABEL_CHARS = 60
 _PEOPLE = ("arena_user", "expert", "author", "human", "user", "worker", "annotator")
 _USED = frozenset(
     {
-        *("battle_id", "battle", "id", "question_id", "event_id", "event_size", "rank_a", "rank_b", "prompt", "item"),
+        *(
+            "battle_id",
+            "battle",
+            "id",
+            "question_id",
+            "event_id",
+            "event_size",
+            "rank_a",
+            "rank_b",
+            "prompt",
+            "prompt_id",
+            "item",
+        ),
         *("model_a", "model_b", "left", "right", "model_x", "model_y"),
         *("winner", "win", "winner_model_a", "winner_model_b", "winner_tie", "acceptedIndex"),
         *("judge", "user_id", "worker", "rater", "session", "session_id", "evaluation_session_id", "app", "scenario"),

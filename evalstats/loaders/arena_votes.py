@@ -43,7 +43,7 @@ class ArenaVotesLoader(SingleFileLoader):
 
     name = "arena-votes"
     title = "arena votes: pairs, or K answers (.json, .jsonl, .csv, .parquet)"
-    version = "2"
+    version = "3"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise two models and a winner among the columns."""
@@ -121,7 +121,8 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
     if "acceptedIndex" in names:
         return replace(arena, benchmark="Copilot Arena")
     if names & {"event_id", "phase"}:
-        return replace(arena, benchmark="Inclusion Arena")
+        prompt = next((name for name in ("item", "prompt_id") if name in names), None)
+        return replace(arena, benchmark="Inclusion Arena", item_name=prompt)
     if names & {"evaluation_session_id", "occupational_tags"}:
         return replace(arena, benchmark="LMArena")
     if names & {"tstamp", "anony", "winner_model_a"}:
@@ -130,7 +131,9 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
         return replace(arena, benchmark="Chatbot Arena", session_name=conversation)
     if names >= {"question_id", "judge", "turn"}:
         return replace(arena, benchmark="MT-bench", setting="lab", item_name="question_id")
-    return replace(arena, item_name=next((name for name in ("item", "question_id") if name in names), None))
+    return replace(
+        arena, item_name=next((name for name in ("item", "prompt_id", "question_id") if name in names), None)
+    )
 
 
 def _batches(head: Head, arena: Arena, tally: Tally) -> Iterator[tuple[list[int], list[dict[str, object]]]]:

@@ -14,12 +14,12 @@ import polars as pl
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Source, read_head, tables_of, with_digest
 from evalstats.loaders.mapping import ColumnMap
-from evalstats.loaders.same_votes import same_votes
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import KEYS, TableName
 from evalstats.schema.data import EvalData, Problem, combine, concat_tables
+from evalstats.schema.same_votes import same_votes
 from evalstats.schema.tables import check_table
 
 # Module and attribute of each built-in loader. Order settles equal confidence.

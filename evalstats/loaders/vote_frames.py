@@ -121,7 +121,9 @@ def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFr
     # A model may be called "tie" or "b": then its name and the label cannot be told apart, and nobody gets the vote.
     names_a = (text == pl.col("model_a").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
     names_b = (text == pl.col("model_b").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
-    both = (names_a | names_b) & text.is_in(_own_labels(table, labels))
+    by_label = text.replace_strict(_own_labels(table, labels), default=None, return_dtype=pl.String)
+    by_name = pl.when(names_a).then(pl.lit("a")).when(names_b).then(pl.lit("b"))
+    both = (by_label != by_name).fill_null(value=False)
     label = (
         pl.when(both)
         .then(pl.lit(_BOTH))
@@ -157,12 +159,13 @@ def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFr
     return done, _problems(done)
 
 
-def _own_labels(table: pl.DataFrame, labels: Mapping[str, str]) -> list[str]:
-    """Return the names of models that would be read as labels too."""
+def _own_labels(table: pl.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
+    """Return the names of models that would be read as labels too, with what they would say."""
     names = (
         pl.concat([table["model_a"].cast(pl.String), table["model_b"].cast(pl.String)]).drop_nulls().unique().to_list()
     )
-    return [name for name in names if _label(name, labels)[0] is not None]
+    read = {name: _label(name, labels)[0] for name in names}
+    return {name: outcome for name, outcome in read.items() if outcome is not None}
 
 
 def _label(value: str | None, labels: Mapping[str, str]) -> tuple[str | None, str | None, str | None]:

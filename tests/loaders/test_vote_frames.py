@@ -46,6 +46,11 @@ def test_a_model_that_is_called_like_a_label_gets_no_vote_by_it():
     assert "also the name of one of its models and counts for nobody: 'b' (1)" in data.problems[0].message
 
 
+def test_a_name_and_a_label_that_say_the_same_are_no_doubt():
+    data = from_votes({"model_a": ["a", "x"], "model_b": ["b", "a"], "winner": ["a", "b"]})
+    assert data.comparisons["outcome"].to_list() == ["a", "b"]
+
+
 @pytest.mark.parametrize("unit", [1, 1e3, 1e6, 1e9])
 def test_times_are_read_in_any_unit(unit: float):
     data = from_votes(_votes(winner=["tie"] * 4, t=[1.7e9 * unit] * 4), timestamp="t")

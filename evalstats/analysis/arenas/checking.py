@@ -54,12 +54,9 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
     drift, drift_line = drift_of(
         part.table, part.fit, period="auto", conf_level=options.conf_level, points=options.points
     )
+    weighed = [_weighed(line, part) for line in trust_lines]
     return Checked(
-        lines=(first, *(_weighed(line, part) for line in trust_lines), *fit_lines, drift_line),
-        fit=fit,
-        trust=trust,
-        drift=drift,
-        notes=tuple(notes),
+        lines=(first, *weighed, *fit_lines, drift_line), fit=fit, trust=trust, drift=drift, notes=tuple(notes)
     )
 
 

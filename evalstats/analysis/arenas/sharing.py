@@ -11,7 +11,7 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import IntArray
 
 _SOURCES = ("item", "rater", "session", "event")
-_WORDS = {"item": "prompt", "rater": "rater", "session": "session", "event": "event"}
+_WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}
 _OWN = {"prompt": "item", "user": "rater", "judge_id": "rater"}
 FEWEST = 6  # with fewer levels nothing can be said about new ones
 
@@ -29,7 +29,8 @@ class Shared:
 def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     """Return what standard errors are clustered by.
 
-    "auto" takes prompt, rater, session and event, whichever the votes have with at least two votes in some level; a source
+    "auto" takes prompt, rater (or judge model), session and event, whichever the votes have with at least two votes in some
+    level; a source
     with fewer than six levels is left out with a warning, since nothing could be said about new levels of it. "none" takes
     nothing. Named columns are taken as they are.
 
@@ -59,10 +60,8 @@ def _found(votes: pl.DataFrame) -> Shared:
     kept: list[tuple[str, IntArray]] = []
     notes: list[str] = []
     warnings: list[str] = []
-    for name in _SOURCES:
-        if name not in votes.columns or votes[name].null_count() == votes.height:
-            continue
-        codes = _coded(votes[name])
+    for name, column in _sources(votes):
+        codes = _coded(column)
         levels = int(codes.max()) + 1
         if levels == votes.height:
             continue  # a level of its own for every vote says nothing
@@ -73,7 +72,7 @@ def _found(votes: pl.DataFrame) -> Shared:
             )
             continue
         kept.append((name, codes))
-    notes.extend(_partly(votes, [name for name, _ in kept]))
+    notes.extend(_partly(votes, [name for name, _ in kept if name not in {"rater", "judge"}]))
     if not kept:
         warnings.append(
             "the votes name no prompt, rater, session or event that they share, so every vote is taken as independent; "
@@ -85,6 +84,21 @@ def _found(votes: pl.DataFrame) -> Shared:
         notes=tuple(notes),
         warnings=tuple(warnings),
     )
+
+
+def _sources(votes: pl.DataFrame) -> list[tuple[str, pl.Series]]:
+    """Return the columns that may hold what votes share; a judge model is the rater of votes that no person gave."""
+    found = {
+        name: votes[name] for name in _SOURCES if name in votes.columns and votes[name].null_count() < votes.height
+    }
+    if "judge" in votes.columns and votes["judge"].null_count() < votes.height:
+        judges = "judge " + votes["judge"].cast(pl.String)
+        if "rater" in found:
+            found["rater"] = found["rater"].cast(pl.String).zip_with(found["rater"].is_not_null(), judges)
+        else:
+            found["judge"] = judges
+    order = ("item", "rater", "judge", "session", "event")
+    return [(name, found[name]) for name in order if name in found]
 
 
 def _listed(asked: str | Sequence[str]) -> list[str]:

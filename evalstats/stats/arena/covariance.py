@@ -189,7 +189,7 @@ def _assembled(
         one_way=one_way,
         df=df,
         model_effective=model_effective,
-        method=f"sandwich clustered by {words}, t with {df:.3g} df",
+        method=f"sandwich clustered by {words}, t with {_df_words(df)} df",
         ways=ways,
         repaired=repair > 0.0,
         repair=repair,
@@ -198,6 +198,10 @@ def _assembled(
         reason="; ".join(reasons) or None,
         warnings=(*warnings, *_cautions(few, model_effective, df, repair)),
     )
+
+
+def _df_words(df: float) -> str:
+    return f"{df:.3g}" if df < 100.0 else f"{df:,.0f}"
 
 
 def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]:

@@ -109,6 +109,31 @@ def test_auto_takes_what_votes_share():
     assert any("3 prompts" in line and "at least 6" in line for line in found.warnings)
 
 
+def test_a_judge_model_is_the_rater_of_its_votes():
+    judged = shared_sources(_shared(judge=[f"j{i % 8}" for i in range(24)]), "auto")
+    assert judged.names == ("judge",)
+    mixed = shared_sources(
+        _shared(rater=[f"r{i % 10}" if i < 20 else None for i in range(30)], judge=[None] * 20 + ["gpt"] * 10), "auto"
+    )
+    assert mixed.names == ("rater",)
+    assert len(set(mixed.codes[0].tolist())) == 11
+    alone = shared_sources(_shared(judge=["gpt"] * 9), "auto")
+    assert any("all votes come from 1 judge" in line for line in alone.warnings)
+
+
+def test_votes_of_models_that_met_by_their_ratings_are_told():
+    table, _, _ = _table({**VOTES, "phase": ["proximity"] * 6})
+    assert any("because they were rated alike" in line for line in table.warnings)
+
+
+def test_two_files_with_the_same_votes_are_told():
+    frame = {name: values * 60 for name, values in VOTES.items()}
+    frame["battle"] = [str(i % 180) for i in range(360)]
+    frame["run"] = ["csv"] * 180 + ["json"] * 180
+    table, _, _ = _table(frame)
+    assert any("count twice" in line for line in table.warnings)
+
+
 def test_auto_without_anything_shared_says_so():
     found = shared_sources(_shared(rater=["a", "b", "c"]), "auto")
     assert found.names == ()
