@@ -43,7 +43,8 @@ def unfinished() -> ArenaRanking:
 
 def unchecked() -> ArenaRanking:
     """Without checks."""
-    return replace(example.small(), checks=(), graph=None)
+    found = example.small()
+    return replace(found, checks=found.checks[:1])
 
 
 EXAMPLES = (
@@ -214,6 +215,16 @@ def test_parts_are_told_and_the_graph_is_open_where_something_is_wrong(small: Ar
     assert "Not looked at: the votes leave several parts" in words(choices.other_choices(page))
 
 
+def test_where_all_ranks_are_certain_the_order_is_a_ranking() -> None:
+    found = example.small()
+    rows = tuple(replace(row, rank_low=place, rank_high=place) for place, row in enumerate(found.rows, start=1))
+    assert "that a certain difference is a large one" in opening.not_to_conclude(replace(found, rows=rows))
+
+
+def test_without_a_graph_nothing_is_said_of_connections() -> None:
+    assert ranking.connections(shown(replace(example.small(), graph=None))) == ""
+
+
 def test_style_is_called_no_cause(troubled: ArenaPage) -> None:
     text = words(choices.style(troubled))
     assert "whether users like it for itself, votes do not tell" in text
@@ -241,6 +252,8 @@ def test_numbers_behind_warnings_are_folded_away(troubled: ArenaPage, small: Are
     assert len(re.findall(r"^::: \{#tbl-check-", text, re.MULTILINE)) >= 4
     assert trust.details(small) == ""
     assert "switched off" in words(trust.lines(shown(unchecked())))
+    assert "was not looked at" in opening.reliance_sentence(unchecked())
+    assert "Checks" not in {label for label, _, _ in opening.key_facts(unchecked())}
 
 
 def test_drift_is_drawn_or_the_reason_is_given(troubled: ArenaPage) -> None:

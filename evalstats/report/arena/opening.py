@@ -117,7 +117,7 @@ def _choices(found: ArenaRanking) -> str:
 
 
 def _checks(found: ArenaRanking) -> str:
-    if not found.checks:
+    if not were_checked(found):
         return "whether the votes can be trusted was not looked at"
     run = [line for line in found.checks if line.status != "not run"]
     warned = [in_a_sentence(line.title) for line in run if line.status == "warning"]
@@ -127,13 +127,18 @@ def _checks(found: ArenaRanking) -> str:
     return f"{len(warned)} of {plural(len(run), 'check')} {'warns' if len(warned) == 1 else 'warn'}: {names}"
 
 
+def were_checked(found: ArenaRanking) -> bool:
+    """Whether more was looked at than how the votes connect the models, which always is."""
+    return any(line.check != "connected" for line in found.checks)
+
+
 def not_to_conclude(found: ArenaRanking) -> str:
     """Say what the answer must not be taken for."""
-    first = (
-        "that the order of the lines is a ranking"
-        if has_ranks(found)
-        else "that a model rated higher is the better one"
-    )
+    rows = ranked(found)
+    first = "that a model rated higher is the better one"
+    if has_ranks(found):
+        settled = all(row.rank_low == row.rank_high for row in rows)
+        first = "that a certain difference is a large one" if settled else "that the order of the lines is a ranking"
     said = [
         first,
         "that a model which is preferred is right more often",
@@ -172,7 +177,7 @@ def key_facts(found: ArenaRanking) -> list[tuple[str, str, str]]:
         facts.append((f"{name[:1].upper()}{name[1:]}s", f"{each.n_levels:,}", _worth(each)))
     if not found.clusters:
         facts.append(("Clusters", "none", "every vote taken as independent"))
-    if found.checks:
+    if were_checked(found):
         warn = sum(line.status == "warning" for line in found.checks)
         missed = sum(line.status == "not run" for line in found.checks)
         run = len(found.checks) - missed

@@ -10,6 +10,7 @@ from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_bl
 from evalstats.analysis.arenas.words import level
 from evalstats.plots.drift_lines import drift_lines, drift_lines_alt, shown_lines
 from evalstats.report.arena.blocks import compact, shown
+from evalstats.report.arena.opening import were_checked
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose, raw, section
@@ -36,7 +37,7 @@ def _frame(rows: Sequence[CategoryRating]) -> pl.DataFrame:
 def drift(page: ArenaPage) -> str:
     """Return whether ratings change over time, or why that is not known."""
     found = page.found
-    if not found.converged or (found.drift is None and not found.checks):
+    if not found.converged or (found.drift is None and not were_checked(found)):
         return ""
     said = shown(drift_blocks(found), "tbl-drift")
     if not said:

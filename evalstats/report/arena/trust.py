@@ -4,6 +4,7 @@ from evalstats.analysis.arenas.check_results import CheckStatus
 from evalstats.analysis.arenas.wording_checks import checks_blocks
 from evalstats.display.blocks import Table, Tone
 from evalstats.display.numbers import plural
+from evalstats.report.arena.opening import were_checked
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.markup import folded, prose, sentence
 from evalstats.report.tables import table_float, without_empty_columns
@@ -17,7 +18,7 @@ def lines(page: ArenaPage) -> str:
     checks = page.found.checks
     if not page.found.converged:
         return ""
-    if not checks:
+    if not were_checked(page.found):
         return prose("Not looked at: the checks were switched off.")
     counts = {status: sum(line.status == status for line in checks) for status in _ORDER}
     lead = (
