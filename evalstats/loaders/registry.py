@@ -221,7 +221,7 @@ def plan(
         if not skip:
             by_loader.setdefault(loader.name, (loader, []))[1].append(path)
         elif named:
-            message = f"is a {loader.title} file without results; it is passed over"
+            message = f"goes with {loader.title} and holds no results; it is passed over"
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[Planned] = []
     for loader, files in by_loader.values():

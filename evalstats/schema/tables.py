@@ -228,7 +228,8 @@ def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
 
 def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
     if series.dtype == pl.String:
-        parsed = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+        counts = time_of_number(series.cast(pl.Float64, strict=False))  # a CSV file holds counts as text
+        parsed = series.str.to_datetime(time_unit="us", time_zone="UTC", strict=False).fill_null(counts)
     elif isinstance(series.dtype, pl.Datetime):
         zoned = series if series.dtype.time_zone else series.dt.replace_time_zone("UTC")
         parsed = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
@@ -252,11 +253,10 @@ def time_of_number(counts: pl.Series) -> pl.Series:
     >>> time_of_number(pl.Series("t", [1.6e9, 1.6e12, 1.6e15, 1.6e18])).n_unique()
     1
     """
-    size = counts.abs()
-    microseconds = pl.Series(
-        np.select([size < limit for limit, _ in _UNITS], [counts * by for _, by in _UNITS], counts / 1e3)
-    )
-    known = pl.Series(counts.name, microseconds).set(counts.is_null(), None)
+    values = counts.to_numpy()
+    size = np.abs(values)
+    scaled = np.select([size < limit for limit, _ in _UNITS], [values * by for _, by in _UNITS], values / 1e3)
+    known = pl.Series(counts.name, scaled).set(counts.is_null(), None).fill_nan(None)
     return known.round().cast(pl.Int64, strict=False).cast(pl.Datetime("us", "UTC"))
 
 

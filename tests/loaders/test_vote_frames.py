@@ -55,6 +55,8 @@ def test_a_name_and_a_label_that_say_the_same_are_no_doubt():
 def test_times_are_read_in_any_unit(unit: float):
     data = from_votes(_votes(winner=["tie"] * 4, t=[1.7e9 * unit] * 4), timestamp="t")
     assert data.comparisons["timestamp"].dt.year().unique().to_list() == [2023]
+    text = from_votes(_votes(winner=["tie"] * 4, t=[str(1.7e9 * unit)] * 4), timestamp="t")
+    assert text.comparisons["timestamp"].to_list() == data.comparisons["timestamp"].to_list()
 
 
 def test_own_labels_and_columns():

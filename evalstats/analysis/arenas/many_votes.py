@@ -38,7 +38,7 @@ def merged_votes(
     cells = vote_cells(frame)
     if cells.first.size == 0:
         raise CannotAnswerError(f"none of {cells.n_rows:,} votes has an outcome between two different models")
-    names = _clusters(frame, cluster)
+    names, unused = _clusters(frame, cluster)
     rows = _rows(cells)
     kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
 
@@ -69,7 +69,7 @@ def merged_votes(
         covariates=np.zeros((0, 0)),
         chunks=chunks if names else None,
         notes=("votes were merged without being held: covariates, categories and checks of single votes are left out",),
-        warnings=_left_out(cells, counts),
+        warnings=(*_left_out(cells, counts), *_unused(names, unused)),
     )
     return table, counts
 
@@ -88,19 +88,21 @@ def _rows(cells: VoteCells) -> VoteRows:
     )
 
 
-def _clusters(frame: object, cluster: str | Sequence[str]) -> tuple[str, ...]:
+def _clusters(frame: object, cluster: str | Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the column to cluster by, and those that an analysis of held votes would also take."""
     if cluster == "none":
-        return ()
+        return (), ()
     columns = nw.from_native(frame).collect_schema().names()  # pyright: ignore - any frame that narwhals knows
     if cluster == "auto":
-        return next(((name,) for name in _SOURCES if name in columns), ())
+        found = tuple(name for name in _SOURCES if name in columns)
+        return found[:1], found[1:]
     wanted = (cluster,) if isinstance(cluster, str) else tuple(cluster)
     if len(wanted) > 1:
         raise InputError(
             f"a lazy frame is clustered by one column, and {len(wanted)} were named ({', '.join(wanted)}); collect the frame, "
             "or name the one that matters most (the rater, as a rule)"
         )
-    return wanted
+    return wanted, ()
 
 
 def _counts(cells: VoteCells) -> VoteCounts:
@@ -132,3 +134,13 @@ def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[str, ...]:
         f"{plural(counts.n_unscored, 'vote')} of {cells.n_rows:,} have no outcome and are left out, not taken for ties: {told}"
         + (f"; labels: {labels}" if labels else ""),
     )
+
+
+def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[str, ...]:
+    if not unused:
+        return ()
+    told = (
+        f"standard errors are clustered by {names[0]} alone, since votes were merged without being held; those that share "
+        f"{' or '.join(unused)} are taken as independent: read the votes in full where that matters"
+    )
+    return (told,)

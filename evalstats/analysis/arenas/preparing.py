@@ -18,6 +18,7 @@ from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 
 _SHOWN = 4
+_FEW_JUDGES = 20  # more are a crowd, and clusters
 _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 
 
@@ -223,18 +224,31 @@ def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[str], l
         warnings.append(
             f"{plural(lost.height, 'vote')} of {frame.height:,} have no outcome and are left out, not taken for ties: {told}"
         )
-    return scored, _recounted(counts, scored), warnings, _mixtures(scored)
+    return scored, _recounted(counts, scored), [*warnings, *_mixtures(scored)], []
 
 
 def _mixtures(scored: pl.DataFrame) -> list[str]:
-    """Tell where votes of people stand beside those of a judge model: they are rated together here."""
+    """Tell where votes of several judge models, or of people and judges, are rated together."""
     judged = scored["judge"].is_not_null()
     some = int(judged.sum())
+    told: list[str] = []
     if 0 < some < scored.height:
-        return [
+        told.append(
             f"{some:,} of {scored.height:,} votes were given by a judge model, the others by people; all count alike"
-        ]
-    return []
+        )
+    judges = scored["judge"].drop_nulls().n_unique()
+    if 1 < judges <= _FEW_JUDGES:
+        sides = [scored.select("judge", pl.col(f"model_{side}").alias("model")) for side in "ab"]
+        of_model = pl.concat(sides).drop_nulls().group_by("model").agg(pl.col("judge").n_unique())
+        alone = int((of_model["judge"] == 1).sum())
+        words = f"votes of {judges} judges are rated together"
+        told.append(
+            f"{words}; {alone} of {of_model.height} models were judged by one of them only, so that model and judge cannot be "
+            "told apart there: rate each judge by itself (--where judge=NAME)"
+            if alone
+            else words
+        )
+    return told
 
 
 def _scheduled(scored: pl.DataFrame) -> list[str]:

@@ -121,6 +121,11 @@ def test_a_judge_model_is_the_rater_of_its_votes():
     assert any("all votes come from 1 judge" in line for line in alone.warnings)
 
 
+def test_models_that_one_of_several_judges_judged_alone_are_told():
+    table, _, _ = _table({**VOTES, "judge": ["p", "q", "p", "p", "p", "p"]})
+    assert any("2 judges are rated together; 1 of 3 models were judged by one" in line for line in table.warnings)
+
+
 def test_votes_of_models_that_met_by_their_ratings_are_told():
     table, _, _ = _table({**VOTES, "phase": ["proximity"] * 6})
     assert any("because they were rated alike" in line for line in table.warnings)
