@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.results import json_safe
 from evalstats.display.blocks import Block
+from evalstats.display.escape import one_line
 from evalstats.display.markup import to_html
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.fit import Ties
@@ -350,8 +351,8 @@ class ArenaRanking:
         best = self.best()
         told = "no rank is certain"
         if best:
-            told = f"{best[0]} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
-        return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {self.arena}: {told}>"
+            told = f"{one_line(best[0])} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
+        return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {one_line(self.arena)}: {told}>"
 
     def best(self) -> tuple[str, ...]:
         """Models that may be the best (of their component); empty where ranks cannot be told."""

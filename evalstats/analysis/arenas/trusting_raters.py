@@ -20,6 +20,7 @@ from evalstats.stats.checks import FloatArray
 
 _SHOWN = 5
 _NAMED = 3
+_FEWEST_RATERS = 3
 _LARGEST_E = 1e300
 
 
@@ -34,6 +35,9 @@ def rater_check(
     evidence = _evidence(fit, voters, voters.rows, seed)
     if evidence is None:
         reason = f"none of {plural(voters.n_raters, voters.column)} has {FEWEST_VOTES} decided votes"
+        return replace(found, n_raters=voters.n_raters, raters_reason=reason), _not_run("raters", title, reason)
+    if evidence.rater.size < _FEWEST_RATERS:
+        reason = f"{plural(evidence.rater.size, voters.column)} with {FEWEST_VOTES} or more decided votes: nobody to be unlike"
         return replace(found, n_raters=voters.n_raters, raters_reason=reason), _not_run("raters", title, reason)
     fdr = 1.0 - conf_level
     behind = np.flatnonzero(evidence.ring_adjusted <= fdr).tolist()

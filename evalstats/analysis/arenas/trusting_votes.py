@@ -23,6 +23,7 @@ from evalstats.stats.tails import two_sided_normal_p
 
 _MANY = 0.01  # of the votes
 _NAMED = 3
+_FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 
 
 def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple[TrustChecks, CheckLine]:
@@ -32,6 +33,12 @@ def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple
         sides = side_preference(table.rows, conf_level=conf_level)
     except InputError as problem:
         return found, CheckLine(check="sides", title=title, status="not run", finding=str(problem))
+    if one_order(table):
+        reason = "every pair of models stands in one order only, so that side and model cannot be told apart"
+        return found, CheckLine(check="sides", title=title, status="not run", finding=reason)
+    if sides.n < _FEWEST_DECIDED:
+        reason = f"{plural(sides.n, 'decided vote')}: fewer than {_FEWEST_DECIDED} could show no preference, whatever they were"
+        return found, CheckLine(check="sides", title=title, status="not run", finding=reason)
     told = f"side a won {number(100 * sides.estimate, 1)}% of {plural(sides.n, 'decided vote')}"
     kept = replace(
         found, side_share=sides.estimate, side_low=sides.conf_low, side_high=sides.conf_high, side_p=sides.p_value
@@ -42,6 +49,13 @@ def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple
     finding = f"{told}, {interval(sides.conf_low, sides.conf_high, 100, 1)}, p of one half {p_value(sides.p_value)}"
     status: CheckStatus = "warning" if sides.p_value <= 1.0 - conf_level else "ok"
     return kept, CheckLine(check="sides", title=title, status=status, finding=finding)
+
+
+def one_order(table: VoteTable) -> bool:
+    """Tell whether no two models were ever shown in both orders (a baseline that is always on side a)."""
+    n = table.n_models
+    there = np.unique(table.rows.first * n + table.rows.second)
+    return not np.isin(there, np.unique(table.rows.second * n + table.rows.first)).any()
 
 
 def duplicate_check(found: TrustChecks, table: VoteTable) -> tuple[TrustChecks, CheckLine]:

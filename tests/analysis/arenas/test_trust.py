@@ -222,3 +222,28 @@ def test_raters_of_real_votes_who_do_not_read(shared_data: Path) -> None:
     assert found.n_raters == 124
     assert found.n_duplicates == 0
     assert lines["few votes"].status == "warning"
+
+
+def test_a_side_that_is_always_the_baseline_is_no_preference_for_a_side() -> None:
+    frame = pl.DataFrame(
+        {
+            "model_a": ["base"] * 90,
+            "model_b": ["x", "y", "z"] * 30,
+            "outcome": ["a", "a", "b"] * 20 + ["b", "a", "a"] * 10,
+        }
+    )
+    _, lines = _checked(_of(frame))
+    assert lines["sides"].status == "not run"
+    assert "one order only" in lines["sides"].finding
+
+
+def test_what_could_not_have_been_seen_is_not_called_fine() -> None:
+    few = {"model_a": ["x", "y"], "model_b": ["y", "x"], "outcome": ["a", "a"], "rater": ["u", "u"]}
+    _, lines = _checked(_of(pl.DataFrame(few)))
+    assert lines["sides"].status == "not run"
+    assert lines["raters"].status == "not run"
+    one = {name: values * 30 for name, values in few.items()}
+    _, lines = _checked(_of(pl.DataFrame(one)))
+    assert lines["sides"].status == "ok"
+    assert lines["raters"].status == "not run"
+    assert "nobody to be unlike" in lines["raters"].finding
