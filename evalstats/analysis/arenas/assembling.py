@@ -33,7 +33,14 @@ _REASONS: dict[Ties, str] = {
     "davidson": "it was asked for: a tie is an outcome with a probability of its own, likeliest between equals",
     "rao-kupper": "it was asked for: a tie is a difference too small to see",
 }
-_PLURALS = {"item": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
+_PLURALS = {
+    "item": "prompts",
+    "prompt": "prompts",
+    "rater": "raters",
+    "judge": "judges",
+    "session": "sessions",
+    "event": "events",
+}
 _UNITS = {"elo": "Elo points", "log-odds": "log-odds"}
 
 

@@ -139,16 +139,21 @@ def _fitted(table: VoteTable, options: Options) -> PairFit:
         raise CannotAnswerError(told) from error
 
 
+def _words(table: VoteTable) -> list[str]:
+    """Return the clusters as a reader calls them."""
+    return ["prompt" if name == "item" else name for name in table.cluster_names]
+
+
 def _covariance(table: VoteTable, fit: PairFit) -> tuple[VoteTable, StrengthCovariance]:
     """Return the covariance, and the table with its clusters held where claims need them by themselves."""
     if table.chunks is None:
-        return table, covariance_of(fit, table.rows, names=table.cluster_names)
+        return table, covariance_of(fit, table.rows, names=_words(table))
     meat = clustered_meat(fit, table.chunks())
-    found = covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=table.cluster_names[0])
+    found = covariance_of_meat(fit, meat, vote_meat(fit, table.rows), name=_words(table)[0])
     if not found.few_clusters or meat.n_clusters * table.rows.n_rows > _HELD:
         return table, found
     held = replace(table, rows=stacked(list(table.chunks())), chunks=None)
-    return held, covariance_of(fit, held.rows, names=held.cluster_names)
+    return held, covariance_of(fit, held.rows, names=_words(held))
 
 
 def _with_prior(covariance: StrengthCovariance, fit: PairFit) -> StrengthCovariance:
@@ -222,8 +227,9 @@ def _rating_covariance(covariance: StrengthCovariance, weights: FloatArray, opti
 def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
     """Return what standard errors are clustered by."""
     return tuple(
-        ClusterCount(name=way.name, n_levels=way.n_clusters, effective=way.effective, largest=way.largest_share)
-        for way in part.covariance.used
+        ClusterCount(name=name, n_levels=way.n_clusters, effective=way.effective, largest=way.largest_share)
+        for name, way in zip(part.table.cluster_names, part.covariance.ways, strict=False)
+        if way.nested_in is None
     )
 
 
