@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from evalstats.schema.columns import glossary
     from evalstats.schema.data import EvalData
     from evalstats.schema.plan import Plan
+    from evalstats.simulate.arena import simulate_arena
     from evalstats.simulate.rutbench import simulate_rutbench
     from evalstats.store.read import open_store
 
@@ -77,6 +78,7 @@ _WHERE = {
     "read_plan": "evalstats.loaders.plan_file",
     "scenarios": "evalstats.analysis.scenarios.scenarios",
     "score": "evalstats.analysis.scores",
+    "simulate_arena": "evalstats.simulate.arena",
     "simulate_rutbench": "evalstats.simulate.rutbench",
 }
 
@@ -115,6 +117,7 @@ __all__ = [
     "report",
     "scenarios",
     "score",
+    "simulate_arena",
     "simulate_rutbench",
 ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from evalstats.analysis.arenas.check_results import CheckLine, Expected, WeakLink
+from evalstats.analysis.arenas.check_results import CheckLine, WeakLink
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording_tables import percent, table_of
 from evalstats.analysis.arenas.words import points, some, stopped
@@ -202,18 +202,6 @@ def calibration_table(result: ArenaRanking) -> Table | None:
 
 def _misses(predicted: float, low: float | None, high: float | None) -> bool:
     return low is not None and high is not None and not low <= predicted <= high
-
-
-def expected_words(found: Expected) -> str:
-    """Set a statistic beside what it would be if the ratings were true.
-
-    Examples
-    --------
-    >>> expected_words(Expected(observed=0.22, expected=0.15, low=0.12, high=0.18, p_value=0.005, n_resamples=199))
-    '0.22, where the ratings promise 0.15 [0.12, 0.18], p 0.005'
-    """
-    ends = interval(found.low, found.high)
-    return f"{number(found.observed)}, where the ratings promise {number(found.expected)} {ends}, p {p_value(found.p_value)}"
 
 
 def _first(shown: int, of: int) -> str:

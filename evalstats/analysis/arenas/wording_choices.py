@@ -1,8 +1,8 @@
 """What ratings hang on, in tables: the side and style of answers, and the same votes under other choices."""
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arenas.results import ArenaRanking, VoteCovariate
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.arenas.words import digits_of, level, points, unit_of
+from evalstats.analysis.arenas.words import digits_of, level, points, some, unit_of
 from evalstats.display.blocks import Table
 from evalstats.display.numbers import interval, number, p_value
 
@@ -16,7 +16,7 @@ def covariates_table(result: ArenaRanking) -> Table | None:
     rows = result.covariates
     points_digits = digits_of(result)
     columns = {
-        "What": [_SIDE if row.name == "side" else row.name for row in rows],
+        "What": [_name(row) for row in rows],
         "Log-odds": [number(row.estimate, 3, sign=True) for row in rows],
         f"{level(result)} interval": [interval(row.conf_low, row.conf_high, 1.0, 3, sign=True) for row in rows],
         "p": [p_value(row.p_value) for row in rows],
@@ -37,12 +37,18 @@ def covariates_table(result: ArenaRanking) -> Table | None:
 
 def covariate_lines(result: ArenaRanking) -> list[str]:
     """Say whether ratings hold these equal, and why a coefficient has no interval."""
-    held = any(each.key == "without covariates" for each in result.alternatives)
-    beside = [each.key for each in result.alternatives if each.key in ("with style", "with side")]
-    said = [f"{_SIDE if row.name == 'side' else row.name}: {row.reason}" for row in result.covariates if row.reason]
-    if beside and not held and result.covariates:
-        said.insert(0, "The ratings above hold none of these equal; those that do stand among the other choices below")
+    held = [_name(row) for row in result.covariates if row.held]
+    free = [_name(row) for row in result.covariates if not row.held]
+    said = [f"{_name(row)}: {row.reason}" for row in result.covariates if row.reason]
+    if held and free:
+        said.insert(0, f"The ratings hold {some(held)} equal, but not {some(free)}")
+    elif free and any(each.key in ("with style", "with side") for each in result.alternatives):
+        said.insert(0, "The ratings hold none of these equal; those that do stand among the other choices")
     return said
+
+
+def _name(row: VoteCovariate) -> str:
+    return _SIDE if row.name == "side" else row.name
 
 
 def choices_table(result: ArenaRanking) -> Table | None:

@@ -1,5 +1,7 @@
 """Ratings by category and over time, in words and tables: what differs from the overall rating, and what is not shown to."""
 
+from collections.abc import Sequence
+
 from evalstats.analysis.arenas.results import ArenaRanking, Categories, CategoryRating
 from evalstats.analysis.arenas.wording_tables import LINES, table_of
 from evalstats.analysis.arenas.words import (
@@ -93,8 +95,8 @@ def _matrix(result: ArenaRanking, found: Categories) -> Table | None:
     """Every model's departure in every category; None where they do not fit beside each other."""
     texts = {(row.model, row.category): _cell(row, result) for row in found.rows}
     room = _WIDTH - min(max((len(row.name) for row in result.rows), default=0), _NAME)
-    codes = short_codes(found.levels)
-    if not texts or sum(max(len(code), 4) + 3 for code in codes) > room:
+    codes = found.levels if _wide(found.levels) <= room else short_codes(found.levels)
+    if not texts or _wide(codes) > room:
         return None
     rows = [row.name for row in result.rows if any((row.name, each) in texts for each in found.levels)][:LINES]
     columns = {"Model": rows}
@@ -110,6 +112,11 @@ def _matrix(result: ArenaRanking, found: Categories) -> Table | None:
         ),
         left=("Model",),
     )
+
+
+def _wide(names: Sequence[str]) -> int:
+    """Return the width of columns with these names."""
+    return sum(max(len(name), 4) + 3 for name in names)
 
 
 def _cell(row: CategoryRating, result: ArenaRanking) -> str:

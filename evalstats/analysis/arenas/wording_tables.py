@@ -82,7 +82,9 @@ def _rank_words(result: ArenaRanking) -> str:
     if not any(row.rank_low for row in result.rows):
         return "There are no ranks; the order of the lines is none either"
     part = "" if whole(result) else ", each inside its part"
-    words = f"Ranks: the places that the votes leave open ({level(result)}, all sets together{part})"
+    alone = any(row.rank_low_marginal is not None for row in result.rows)
+    each = "; Alone, where there is room: each set by itself" if alone else ""
+    words = f"Ranks: the places that the votes leave open ({level(result)}, all sets together{part}{each})"
     if any(row.rank_arena is not None for row in result.rows):
         words += ". Arena: the rank that live arenas print, 1 + the models whose whole interval lies higher"
     return words
@@ -136,7 +138,9 @@ def _top_lines(result: ArenaRanking) -> list[str]:
 
 
 def _whom(names: Sequence[str], result: ArenaRanking, everybody: str = "All models") -> str:
-    return everybody if len(names) == len(result.rows) and len(names) > 1 else some(names)
+    # What is said is of one model ("its rating"), so several are told one by one.
+    each = "each of " if 1 < len(names) < len(result.rows) else ""
+    return everybody if len(names) == len(result.rows) and len(names) > 1 else f"{each}{some(names)}"
 
 
 def _by_reason(found: Sequence[tuple[str | None, str]]) -> list[tuple[str, list[str]]]:
@@ -176,8 +180,8 @@ def neighbours_table(result: ArenaRanking) -> Table | None:
     return table_of(
         columns,
         caption=(
-            f"Each model against the next line of the table: the lead in {unit_of(result)}, how often users who decide prefer it "
-            f"(%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
+            f"Each model against the next line of the table: the lead in {unit_of(result)}, its share of the votes that "
+            f"decide (%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
             f"how many more votes between the two{own_clusters(result)} would show it with 80% probability if the lead is as "
             f"estimated{more}"
         ),
