@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arenas.covarying import Covariates, no_covariates, relative_differences
-from evalstats.analysis.arenas.sharing import shared_sources
+from evalstats.analysis.arenas.sharing import FEW_JUDGES, shared_sources
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -18,7 +18,6 @@ from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 
 _SHOWN = 4
-_FEW_JUDGES = 20  # more are a crowd, and clusters
 _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 
 
@@ -237,7 +236,7 @@ def _mixtures(scored: pl.DataFrame) -> list[str]:
             f"{some:,} of {scored.height:,} votes were given by a judge model, the others by people; all count alike"
         )
     judges = scored["judge"].drop_nulls().n_unique()
-    if 1 < judges <= _FEW_JUDGES:
+    if 1 < judges <= FEW_JUDGES:
         sides = [scored.select("judge", pl.col(f"model_{side}").alias("model")) for side in "ab"]
         of_model = pl.concat(sides).drop_nulls().group_by("model").agg(pl.col("judge").n_unique())
         alone = int((of_model["judge"] == 1).sum())

@@ -13,6 +13,7 @@ from evalstats.stats.checks import IntArray
 _SOURCES = ("item", "rater", "session", "event")
 _WORDS = {"item": "prompt", "rater": "rater", "judge": "judge", "session": "session", "event": "event"}
 _OWN = {"prompt": "item", "user": "rater", "judge_id": "rater"}
+FEW_JUDGES = 20  # more are a crowd
 FEWEST = 6  # with fewer levels nothing can be said about new ones
 
 
@@ -29,8 +30,8 @@ class Shared:
 def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     """Return what standard errors are clustered by.
 
-    "auto" takes prompt, rater (or judge model), session and event, whichever the votes have with at least two votes in some
-    level; a source
+    "auto" takes prompt, rater (or judge, where there are many), session and event, whichever the votes have with at least two
+    votes in some level; a source
     with fewer than six levels is left out with a warning, since nothing could be said about new levels of it. "none" takes
     nothing. Named columns are taken as they are.
 
@@ -87,11 +88,15 @@ def _found(votes: pl.DataFrame) -> Shared:
 
 
 def _sources(votes: pl.DataFrame) -> list[tuple[str, pl.Series]]:
-    """Return the columns that may hold what votes share; a judge model is the rater of votes that no person gave."""
+    """Return the columns that may hold what votes share.
+
+    Many judges are a crowd, and raters of the votes that no person gave. A few judge models are chosen instruments: answers
+    are about them, and they are no sample of judges.
+    """
     found = {
         name: votes[name] for name in _SOURCES if name in votes.columns and votes[name].null_count() < votes.height
     }
-    if "judge" in votes.columns and votes["judge"].null_count() < votes.height:
+    if "judge" in votes.columns and votes["judge"].drop_nulls().n_unique() > FEW_JUDGES:
         judges = "judge " + votes["judge"].cast(pl.String)
         if "rater" in found:
             found["rater"] = found["rater"].cast(pl.String).zip_with(found["rater"].is_not_null(), judges)

@@ -109,16 +109,17 @@ def test_auto_takes_what_votes_share():
     assert any("3 prompts" in line and "at least 6" in line for line in found.warnings)
 
 
-def test_a_judge_model_is_the_rater_of_its_votes():
-    judged = shared_sources(_shared(judge=[f"j{i % 8}" for i in range(24)]), "auto")
+def test_many_judges_are_raters_and_few_are_instruments():
+    judged = shared_sources(_shared(judge=[f"j{i % 25}" for i in range(75)]), "auto")
     assert judged.names == ("judge",)
     mixed = shared_sources(
-        _shared(rater=[f"r{i % 10}" if i < 20 else None for i in range(30)], judge=[None] * 20 + ["gpt"] * 10), "auto"
+        _shared(rater=[f"r{i % 10}" if i < 20 else None for i in range(90)], judge=[f"j{i % 22}" for i in range(90)]),
+        "auto",
     )
     assert mixed.names == ("rater",)
-    assert len(set(mixed.codes[0].tolist())) == 11
-    alone = shared_sources(_shared(judge=["gpt"] * 9), "auto")
-    assert any("all votes come from 1 judge" in line for line in alone.warnings)
+    assert len(set(mixed.codes[0].tolist())) == 10 + 22
+    few = shared_sources(_shared(judge=["gpt", "claude", "gpt"] * 9, item=[f"p{i % 9}" for i in range(27)]), "auto")
+    assert few.names == ("item",)
 
 
 def test_models_that_one_of_several_judges_judged_alone_are_told():
