@@ -15,7 +15,7 @@ _SHOWN = 5
 _FIRST, _SECOND = "\x00a", "\x00b"  # stand for the two models where a label is read apart from its row
 _BOTH = "\x00?"
 _MARK = "\x00"
-_AMBIGUOUS = "the winner's label is also the name of a model"
+_AMBIGUOUS = "labels of the winner are also names of its models"
 
 
 def from_votes(
@@ -118,12 +118,11 @@ def _named(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:
 def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFrame, list[Problem]]:
     """Read the labels, each distinct one once."""
     text = pl.col("winner").cast(pl.String)
-    # A model may be called "tie" or "b": then its name and the label cannot be told apart, and nobody gets the vote.
     names_a = (text == pl.col("model_a").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
     names_b = (text == pl.col("model_b").cast(pl.String)) & (pl.col("model_a") != pl.col("model_b"))
-    by_label = text.replace_strict(_own_labels(table, labels), default=None, return_dtype=pl.String)
     by_name = pl.when(names_a).then(pl.lit("a")).when(names_b).then(pl.lit("b"))
-    both = (by_label != by_name).fill_null(value=False)
+    both, names_count = _doubtful(table, text, by_name, labels)
+    names_a, names_b = names_a & names_count, names_b & names_count
     label = (
         pl.when(both)
         .then(pl.lit(_BOTH))
@@ -159,6 +158,33 @@ def _outcomes(table: pl.DataFrame, labels: Mapping[str, str]) -> tuple[pl.DataFr
     return done, _problems(done)
 
 
+def _doubtful(
+    table: pl.DataFrame, text: pl.Expr, by_name: pl.Expr, labels: Mapping[str, str]
+) -> tuple[pl.Expr, pl.Expr]:
+    """Return which votes nobody gets, and whether a label may be a model's name.
+
+    A model may be called "tie" or "b". Where its name and the label say different things, the other votes of the table tell
+    which is meant; where they do not, every vote of that model is left out: those of one reading alone would be its wins.
+    """
+    own = _own_labels(table, labels)
+    nobody, yes = pl.lit(value=False), pl.lit(value=True)
+    if not own:
+        return nobody, yes
+    read = {**{value: _label(value, labels)[0] for value in table.select(text.unique())["winner"].drop_nulls()}}
+    by_label = text.replace_strict({k: v for k, v in read.items() if v}, default=None, return_dtype=pl.String)
+    said = table.select(label=by_label, name=by_name)
+    if not (said["label"] != said["name"]).fill_null(value=False).any():
+        return nobody, yes
+    as_label = int((said["label"].is_not_null() & said["name"].is_null()).sum())
+    as_name = int((said["label"].is_null() & said["name"].is_not_null()).sum())
+    if as_label and not as_name:
+        return nobody, nobody
+    if as_name and not as_label:
+        return nobody, yes
+    called = [pl.col(side).cast(pl.String).is_in(list(own)) for side in ("model_a", "model_b")]
+    return called[0] | called[1], yes
+
+
 def _own_labels(table: pl.DataFrame, labels: Mapping[str, str]) -> dict[str, str]:
     """Return the names of models that would be read as labels too, with what they would say."""
     names = (
@@ -186,7 +212,7 @@ def _problems(table: pl.DataFrame) -> list[Problem]:
         "the winner's label is not known": "a winner's label that is not known",
         "there is no winner's label": "no winner's label",
         "a model against itself": "a model against itself",
-        _AMBIGUOUS: "a winner's label that is also the name of one of its models",
+        _AMBIGUOUS: "a model whose name is also a label of the winner",
     }
     for reason, told in words.items():
         rows = lost.filter(pl.col("status_reason") == reason)

@@ -6,11 +6,12 @@ from evalstats.simulate.arena_refit import refit
 from evalstats.simulate.arena_trials import Arenas, Trial, table
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.tails import t_quantile
 
-POINTS = 400.0 / np.log(10.0)  # rating points per log-odds
+POINTS = ELO_PER_LOG_ODDS  # rating points per log-odds
 
 
 def pairs_in_order(ratings: FloatArray, truth: FloatArray) -> FloatArray:

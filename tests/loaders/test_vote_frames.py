@@ -40,14 +40,23 @@ def test_a_model_against_itself_counts_for_nobody():
     assert data.comparisons["status_reason"].to_list() == ["a model against itself", None]
 
 
-def test_a_model_that_is_called_like_a_label_gets_no_vote_by_it():
-    data = from_votes({"model_a": ["b", "b"], "model_b": ["tie", "y"], "winner": ["b", "y"]})
-    assert data.comparisons["outcome"].to_list() == [None, "b"]
-    assert "also the name of one of its models and counts for nobody: 'b' (1)" in data.problems[0].message
+def test_a_model_that_is_called_like_a_label_gets_no_vote_where_nothing_tells():
+    """Dropping only the votes in doubt would leave its wins and take its losses."""
+    data = from_votes({"model_a": ["b", "b", "y"], "model_b": ["z", "y", "z"], "winner": ["b", "y", "model_a"]})
+    assert data.comparisons["outcome"].to_list() == [None, None, "a"]
+    assert "2 votes have a model whose name is also a label" in data.problems[0].message
+
+
+def test_other_votes_tell_whether_labels_are_sides_or_names():
+    models = {"model_a": ["a", "x", "x", "y"], "model_b": ["x", "a", "y", "a"]}
+    sides = from_votes({**models, "winner": ["a", "a", "b", "b"]})
+    assert sides.comparisons["outcome"].to_list() == ["a", "a", "b", "b"]
+    names = from_votes({**models, "winner": ["a", "a", "x", "y"]})
+    assert names.comparisons["outcome"].to_list() == ["a", "b", "a", "a"]
 
 
 def test_a_name_and_a_label_that_say_the_same_are_no_doubt():
-    data = from_votes({"model_a": ["a", "x"], "model_b": ["b", "a"], "winner": ["a", "b"]})
+    data = from_votes({"model_a": ["a", "x"], "model_b": ["b", "b"], "winner": ["a", "b"]})
     assert data.comparisons["outcome"].to_list() == ["a", "b"]
 
 

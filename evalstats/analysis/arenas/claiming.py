@@ -58,6 +58,8 @@ class Claims:
         In rating points.
     separated
         Whether the order of i and j is shown, all pairs taken together.
+    by_prior
+        Whether the prior alone puts the two on one scale; then no order is claimed.
     order
         Probability that i is the stronger, nothing known before.
     more_votes
@@ -71,6 +73,7 @@ class Claims:
     p_value: FloatArray
     p_adjusted: FloatArray
     separated: NDArray[np.bool_]
+    by_prior: NDArray[np.bool_]
     order: FloatArray
     more_votes: FloatArray
     more_votes_reasons: dict[tuple[int, int], str]
@@ -90,8 +93,10 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     ranks = strength_ranks(fit, covariance, rows, conf_level=options.conf_level, top=options.top, seed=options.seed)
     pairs = pair_contrasts(fit, covariance, ranks, conf_level=options.conf_level)
     shown = ranks.p_adjusted <= 1.0 - options.conf_level
+    apart = np.zeros_like(shown)
     if options.prior > 0.0:
-        shown, ranks = _within_parts(table, fit, shown, ranks)
+        apart = _parts_apart(table, fit.n_models)
+        shown, ranks = shown & ~apart, _within_parts(fit, shown & ~apart, apart, ranks)
     n = fit.n_models
     bar = ranks.critical if np.isfinite(ranks.critical) else None
     more = more_votes(fit, covariance, pairs, np.column_stack([pairs.first, pairs.second]), critical=bar)
@@ -111,6 +116,7 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
         p_value=_matrix(pairs.p_value, pairs, n),
         p_adjusted=ranks.p_adjusted,
         separated=shown,
+        by_prior=apart,
         order=np.where(np.tri(n, dtype=np.bool_), 1.0 - order, order),
         more_votes=_matrix(needed, pairs, n),
         more_votes_reasons=why,
@@ -125,19 +131,22 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     )
 
 
-def _within_parts(
-    table: VoteTable, fit: PairFit, shown: NDArray[np.bool_], ranks: StrengthRanks
-) -> tuple[NDArray[np.bool_], StrengthRanks]:
-    """Claim no order between models that the prior alone puts on one scale."""
-    part = np.empty(fit.n_models, dtype=np.int64)
+def _parts_apart(table: VoteTable, n_models: int) -> NDArray[np.bool_]:
+    """Tell the pairs of models that votes alone do not put on one scale."""
+    part = np.empty(n_models, dtype=np.int64)
     for number, models in enumerate(connection(table.rows).components):
         part[list(models)] = number
-    apart = part[:, np.newaxis] != part
+    return part[:, np.newaxis] != part
+
+
+def _within_parts(
+    fit: PairFit, within: NDArray[np.bool_], apart: NDArray[np.bool_], ranks: StrengthRanks
+) -> StrengthRanks:
+    """Count ranks from what is shown within parts; sets of a model alone get room for all of the other parts."""
     if not apart.any():
-        return shown, ranks
-    within = shown & ~apart
+        return ranks
     above = fit.strengths[:, np.newaxis] < fit.strengths  # entry (i, j): j is rated above i
-    return within, replace(
+    return replace(
         ranks,
         low=1 + (within & above).sum(axis=1),
         high=fit.n_models - (within & ~above).sum(axis=1),

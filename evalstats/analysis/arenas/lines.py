@@ -83,6 +83,11 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
         )
     reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach
+    if claims.by_prior[i, j]:
+        reason = "the prior alone puts the two on one scale, and it orders nobody"
+        return replace(
+            pair, std_error=error, df=df, conf_low=low, conf_high=high, reason=reason, more_votes_reason=reason
+        )
     adjusted = _number(claims.p_adjusted[i, j])
     separated = bool(claims.separated[i, j])
     verdict: PairVerdict = ("better" if estimate > 0.0 else "worse") if separated else "not separated"

@@ -23,6 +23,7 @@ from evalstats.analysis.arenas.words import has_ranks, parts, shared_word, some,
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.display.numbers import number, plural
+from evalstats.stats.arena.strength_covariance import df_words
 
 _PARTS = 12
 
@@ -95,7 +96,7 @@ def _choices(result: ArenaRanking) -> list[Block]:
 
 def method_items(result: ArenaRanking) -> list[str]:
     """Return short statements on how the answer was reached."""
-    df = f", {number(result.df, 1)} df" if result.df is not None else ""
+    df = f", {df_words(result.df)} df" if result.df is not None else ""
     names = " and ".join(shared_word(each.name) for each in result.clusters)
     errors = f"clustered by {names}" if names else "taking every vote as independent"
     items = [

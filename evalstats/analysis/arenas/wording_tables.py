@@ -94,11 +94,11 @@ def beside_ratings(result: ArenaRanking) -> list[str]:
     """Say what the lines alone would suggest wrongly: missing ratings and ranks, warnings of single models."""
     said: list[str] = []
     missing = [(row.reason, row.name) for row in result.rows if row.reason and row.reason != result.rank_reason]
-    said.extend(f"{_whom(names, result)}: {reason}" for reason, names in _by_reason(missing))
+    said.extend(f"{_whom(names, result, each=True)}: {reason}" for reason, names in _by_reason(missing))
     without = [(row.rank_reason, row.name) for row in result.rows if _own_rank_reason(row, result)]
     said.extend(f"No rank for {_whom(names, result, 'any model')}: {reason}" for reason, names in _by_reason(without))
     own = [(text, row.name) for row in result.rows for text in row.warnings]
-    said.extend(f"{_whom(names, result)}: {text}" for text, names in _by_reason(own))
+    said.extend(f"{_whom(names, result, each=True)}: {text}" for text, names in _by_reason(own))
     if any(row.rank_arena is not None for row in result.rows) and any(row.rank_low for row in result.rows):
         outside = [row for row in result.rows if _claims_more(row)]
         if outside:
@@ -137,10 +137,11 @@ def _top_lines(result: ArenaRanking) -> list[str]:
     return said
 
 
-def _whom(names: Sequence[str], result: ArenaRanking, everybody: str = "All models") -> str:
-    # What is said is of one model ("its rating"), so several are told one by one.
-    each = "each of " if 1 < len(names) < len(result.rows) else ""
-    return everybody if len(names) == len(result.rows) and len(names) > 1 else f"{each}{some(names)}"
+def _whom(names: Sequence[str], result: ArenaRanking, everybody: str = "All models", *, each: bool = False) -> str:
+    """Name models, or all of them; with `each` what follows is said of one ("its rating")."""
+    if len(names) == len(result.rows) and len(names) > 1:
+        return everybody
+    return f"{'Each of ' if each and len(names) > 1 else ''}{some(names)}"
 
 
 def _by_reason(found: Sequence[tuple[str | None, str]]) -> list[tuple[str, list[str]]]:
@@ -180,8 +181,8 @@ def neighbours_table(result: ArenaRanking) -> Table | None:
     return table_of(
         columns,
         caption=(
-            f"Each model against the next line of the table: the lead in {unit_of(result)}, its share of the votes that "
-            f"decide (%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
+            f"Each model against the next line of the table: the lead in {unit_of(result)}, its share of the votes that decide "
+            f"(%, {level(result)} interval of this pair alone), whether that is shown among all {plural(family, 'pair')}, and "
             f"how many more votes between the two{own_clusters(result)} would show it with 80% probability if the lead is as "
             f"estimated{more}"
         ),

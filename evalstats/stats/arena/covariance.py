@@ -15,6 +15,7 @@ from evalstats.stats.arena.strength_covariance import (
     combination_variance,
     contrast_df,
     contrast_variance,
+    df_words,
 )
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
@@ -158,7 +159,7 @@ def _of_votes(by_vote: FloatArray, meat: Meat, effective: FloatArray, *, plain: 
         one_way=(),
         df=df,
         model_effective=effective,
-        method=f"sandwich of single votes, t with {df:,.0f} df",
+        method=f"sandwich of single votes, t with {df_words(df)} df",
         plain=plain,
         reason=_too_few("votes", meat.n_clusters),
     )
@@ -189,7 +190,7 @@ def _assembled(
         one_way=one_way,
         df=df,
         model_effective=model_effective,
-        method=f"sandwich clustered by {words}, t with {_df_words(df)} df",
+        method=f"sandwich clustered by {words}, t with {df_words(df)} df",
         ways=ways,
         repaired=repair > 0.0,
         repair=repair,
@@ -198,10 +199,6 @@ def _assembled(
         reason="; ".join(reasons) or None,
         warnings=(*warnings, *_cautions(few, model_effective, df, repair)),
     )
-
-
-def _df_words(df: float) -> str:
-    return f"{df:.3g}" if df < 100.0 else f"{df:,.0f}"
 
 
 def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]:

@@ -8,7 +8,7 @@ from scipy import special
 from evalstats.stats.arena.cluster_flips import flipped_contrasts
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.scores import with_weight
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_df, contrast_variance
+from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_df, contrast_variance, df_words
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 from evalstats.stats.many.max_t import ReferenceLaw
@@ -64,7 +64,7 @@ def joint_law(
     draws = n_resamples or int(np.clip(_MOST_STATISTICS // first.size, _LEAST_DRAWS, _MOST_DRAWS))
     if covariance.few_clusters:
         if rows is None:
-            return "there are fewer clusters than models, and sign flips of clusters need the votes themselves"
+            return "clusters are few, and sign flips of clusters need the votes themselves"
         codes, name = _flipped(covariance, rows := with_weight(rows))
         law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
         return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
@@ -78,7 +78,7 @@ def joint_law(
         df=covariance.df,
         variance=_in_one_law(fit, covariance, first, second, size) ** 2,
     )
-    return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {covariance.df:,.3g} df")
+    return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {df_words(covariance.df)} df")
 
 
 def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, IntArray, FloatArray]:

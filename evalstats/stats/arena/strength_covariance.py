@@ -167,3 +167,14 @@ def contrast_p(fit: PairFit, covariance: StrengthCovariance, i: ArrayLike, j: Ar
     t = (fit.strengths[first] - fit.strengths[second]) / np.sqrt(np.where(known, variance, 1.0))
     p = 2.0 * special.stdtr(np.where(known, df, 1.0), -np.abs(t))
     return np.where(known, np.clip(p, SMALLEST_P, 1.0), np.nan)
+
+
+def df_words(df: float) -> str:
+    """Write degrees of freedom, with a decimal where they are few.
+
+    Examples
+    --------
+    >>> df_words(12.0), df_words(73.46), df_words(2999.0)
+    ('12', '73.5', '2,999')
+    """
+    return f"{df:.3g}" if df < 100.0 else f"{df:,.0f}"

@@ -137,6 +137,16 @@ def test_a_prior_puts_all_on_one_scale_and_says_so():
     assert any("rest on the prior of 0.5" in line for line in result.warnings)
 
 
+def test_a_prior_orders_nobody():
+    """A hundred wins without a loss: the rating is the prior's doing, and no order is claimed."""
+    result = es.arena({"model_a": ["x"] * 100, "model_b": ["y"] * 100, "outcome": ["a"] * 100}, checks=False, prior=0.5)
+    pair = result.pair("x", "y")
+    assert pair.verdict == "not separated"
+    assert pair.p_value is None
+    assert pair.reason == "the prior alone puts the two on one scale, and it orders nobody"
+    assert [row.ranks for row in result.rows] == ["1-2", "1-2"]
+
+
 def test_a_model_that_never_lost_has_no_rating_and_no_error_bar():
     frame = {"model_a": ["x", "y", "x", "best"] * 9, "model_b": ["y", "x", "y", "x"] * 9, "outcome": ["a"] * 36}
     row = es.arena(frame, checks=False).row("best")
