@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.simulated import pseudo_inverse
-from evalstats.stats.arena.stacked import Clustering, SlicedScores, mean_quadratic, sliced_scores
+from evalstats.stats.arena.slice_scores import Clustering, SlicedScores, mean_quadratic, sliced_scores
 from evalstats.stats.arena.vote_law import linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes

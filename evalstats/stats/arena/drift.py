@@ -10,7 +10,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.period_test import enough_clusters, period_scores
 from evalstats.stats.arena.sandwich import few_factor
 from evalstats.stats.arena.simulated import pseudo_inverse
-from evalstats.stats.arena.stacked import Clustering, SlicedScores, clustering, sliced_scores
+from evalstats.stats.arena.slice_scores import Clustering, SlicedScores, clustering, sliced_scores
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.multiplicity import holm

@@ -127,21 +127,6 @@ def more_votes(
     )
 
 
-def adjacent_pairs(fit: PairFit) -> IntArray:
-    """Return the pairs of models that follow each other by estimate, the strongest first, shape (n_models - 1, 2).
-
-    Examples
-    --------
-    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.votes import vote_rows
-    >>> rows = vote_rows([0, 0, 1, 1], [1, 1, 2, 2], [0, 1, 0, 1], count=[2, 5, 4, 1])
-    >>> adjacent_pairs(fit_strengths(rows)).tolist()
-    [[1, 0], [0, 2]]
-    """
-    order = np.argsort(-fit.strengths, kind="stable")
-    return np.column_stack([order[:-1], order[1:]]).astype(np.int64)
-
-
 def _clusters_lacking(covariance: StrengthCovariance) -> str | None:
     """Say of which clusters more are needed where claims rest on sign flips of few: votes in the same ones cannot help."""
     few = [way for way in covariance.used if covariance.few_clusters and way.n_clusters < ENOUGH_CLUSTERS]

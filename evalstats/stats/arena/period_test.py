@@ -12,7 +12,7 @@ import numpy as np
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.covariance import FEWEST_CLUSTERS
 from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.stacked import (
+from evalstats.stats.arena.slice_scores import (
     Clustering,
     SlicedScores,
     clustering,

@@ -26,7 +26,7 @@ from evalstats.stats.arena.deviations import (
     draws_without,
 )
 from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.stacked import clustering
+from evalstats.stats.arena.slice_scores import clustering
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
 from evalstats.stats.tails import t_quantile

@@ -12,7 +12,7 @@ from evalstats.stats.arena.drift import linear_drift
 from evalstats.stats.arena.period_test import period_test
 from evalstats.stats.arena.sandwich import few_factor
 from evalstats.stats.arena.slice_fits import slice_fit
-from evalstats.stats.arena.stacked import (
+from evalstats.stats.arena.slice_scores import (
     clustering,
     draws,
     heterogeneity,

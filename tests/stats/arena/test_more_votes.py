@@ -1,5 +1,7 @@
 """Further votes between two models: by adding them, by simulation, and where there is no answer."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -8,7 +10,7 @@ from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.contrasts import pair_contrasts
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
-from evalstats.stats.arena.more_votes import SEPARATED, adjacent_pairs, more_votes
+from evalstats.stats.arena.more_votes import SEPARATED, more_votes
 from evalstats.stats.arena.ranks import strength_ranks
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.simulated_votes import Arena, simulate
@@ -91,7 +93,7 @@ def _two():
 
 def test_clusters_and_many_pairs_ask_for_more():
     _, fit, covariance, ranks, contrasts = analysed()
-    pairs = adjacent_pairs(fit)
+    pairs = np.array(list(pairwise(np.argsort(-fit.strengths))))
     alone = more_votes(fit, covariance, contrasts, pairs)
     among = more_votes(fit, covariance, contrasts, pairs, critical=ranks.critical)
     for one, many in zip(alone.n_votes, among.n_votes, strict=True):
@@ -147,8 +149,3 @@ def test_pairs_and_options_that_are_none_are_refused():
         more_votes(fit, covariance, contrasts, [(0, 1)], critical=0.0)
     with pytest.raises(InputError, match="cap"):
         more_votes(fit, covariance, contrasts, [(0, 1)], cap=0)
-
-
-def test_neighbours_by_strength():
-    _, fit, _, _, _ = analysed()
-    assert adjacent_pairs(fit).tolist() == [[3, 2], [2, 1], [1, 0]]
