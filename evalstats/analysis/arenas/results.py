@@ -349,14 +349,19 @@ class ArenaRanking:
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         best = self.best()
-        told = "no rank is certain"
+        told = "no rank over all, votes leave parts of the models apart" if self._in_parts() else "no rank is certain"
         if best:
             told = f"{one_line(best[0])} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
         return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {one_line(self.arena)}: {told}>"
 
     def best(self) -> tuple[str, ...]:
-        """Models that may be the best (of their component); empty where ranks cannot be told."""
+        """Models that may be the best; empty where ranks cannot be told, or votes do not put all on one scale."""
+        if self._in_parts():
+            return ()
         return tuple(row.name for row in self.rows if row.may_be_best)
+
+    def _in_parts(self) -> bool:
+        return self.prior == 0.0 and self.graph is not None and not self.graph.connected
 
     def row(self, name: str) -> RatingRow:
         """Return one model's line.

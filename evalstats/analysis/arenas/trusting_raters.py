@@ -7,7 +7,7 @@ import numpy as np
 
 from evalstats.analysis.arenas.check_results import CheckLine, RaterFlag, RaterInfluence, TrustChecks
 from evalstats.analysis.arenas.table import VoteTable
-from evalstats.analysis.arenas.voters import Voters
+from evalstats.analysis.arenas.voters import Voters, first_of_event
 from evalstats.display.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
@@ -32,7 +32,7 @@ def rater_check(
     if voters.rows is None:
         reason = voters.reason or "nobody is known"
         return replace(found, raters_reason=reason), _not_run("raters", title, reason)
-    evidence = _evidence(fit, voters, voters.rows, seed)
+    evidence = _evidence(fit, voters, voters.rows, first_of_event(table), seed)
     if evidence is None:
         reason = f"none of {plural(voters.n_raters, voters.column)} has {FEWEST_VOTES} decided votes"
         return replace(found, n_raters=voters.n_raters, raters_reason=reason), _not_run("raters", title, reason)
@@ -99,9 +99,9 @@ def influence_check(
     return replace(found, influences=told), line
 
 
-def _evidence(fit: PairFit, voters: Voters, rows: VoteRows, seed: int) -> RaterEvidence | None:
-    """Return evidence from decided votes of known raters, in the order of time, against ratings without each rater."""
-    used = np.flatnonzero((rows.outcome < TIE) & (voters.codes < voters.n_raters))
+def _evidence(fit: PairFit, voters: Voters, rows: VoteRows, choices: BoolArray, seed: int) -> RaterEvidence | None:
+    """Return evidence from decided choices of known raters, in the order of time, against ratings without each rater."""
+    used = np.flatnonzero((rows.outcome < TIE) & (voters.codes < voters.n_raters) & choices)
     when = np.zeros(rows.n_rows) if voters.seconds is None else np.nan_to_num(voters.seconds, nan=np.inf)
     used = used[np.lexsort((when[used], voters.codes[used]))]
 

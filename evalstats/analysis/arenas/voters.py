@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.stats.arena.votes import VoteRows
@@ -76,6 +77,14 @@ def _seconds(votes: pl.DataFrame) -> FloatArray | None:
     if "timestamp" not in votes.columns or votes["timestamp"].null_count() == votes.height:
         return None
     return votes["timestamp"].dt.epoch("us").cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e6
+
+
+def first_of_event(table: VoteTable) -> NDArray[np.bool_]:
+    """Tell the votes that are the first of their event: the K - 1 votes of an event of K answers are one choice."""
+    if table.votes is None or "event" not in table.votes.columns:
+        return np.ones(table.first.size, dtype=np.bool_)
+    event = table.votes["event"]
+    return (event.is_first_distinct() | event.is_null()).to_numpy()
 
 
 def _single(table: VoteTable, codes: IntArray) -> VoteRows:

@@ -247,3 +247,13 @@ def test_what_could_not_have_been_seen_is_not_called_fine() -> None:
     assert lines["sides"].status == "warning"  # 60 of 60
     assert lines["raters"].status == "not run"
     assert "nobody to be unlike" in lines["raters"].finding
+
+
+def test_the_votes_of_one_event_are_one_choice() -> None:
+    """Six events of four answers, always the first one: six choices, not eighteen."""
+    votes = honest(np.random.default_rng(2), ties=0.0)
+    n = votes.rater.size
+    _, alone = _checked(_table(votes, event=[f"e{k}" for k in range(n)]))
+    found, _ = _checked(_table(votes, event=[f"e{votes.rater[k]}-{k % 2}" for k in range(n)]))
+    assert alone["raters"].status == "ok"
+    assert found.raters_reason is not None  # two choices a rater are no ground for anything
