@@ -118,6 +118,8 @@ def checks_sentence(result: ArenaRanking) -> list[str]:
     warned = [in_a_sentence(line.title) for line in lines if line.status == "warning"]
     if not warned:
         return []
+    if len(lines) == 1:
+        return [f"The one check that was run warns: {warned[0]}."]
     warn = "warns" if len(warned) == 1 else "warn"
     return [f"{len(warned)} of {plural(len(lines), 'check')} {warn}: {some(warned, _WARNINGS)}."]
 

@@ -50,6 +50,8 @@ def ratings_table(result: ArenaRanking) -> Table:
         "Rating": [rating(row.estimate, result) for row in rows],
         f"{level(result)} interval": [ends(row.conf_low, row.conf_high, result) for row in rows],
     }
+    if any(row.boot_low is not None or row.boot_high is not None for row in rows):
+        columns["Bootstrap"] = [ends(row.boot_low, row.boot_high, result) for row in rows]
     if not whole(result):
         columns["Part"] = ["" if row.component is None else str(row.component) for row in rows]
     columns["Ranks"] = [row.ranks for row in rows]
@@ -78,12 +80,17 @@ def ratings_table(result: ArenaRanking) -> Table:
 
 
 def _rank_words(result: ArenaRanking) -> str:
-    """Say what the two ranks are."""
+    """Say what the two ranks are, and what a bootstrap says beside."""
+    boot = any(row.boot_low is not None or row.boot_high is not None for row in result.rows)
+    return f"{_ranks_told(result)}{'. Bootstrap: percentile interval over drawn clusters or votes' if boot else ''}"
+
+
+def _ranks_told(result: ArenaRanking) -> str:
     if not any(row.rank_low for row in result.rows):
         return "There are no ranks; the order of the lines is none either"
     part = "" if whole(result) else ", each inside its part"
     alone = any(row.rank_low_marginal is not None for row in result.rows)
-    each = "; Alone, where there is room: each set by itself" if alone else ""
+    each = "; alone, each may be narrower" if alone else ""
     words = f"Ranks: the places that the votes leave open ({level(result)}, all sets together{part}{each})"
     if any(row.rank_arena is not None for row in result.rows):
         words += ". Arena: the rank that live arenas print, 1 + the models whose whole interval lies higher"

@@ -212,9 +212,11 @@ def _repaired(covariance: FloatArray, n_models: int) -> tuple[FloatArray, float]
 
 
 def _cautions(few: Sequence[Way], model_effective: FloatArray, df: float, repair: float) -> tuple[str, ...]:
+    enough = max(model_effective.size, ENOUGH_CLUSTERS)
     warnings = [
-        f"{way.name}: the {way.n_clusters} clusters are worth {way.effective:.0f} equal ones, too few for "
-        f"{model_effective.size} models to draw from their covariance: which pairs differ is told by sign flips of clusters"
+        f"{way.name}: {way.n_clusters} cluster{'s' if way.n_clusters > 1 else ''} worth {way.effective:.0f} equal "
+        f"{'ones' if way.n_clusters > 1 else 'one'}, where {enough:.0f} are needed to draw from their covariance: which pairs "
+        "differ is told by sign flips of clusters"
         for way in few
     ]
     if df < _FEW_DF - 1e-9:

@@ -16,6 +16,7 @@ from evalstats.analysis.arenas.wording_answer import (
     sharing_sentence,
 )
 from evalstats.analysis.arenas.wording_checks import checks_blocks
+from evalstats.analysis.arenas.wording_choices import covariate_lines
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.wording_tables import (
     LINES,
@@ -361,3 +362,46 @@ def test_headings_are_of_two_levels(result: ArenaRanking) -> None:
     headings = [block for block in result.blocks() if isinstance(block, Heading)]
     assert [block.level for block in headings] == [1] + [2] * (len(headings) - 1)
     assert re.match(r"\d+ models by the votes of ", headings[0].text)
+
+
+def test_counts_of_checks_are_of_those_that_could_be_run() -> None:
+    found = example.troubled()
+    run = [line for line in found.checks if line.status != "not run"]
+    warned = sum(line.status == "warning" for line in run)
+    assert len(run) < len(found.checks)
+    assert f"{warned} of {len(run)} checks warn" in in_one_line(found)
+    alone = replace(found, checks=tuple(line for line in found.checks if line.check == "sides"))
+    assert "The one check that was run warns: sides." in in_one_line(alone)
+
+
+def test_what_ratings_hold_equal_is_told() -> None:
+    found = example.troubled()
+    free = tuple(replace(row, held=False) for row in found.covariates)
+    assert not any("equal" in line for line in covariate_lines(found))
+    assert not any("equal" in line for line in covariate_lines(replace(found, covariates=free, alternatives=())))
+    some = replace(found, covariates=(*free[:1], *found.covariates[1:]))
+    assert covariate_lines(some)[0] == "The ratings hold tokens and headers equal, but not side a"
+
+
+def test_a_bootstrap_that_was_asked_for_is_shown() -> None:
+    found = example.small()
+    assert "Bootstrap" not in ratings_table(found).columns
+    drawn = replace(found, rows=tuple(replace(row, boot_low=900.0, boot_high=1100.4) for row in found.rows))
+    assert set(column(ratings_table(drawn), "Bootstrap")) == {"[900, 1100]"}
+    assert "Bootstrap: percentile interval" in (ratings_table(drawn).caption or "")
+
+
+def test_categories_keep_their_names_where_there_is_room() -> None:
+    found = example.small()
+    few = example.categories([row.name for row in found.rows], ["joyland", "t-box"])
+    text = in_one_line(categories_blocks(replace(found, categories=few)))
+    assert "joyland" in text
+    assert " is joyland" not in text
+
+
+def test_what_is_said_of_one_model_is_said_of_each() -> None:
+    found = example.small()
+    rows = tuple(replace(row, warnings=("it won no vote",)) if k < 2 else row for k, row in enumerate(found.rows))
+    assert any(
+        line.startswith("Each of ") and "it won no vote" in line for line in beside_ratings(replace(found, rows=rows))
+    )

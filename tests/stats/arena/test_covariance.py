@@ -112,7 +112,7 @@ def test_of_real_votes_what_may_be_claimed(llmfao):
     assert found.repaired
     assert found.df == pytest.approx(min(way.effective for way in found.ways) - 1.0)
     assert [way.jackknife for way in found.ways] == [True, True]
-    assert "the 13 clusters are worth 13 equal ones, too few for 59 models" in found.warnings[0]
+    assert "13 clusters worth 13 equal ones, where 59 are needed" in found.warnings[0]
     assert np.linalg.eigvalsh(found.joint)[0] > -1e-12
     i, j = np.triu_indices(59, 1)
     assert (contrast_variance(found, i, j) > 0.0).all()
