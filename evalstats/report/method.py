@@ -1,21 +1,19 @@
 """How the answer was reached: whether it hangs on the method, the method in words, its sources, and where it all came from."""
 
-import platform
 from dataclasses import replace
-from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
 from evalstats.analysis.methods import method_lines, methods_paragraph, references
 from evalstats.analysis.results import Comparison, MethodRow
 from evalstats.analysis.wording import methods_table
-from evalstats.display.blocks import Table
 from evalstats.plots.alt import methods_alt
 from evalstats.plots.methods import grouped_methods, methods, shown_methods
+from evalstats.report.callouts import says_simulated
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, code_block, csv_link, folded, linked, prose, section, sentence
-from evalstats.report.opening import says_simulated
+from evalstats.report.provenance import package_versions, plan_rows, provenance_float, rendering_rows, run_words
 from evalstats.report.tables import table_float, with_cells, without_empty_columns
 
 _PACKAGES = ("polars", "numpy", "scipy", "matplotlib")
@@ -127,47 +125,17 @@ def provenance(page: ComparisonPage) -> str:
     result = page.comparison
     files = dict(page.files)
     rows = [("Name in full", f"{short} is {name}") for short, name in page.full_names]
-    rows += [("Run", _run_words(run, files.get(run, ""), digest)) for run, digest in result.sources]
-    rows += plan_rows(result)
+    rows += [("Run", run_words(run, files.get(run, ""), digest)) for run, digest in result.sources]
+    rows += plan_rows(result.plan, "comparison")
     rows += [
         ("evalstats", result.version),
-        ("Python and packages", ", ".join([f"Python {platform.python_version()}", *_versions()])),
+        ("Python and packages", package_versions(_PACKAGES)),
         ("Seed", f"{result.seed} (for permutations and random draws; the interval that decides does not depend on it)"),
-        ("Rendered by", page.engine or "Quarto"),
-        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
+        *rendering_rows(page),
     ]
-    table = Table(columns=("What", "Value"), rows=tuple(rows), align="ll", caption="Where this report comes from")
-    return table_float(table, "tbl-provenance")
-
-
-def plan_rows(result: Comparison) -> list[tuple[str, str]]:
-    """Return what was declared before looking, with the digest that holds it, and where the result departs from it."""
-    plan = result.plan
-    if plan is None:
-        return []
-    declared = "; ".join(f"{name} {value}" for name, value in plan.declared)
-    return [
-        ("Declared plan", f"{plan.source or 'given in code'}, SHA-256 {plan.digest}"),
-        ("It declares", declared or "nothing that concerns this comparison"),
-        ("Departures", "; ".join(plan.departures) or "none"),
-    ]
+    return provenance_float(rows)
 
 
 def reproduce(page: ComparisonPage) -> str:
     """Return code that gives the same comparison; in the PDF it stays with the table that follows it."""
     return code_block(page.reproduce)
-
-
-def _run_words(run: str, file: str, digest: str) -> str:
-    parts = [run, *([file] if file and not run.startswith(file.partition(".")[0]) else [])]
-    return ", ".join([*parts, f"SHA-256 {digest}" if digest else "no digest"])
-
-
-def _versions() -> list[str]:
-    found: list[str] = []
-    for name in _PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return found

@@ -6,8 +6,10 @@ from evalstats.display.escape import for_html
 from evalstats.display.numbers import number, plural, scaled
 from evalstats.plots.forest import digits_of
 from evalstats.report.alike import refusal_sentence
+from evalstats.report.banner import fact_strip, verdict_banner
+from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
 from evalstats.report.comparison import ComparisonPage
-from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
+from evalstats.report.markup import both, linked, metadata, prose, sentence, typst_string
 from evalstats.report.verdicts import SIGNS, glossary, word
 
 _OTHER_MARGIN = "departs from the plan: margin"
@@ -22,15 +24,7 @@ def title(page: ComparisonPage) -> str:
 
 def simulated(page: ComparisonPage) -> str:
     """Return a callout where the data are simulated; nothing where they are not."""
-    notes = [note for note in page.comparison.notes if says_simulated(note)]
-    if not notes:
-        return ""
-    return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
-
-
-def says_simulated(note: str) -> bool:
-    """Whether a note belongs at the top, since it says that the data are not of the world."""
-    return "simulated" in note.lower()
+    return simulated_callout(page.comparison.notes)
 
 
 def verdict(page: ComparisonPage) -> str:
@@ -40,27 +34,16 @@ def verdict(page: ComparisonPage) -> str:
     answer, why, meaning = answer_line(result), _reason(page), glossary([result.verdict])
     # A number in large type is a claim; where the runs cannot be compared there is none.
     amount, range_words = ("", "") if page.refused else headline_number(result)
-    number_html = (
-        f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
+    return verdict_banner(
+        label=label,
+        sign=sign,
+        tone=tone,
+        answer=answer,
+        why=why,
+        meaning=meaning,
+        amount=amount,
+        range_words=range_words,
     )
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {label}</p>'
-        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p>"
-        f'<p class="es-meaning">{for_html(meaning)}</p></div>'
-        f"{number_html}</section>"
-    )
-    fields = {
-        "label": label,
-        "sign": sign,
-        "tone": tone,
-        "answer": answer,
-        "why": why,
-        "meaning": meaning,
-        "amount": amount,
-        "range": range_words,
-    }
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def _reason(page: ComparisonPage) -> str:
@@ -69,11 +52,7 @@ def _reason(page: ComparisonPage) -> str:
 
 def departures(page: ComparisonPage) -> str:
     """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
-    plan = page.comparison.plan
-    if plan is None or not plan.departures:
-        return ""
-    said = [prose(sentence(text)) for text in plan.departures]
-    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+    return departures_callout(page.comparison.plan)
 
 
 def standing(page: ComparisonPage) -> str:
@@ -121,15 +100,7 @@ def headline_number(result: Comparison) -> tuple[str, str]:
 
 def facts(page: ComparisonPage) -> str:
     """Return the strip of key facts: what the number rests on."""
-    found = key_facts(page.comparison)
-    html = "".join(
-        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
-        for label, value, note in found
-    )
-    rows = "".join(
-        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
-    )
-    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+    return fact_strip(key_facts(page.comparison))
 
 
 def key_facts(result: Comparison) -> list[tuple[str, str, str]]:
@@ -173,14 +144,11 @@ def _trials_each(result: Comparison) -> str:
 def warnings(page: ComparisonPage) -> str:
     """Return what must be known before the number is used; nothing where there is nothing."""
     result = page.comparison
-    elsewhere = set(() if result.plan is None else result.plan.departures)
-    if page.refused:
-        elsewhere |= {each.explanation for each in result.run_differences}
-    texts = [linked(sentence(text)) for text in result.warnings if text not in elsewhere]
+    elsewhere = {each.explanation for each in result.run_differences} if page.refused else set[str]()
+    said = [text for text in undeparted(result.warnings, result.plan) if text not in elsewhere]
+    texts = [linked(sentence(text)) for text in said]
     texts += [prose(_otherwise(name, other)) for name, other in page.alternatives if other.conf_low is not None]
-    if not texts:
-        return ""
-    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
+    return warnings_callout(texts)
 
 
 def _otherwise(name: str, other: Comparison) -> str:

@@ -13,6 +13,7 @@ from evalstats.analysis.runs.rules import RunDifference
 from evalstats.report import alike, costs, evidence, flips, method, opening, plain_words, watched
 from evalstats.report.comparison import ComparisonPage, open_page
 from evalstats.report.handover import write_tables
+from evalstats.report.provenance import plan_rows
 from evalstats.schema.data import EvalData
 
 INTERVAL = re.compile(r"\[[−+\d.]+, [−+\d.]+\]|\d% interval|\d% at every look")
@@ -246,7 +247,7 @@ def test_a_plan_decides_and_is_in_the_provenance(folder: str, hostile_models: tu
     assert (result.by, result.conf_level, result.margin) == ("scenario", 0.9, 0.04)
     assert not planned.split_by_itself
     assert opening.departures(planned) == ""
-    rows = dict(method.plan_rows(result))
+    rows = dict(plan_rows(result.plan, "comparison"))
     assert rows["Declared plan"] == f"evalstats.toml, SHA-256 {es.read_plan(path).digest}"
     assert rows["Departures"] == "none"
     assert "reason for the margin less is not noticed" in rows["It declares"]

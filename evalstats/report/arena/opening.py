@@ -14,11 +14,11 @@ from evalstats.analysis.arenas.words import (
     whole,
 )
 from evalstats.display.blocks import Tone
-from evalstats.display.escape import for_html
 from evalstats.display.numbers import number, plural
 from evalstats.report.arena.page import ArenaPage
-from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
-from evalstats.report.opening import says_simulated
+from evalstats.report.banner import fact_strip, verdict_banner
+from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
+from evalstats.report.markup import linked, metadata, prose, sentence
 
 _SIGNS: dict[Tone, str] = {"good": "✓", "caution": "?", "bad": "×", "neutral": "?"}
 _NAMED_CHECKS = 3
@@ -35,19 +35,12 @@ def title(page: ArenaPage) -> str:
 
 def simulated(page: ArenaPage) -> str:
     """Return a callout where the votes are simulated; nothing where they are not."""
-    notes = [note for note in page.found.notes if says_simulated(note)]
-    if not notes:
-        return ""
-    return callout("important", "These votes are simulated", bullets([prose(sentence(note)) for note in notes]))
+    return simulated_callout(page.found.notes, "votes")
 
 
 def departures(page: ArenaPage) -> str:
     """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
-    plan = page.found.plan
-    if plan is None or not plan.departures:
-        return ""
-    said = [prose(sentence(text)) for text in plan.departures]
-    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+    return departures_callout(page.found.plan)
 
 
 def verdict(page: ArenaPage) -> str:
@@ -56,24 +49,16 @@ def verdict(page: ArenaPage) -> str:
     tone, label = answer_tone(found), answer_label(found)
     sign = _SIGNS.get(tone, "?")
     amount, range_words = headline_number(found)
-    fields = {
-        "label": f"{label[:1].upper()}{label[1:]}",
-        "sign": sign,
-        "tone": tone,
-        "answer": stopped(headline(found)),
-        "why": " ".join(text for text in (certain_sentence(found), reliance_sentence(found)) if text),
-        "meaning": not_to_conclude(found),
-        "amount": amount,
-        "range": range_words,
-    }
-    large = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(fields["label"])}</p>'
-        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
-        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>{large}</section>'
+    return verdict_banner(
+        label=f"{label[:1].upper()}{label[1:]}",
+        sign=sign,
+        tone=tone,
+        answer=stopped(headline(found)),
+        why=" ".join(text for text in (certain_sentence(found), reliance_sentence(found)) if text),
+        meaning=not_to_conclude(found),
+        amount=amount,
+        range_words=range_words,
     )
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def headline_number(found: ArenaRanking) -> tuple[str, str]:
@@ -151,15 +136,7 @@ def not_to_conclude(found: ArenaRanking) -> str:
 
 def facts(page: ArenaPage) -> str:
     """Return the strip of key facts: what the answer rests on."""
-    found = key_facts(page.found)
-    html = "".join(
-        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
-        for label, value, note in found
-    )
-    rows = "".join(
-        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
-    )
-    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+    return fact_strip(key_facts(page.found))
 
 
 def key_facts(found: ArenaRanking) -> list[tuple[str, str, str]]:
@@ -197,8 +174,4 @@ def _worth(each: ClusterCount) -> str:
 def warnings(page: ArenaPage) -> str:
     """Return what must be known before a number is used; nothing where there is nothing."""
     found = page.found
-    departed = () if found.plan is None else found.plan.departures
-    texts = [linked(sentence(text)) for text in found.warnings if text not in departed]
-    if not texts:
-        return ""
-    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
+    return warnings_callout([linked(sentence(text)) for text in undeparted(found.warnings, found.plan)])

@@ -2,13 +2,13 @@
 
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
 from evalstats.analysis.boards.wording import leaderboard_sentences
-from evalstats.display.escape import for_html
 from evalstats.display.numbers import plural, scaled
 from evalstats.plots.rank_rows import score_digits
+from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.board.page import LeaderboardPage
 from evalstats.report.board.words import leaderboard_words, statement
-from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
-from evalstats.report.opening import says_simulated
+from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
+from evalstats.report.markup import linked, metadata, prose
 
 _SIGNS = {"good": "✓", "caution": "?", "bad": "×"}
 ADJUSTMENTS = {
@@ -32,19 +32,12 @@ def title(page: LeaderboardPage) -> str:
 
 def simulated(page: LeaderboardPage) -> str:
     """Return a callout where the data are simulated; nothing where they are not."""
-    notes = [note for note in page.board.notes if says_simulated(note)]
-    if not notes:
-        return ""
-    return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
+    return simulated_callout(page.board.notes)
 
 
 def departures(page: LeaderboardPage) -> str:
     """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
-    plan = page.board.plan
-    if plan is None or not plan.departures:
-        return ""
-    said = [prose(sentence(text)) for text in plan.departures]
-    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+    return departures_callout(page.board.plan)
 
 
 def verdict(page: LeaderboardPage) -> str:
@@ -53,24 +46,16 @@ def verdict(page: LeaderboardPage) -> str:
     banner = leaderboard_words(board).banner
     sign, tone = _SIGNS.get(banner.tone, "?"), banner.tone
     amount, range_words = headline_number(board)
-    fields = {
-        "label": banner.label[:1].upper() + banner.label[1:],
-        "sign": sign,
-        "tone": tone,
-        "answer": banner.text,
-        "why": certain_words(board),
-        "meaning": _meaning(board),
-        "amount": amount,
-        "range": range_words,
-    }
-    number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(fields["label"])}</p>'
-        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
-        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>{number}</section>'
+    return verdict_banner(
+        label=banner.label[:1].upper() + banner.label[1:],
+        sign=sign,
+        tone=tone,
+        answer=banner.text,
+        why=certain_words(board),
+        meaning=_meaning(board),
+        amount=amount,
+        range_words=range_words,
     )
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def headline_number(board: Leaderboard) -> tuple[str, str]:
@@ -160,15 +145,7 @@ def _meaning(board: Leaderboard) -> str:
 
 def facts(page: LeaderboardPage) -> str:
     """Return the strip of key facts: what the ranks rest on."""
-    found = key_facts(page.board)
-    html = "".join(
-        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
-        for label, value, note in found
-    )
-    rows = "".join(
-        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
-    )
-    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+    return fact_strip(key_facts(page.board))
 
 
 def key_facts(board: Leaderboard) -> list[tuple[str, str, str]]:
@@ -212,12 +189,9 @@ def _pairs_fact(board: Leaderboard) -> tuple[str, str, str]:
 def warnings(page: LeaderboardPage) -> str:
     """Return what must be known before a rank is used; nothing where there is nothing."""
     board = page.board
-    departed = () if board.plan is None else board.plan.departures
-    texts = [linked(statement(text, board)) for text in board.warnings if text not in departed]
+    texts = [linked(statement(text, board)) for text in undeparted(board.warnings, board.plan)]
     texts += [prose(_otherwise(name, other)) for name, other in page.alternatives]
-    if not texts:
-        return ""
-    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
+    return warnings_callout(texts)
 
 
 def _otherwise(name: str, other: Leaderboard) -> str:

@@ -8,10 +8,11 @@ import numpy as np
 
 from evalstats.datasets.validation import Claim, Rate, Study, load_validation
 from evalstats.display.blocks import Table, Tone
-from evalstats.display.escape import for_html
 from evalstats.display.numbers import plural
+from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.comparison import today
-from evalstats.report.markup import both, bullets, callout, code_block, metadata, prose, typst_string
+from evalstats.report.markup import bullets, callout, code_block, metadata, prose
+from evalstats.report.provenance import provenance_float, rendering_rows
 from evalstats.report.rates.figures import figure
 from evalstats.report.rates.tables import table, table_remark
 from evalstats.report.rates.weak import weaknesses
@@ -78,25 +79,17 @@ def verdict(page: ValidationPage) -> str:
     kept = sum(claim.holds for claim in claims)
     whole = kept == len(claims)
     tone: Tone = "good" if whole else "bad"
-    fields = {
-        "label": "Kept" if whole else "Broken",
-        "sign": "✓" if whole else "✗",
-        "tone": tone,
-        "answer": "Every promise about error rates is kept." if whole else _broken(claims),
-        "why": "A 95% interval may miss the truth once in 20 times, and a test at 5% may call equal models different as "
+    return verdict_banner(
+        label="Kept" if whole else "Broken",
+        sign="✓" if whole else "✗",
+        tone=tone,
+        answer="Every promise about error rates is kept." if whole else _broken(claims),
+        why="A 95% interval may miss the truth once in 20 times, and a test at 5% may call equal models different as "
         "often. Here is how often they do, in worlds where the truth is known.",
-        "meaning": "A promise is a limit on an error rate; the table below has all of them, with what was found.",
-        "amount": f"{kept} of {len(claims)}",
-        "range": "promises kept",
-    }
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{fields["sign"]}</span> {fields["label"]}</p>'
-        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
-        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>'
-        f'<div class="es-number"><p>{for_html(fields["amount"])}</p><p>{for_html(fields["range"])}</p></div></section>'
+        meaning="A promise is a limit on an error rate; the table below has all of them, with what was found.",
+        amount=f"{kept} of {len(claims)}",
+        range_words="promises kept",
     )
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def _broken(claims: Sequence[Claim]) -> str:
@@ -105,15 +98,7 @@ def _broken(claims: Sequence[Claim]) -> str:
 
 def facts(page: ValidationPage) -> str:
     """Return the strip of key facts."""
-    found = key_facts(page)
-    html = "".join(
-        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
-        for label, value, note in found
-    )
-    rows = "".join(
-        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
-    )
-    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+    return fact_strip(key_facts(page))
 
 
 def key_facts(page: ValidationPage) -> list[tuple[str, str, str]]:
@@ -226,8 +211,6 @@ def provenance(page: ValidationPage) -> str:
         ("Simulated with", f"evalstats {', '.join(versions)}"),
         ("Root of all seeds", ", ".join(str(seed) for seed in seeds)),
         ("Chance", "95% Wilson intervals of simulated rates"),
-        ("Rendered by", page.engine or "Quarto"),
-        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
+        *rendering_rows(page),
     )
-    made = Table(columns=("What", "Value"), rows=rows, align="ll", caption="Where this report comes from")
-    return table_float(made, "tbl-provenance")
+    return provenance_float(rows)

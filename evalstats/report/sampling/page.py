@@ -4,11 +4,12 @@ from dataclasses import dataclass
 from datetime import date
 
 from evalstats.datasets.arena_sampling import SamplingStudy, load_arena_sampling
-from evalstats.display.blocks import Table, Tone
-from evalstats.display.escape import for_html
+from evalstats.display.blocks import Tone
 from evalstats.display.numbers import plural
+from evalstats.report.banner import verdict_banner
 from evalstats.report.comparison import today
-from evalstats.report.markup import both, bullets, callout, code_block, metadata, prose, typst_string
+from evalstats.report.markup import bullets, callout, code_block, metadata, prose
+from evalstats.report.provenance import provenance_float, rendering_rows
 from evalstats.report.sampling import tables
 from evalstats.report.sampling.answers import Answer, answers, claims
 from evalstats.report.sampling.figures import difference_figure, order_figure
@@ -59,25 +60,17 @@ def verdict(page: SamplingPage) -> str:
     held, total = len(of["borne out"]), sum(map(len, of.values()))
     tone: Tone = "good" if held == total else "caution" if held or of["in part"] else "bad"
     told = [(words, of[key]) for key, words in (("in part", "In part"), ("not", "Not borne out")) if of[key]]
-    fields = {
-        "label": "All borne out" if held == total else "Partly borne out" if held or of["in part"] else "Not borne out",
-        "sign": "✓" if held == total else "!",
-        "tone": tone,
-        "answer": f"Claimed of proximity sampling, and borne out here: {_listed(of['borne out']) or 'nothing'}.",
-        "why": " ".join(f"{words}: {_listed(listed)}." for words, listed in told),
-        "meaning": "Proximity sampling lets only models of similar rating meet. Here it plays against random pairs in arenas "
+    return verdict_banner(
+        label="All borne out" if held == total else "Partly borne out" if held or of["in part"] else "Not borne out",
+        sign="✓" if held == total else "!",
+        tone=tone,
+        answer=f"Claimed of proximity sampling, and borne out here: {_listed(of['borne out']) or 'nothing'}.",
+        why=" ".join(f"{words}: {_listed(listed)}." for words, listed in told),
+        meaning="Proximity sampling lets only models of similar rating meet. Here it plays against random pairs in arenas "
         "whose truth is known; the arenas are invented, and the paper's own threshold and simulation could not be read.",
-        "amount": f"{held} of {total}",
-        "range": "claims borne out",
-    }
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{fields["sign"]}</span> {fields["label"]}</p>'
-        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
-        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>'
-        f'<div class="es-number"><p>{for_html(fields["amount"])}</p><p>{for_html(fields["range"])}</p></div></section>'
+        amount=f"{held} of {total}",
+        range_words="claims borne out",
     )
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def found(page: SamplingPage) -> str:
@@ -225,11 +218,9 @@ def provenance(page: SamplingPage) -> str:
         ("Root of all seeds", str(page.study.seed)),
         ("Chance", "95% intervals of paired differences, for all differences at once (Bonferroni, t law)"),
         ("Claims", f"Inclusion Arena, {_PAPER}, from its abstract and summaries"),
-        ("Rendered by", page.engine or "Quarto"),
-        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
+        *rendering_rows(page),
     )
-    made = Table(columns=("What", "Value"), rows=rows, align="ll", caption="Where this report comes from")
-    return table_float(made, "tbl-provenance")
+    return provenance_float(rows)
 
 
 def _listed(words: list[str]) -> str:

@@ -5,9 +5,9 @@ from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.analysis.scenarios.words import stopped
 from evalstats.display.numbers import plural
 from evalstats.plots.scenario_map import scenario_map, scenario_map_alt
+from evalstats.report.callouts import says_simulated
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, csv_link, linked, prose, section, sentence
-from evalstats.report.opening import says_simulated
 from evalstats.report.scenario.breaks import map_caption
 from evalstats.report.scenario.opening import why_words
 from evalstats.report.scenario.page import Further, ScenarioPage

@@ -1,24 +1,16 @@
 """How the answer was reached: the method in words, its sources, and where it all came from."""
 
-import platform
-from importlib.metadata import PackageNotFoundError, version
-
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording import method_items
 from evalstats.analysis.scenarios.words import AVERAGE
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import plural
 from evalstats.plots.scenario_cells import base_name
-from evalstats.report.markup import bullets, code_block, folded, linked, prose, sentence
-from evalstats.report.opening import says_simulated
+from evalstats.report.callouts import notes_list, says_simulated
+from evalstats.report.markup import bullets, code_block, linked, prose, sentence
+from evalstats.report.provenance import traced_tables
 from evalstats.report.scenario.page import ScenarioPage
-from evalstats.report.tables import table_float
 
 _PACKAGES = ("polars", "numpy", "scipy", "formulaic", "matplotlib")
-_MOST_NOTES = 12
-_MANY_RUNS = 8
-_MOST_RUNS = 200
 
 _MIXED = "Bates, Mächler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01"
 _CROSSED = "Baayen, Davidson & Bates 2008, doi:10.1016/j.jml.2007.12.005"
@@ -97,10 +89,7 @@ def references(found: ScenarioModel) -> list[str]:
 
 def notes(page: ScenarioPage) -> str:
     """Return what else is to be said of the data, and what runs say of themselves; many of them are folded away."""
-    texts = [prose(sentence(note)) for note in page.model.notes if not says_simulated(note)]
-    if len(texts) <= _MOST_NOTES:
-        return bullets(texts)
-    return folded(plural(len(texts), "note"), bullets(texts))
+    return notes_list([prose(sentence(note)) for note in page.model.notes if not says_simulated(note)])
 
 
 def reproduce(page: ScenarioPage) -> str:
@@ -111,59 +100,5 @@ def reproduce(page: ScenarioPage) -> str:
 def provenance(page: ScenarioPage) -> str:
     """Return the runs with their digests, versions, seed, engine and date; many runs are folded away."""
     found = page.model
-    rows = [("Name in full", f"{short} is {name}") for short, name in page.full_names]
-    runs = _run_rows(page)
-    many = len(runs) > _MANY_RUNS
-    rows += [("Runs", f"{len(found.sources):,}, with the digests of their files below")] if many else runs
-    rows += _plan_rows(found)
     resamples = f" (for {found.n_resamples:,} resamples)" if found.n_resamples else ""
-    rows += [
-        ("evalstats", found.version),
-        ("Packages", ", ".join([f"Python {platform.python_version()}", *_versions()])),
-        ("Seed", f"{found.seed}{resamples}"),
-        ("Rendered by", page.engine or "Quarto"),
-        ("Date", f"{page.rendered.day} {page.rendered:%B %Y}"),
-    ]
-    table = Table(columns=("What", "Value"), rows=tuple(rows), align="ll", caption="Where this report comes from")
-    shown = table_float(table, "tbl-provenance")
-    if not many:
-        return shown
-    told = Table(
-        columns=("What", "Value"), rows=tuple(runs), align="ll", caption="The runs and the digests of their files"
-    )
-    return f"{shown}\n\n{folded(plural(len(found.sources), 'run'), table_float(told, 'tbl-runs'))}"
-
-
-def _run_rows(page: ScenarioPage) -> list[tuple[str, str]]:
-    sources, files = page.model.sources, dict(page.files)
-    rows = [("Run", _run_words(run, files.get(run, ""), digest)) for run, digest in sources[:_MOST_RUNS]]
-    rest = len(sources) - len(rows)
-    return [*rows, ("Run", f"and {rest:,} more")] if rest > 0 else rows
-
-
-def _run_words(run: str, file: str, digest: str) -> str:
-    parts = [run, *([file] if file and not run.startswith(file.partition(".")[0]) else [])]
-    return ", ".join([*parts, f"SHA-256 {digest}" if digest else "no digest"])
-
-
-def _plan_rows(found: ScenarioModel) -> list[tuple[str, str]]:
-    """Return what was declared before looking, with the digest that holds it, and where the result departs from it."""
-    plan = found.plan
-    if plan is None:
-        return []
-    declared = "; ".join(f"{name} {value}" for name, value in plan.declared)
-    return [
-        ("Declared plan", f"{plan.source or 'given in code'}, SHA-256 {plan.digest}"),
-        ("It declares", declared or "nothing that concerns this question"),
-        ("Departures", "; ".join(plan.departures) or "none"),
-    ]
-
-
-def _versions() -> list[str]:
-    found: list[str] = []
-    for name in _PACKAGES:
-        try:
-            found.append(f"{name} {version(name)}")
-        except PackageNotFoundError:
-            continue
-    return found
+    return traced_tables(page, found, seed=f"{found.seed}{resamples}", packages=_PACKAGES)

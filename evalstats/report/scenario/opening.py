@@ -6,11 +6,11 @@ from evalstats.analysis.scenarios.wording_spread import interaction_sentence
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import capital, change_text, ends_text, judged, stopped
 from evalstats.display.blocks import Tone
-from evalstats.display.escape import for_html
 from evalstats.display.numbers import plural
 from evalstats.plots.scenario_cells import base_name
-from evalstats.report.markup import both, bullets, callout, linked, metadata, prose, sentence, typst_string
-from evalstats.report.opening import says_simulated
+from evalstats.report.banner import fact_strip, verdict_banner
+from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
+from evalstats.report.markup import linked, metadata, prose, sentence
 from evalstats.report.scenario.page import ScenarioPage
 from evalstats.report.scenario.tables import worst_drop
 
@@ -29,19 +29,12 @@ def title(page: ScenarioPage) -> str:
 
 def simulated(page: ScenarioPage) -> str:
     """Return a callout where the data are simulated; nothing where they are not."""
-    notes = [note for note in page.model.notes if says_simulated(note)]
-    if not notes:
-        return ""
-    return callout("important", "These data are simulated", bullets([prose(sentence(note)) for note in notes]))
+    return simulated_callout(page.model.notes)
 
 
 def departures(page: ScenarioPage) -> str:
     """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
-    plan = page.model.plan
-    if plan is None or not plan.departures:
-        return ""
-    said = [prose(sentence(text)) for text in plan.departures]
-    return callout("important", f"This is not what was planned ({plan.source or 'plan given in code'})", bullets(said))
+    return departures_callout(page.model.plan)
 
 
 def verdict(page: ScenarioPage) -> str:
@@ -50,24 +43,16 @@ def verdict(page: ScenarioPage) -> str:
     tone = answer_tone(found)
     sign = _SIGNS.get(tone, "?")
     amount, range_words = headline_number(found)
-    fields = {
-        "label": capital(answer_label(found)),
-        "sign": sign,
-        "tone": tone,
-        "answer": stopped(headline(found)),
-        "why": why_words(found),
-        "meaning": _meaning(found),
-        "amount": amount,
-        "range": range_words,
-    }
-    number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>' if amount else ""
-    html = (
-        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
-        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(fields["label"])}</p>'
-        f"<p>{for_html(fields['answer'])}</p><p>{for_html(fields['why'])}</p>"
-        f'<p class="es-meaning">{for_html(fields["meaning"])}</p></div>{number}</section>'
+    return verdict_banner(
+        label=capital(answer_label(found)),
+        sign=sign,
+        tone=tone,
+        answer=stopped(headline(found)),
+        why=why_words(found),
+        meaning=_meaning(found),
+        amount=amount,
+        range_words=range_words,
     )
-    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
 
 
 def headline_number(found: ScenarioModel) -> tuple[str, str]:
@@ -106,15 +91,7 @@ def _meaning(found: ScenarioModel) -> str:
 
 def facts(page: ScenarioPage) -> str:
     """Return the strip of key facts: what the answer rests on."""
-    found = key_facts(page.model)
-    html = "".join(
-        f"<div><dt>{for_html(label)}</dt><dd>{for_html(value)}<small>{for_html(note)}</small></dd></div>"
-        for label, value, note in found
-    )
-    rows = "".join(
-        f"({typst_string(label)}, {typst_string(value)}, {typst_string(note)}), " for label, value, note in found
-    )
-    return both(f'<dl class="es-facts">{html}</dl>', f"#es-facts(({rows}))")
+    return fact_strip(key_facts(page.model))
 
 
 def key_facts(found: ScenarioModel) -> list[tuple[str, str, str]]:
@@ -142,8 +119,4 @@ def key_facts(found: ScenarioModel) -> list[tuple[str, str, str]]:
 def warnings(page: ScenarioPage) -> str:
     """Return what must be known before a number is used; nothing where there is nothing."""
     found = page.model
-    departed = () if found.plan is None else found.plan.departures
-    texts = [linked(sentence(text)) for text in found.warnings if text not in departed]
-    if not texts:
-        return ""
-    return callout("warning", f"Before you rely on this: {plural(len(texts), 'point')}", bullets(texts))
+    return warnings_callout([linked(sentence(text)) for text in undeparted(found.warnings, found.plan)])
