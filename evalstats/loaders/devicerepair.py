@@ -74,7 +74,7 @@ class DeviceRepairLoader(SingleFileLoader):
     column_map: ColumnMap = field(default_factory=ColumnMap)
 
     name = "devicerepair"
-    title = "device-repair results (tables; columns assumed, none are published)"
+    title = "device-repair results (tables; columns assumed, none published)"
     version = "1"
 
     def with_columns(self, column_map: ColumnMap) -> "DeviceRepairLoader":
