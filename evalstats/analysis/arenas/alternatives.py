@@ -20,7 +20,7 @@ _TITLES = {
     "without covariates": "Without covariates",
     "with style": "With style held equal",
     "with side": "With the side held equal",
-    "equal pairs": "Every pair that met counts alike",
+    "equal pairs": "All pairs weigh alike",
 }
 _WHY = {
     "half": "a tie counts as half a win for either",

@@ -111,9 +111,9 @@ def arena(
     Notes
     -----
     Strengths maximise the Bradley-Terry (quasi-)likelihood; standard errors are sandwich errors clustered by all that votes
-    share; a difference of two ratings uses their full covariance. Votes must be chosen without regard to how the answers
-    turned out; an arena that pairs models by their ratings so far does no harm to the estimates, but leaves distant models
-    joined by chains only.
+    share; a difference of two ratings uses their full covariance. Which models meet must not hang on how the answers turned
+    out. An arena that pairs models by their ratings so far stretches the ratings and makes intervals too short (see the
+    report `arena-sampling`), and leaves distant models joined by chains only; votes that say so get a warning.
 
     References
     ----------

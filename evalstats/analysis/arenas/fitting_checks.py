@@ -181,6 +181,10 @@ def _prediction_line(found: HeldOut, table: VoteTable) -> CheckLine:
             f"; in {plural(found.n_weak, 'fold')} the other votes did not connect all models, and half a win and half a loss "
             "was added to each"
         )
+    if table.n_models == 2:
+        return _line(
+            "prediction", "not run", "of two models the share of wins is the rating: there is nothing more to predict"
+        )
     if found.gain_low is None or found.gain_high is None:
         return _line("prediction", "warning", f"{said}; too few clusters to say whether that is more than chance")
     gain = f"a gain of {number(found.gain, 4)} [{number(found.gain_low, 4)}, {number(found.gain_high, 4)}]"
@@ -276,4 +280,5 @@ def _bins(found: HeldOut) -> tuple[CalibrationBin, ...]:
 def _folds_by(found: HeldOut, table: VoteTable) -> str:
     if found.way is None:
         return "vote"
-    return table.cluster_names[found.way] if found.way < len(table.cluster_names) else "cluster"
+    name = table.cluster_names[found.way] if found.way < len(table.cluster_names) else "cluster"
+    return "prompt" if name == "item" else name

@@ -79,7 +79,7 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
     if error is None or df is None:
         return replace(
             pair,
-            reason=f"its {_UNKNOWN}: all votes on one of the two are ties, or lie in one cluster",
+            reason=f"its {_UNKNOWN}: all votes on one of the two are ties, or lie in hardly more than one cluster",
         )
     reach = t_quantile(options.conf_level, df) * error
     low, high = estimate - reach, estimate + reach
@@ -118,7 +118,7 @@ def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
     reach = None if error is None or df is None else t_quantile(options.conf_level, df) * error
     reason = "its rating is fixed: it is the anchor" if fixed else part.reason
     if reason is None and reach is None:
-        reason = f"its {_UNKNOWN}: all its votes are ties, or lie in one cluster"
+        reason = f"its {_UNKNOWN}: all its votes are ties, or lie in hardly more than one cluster"
     told = replace(
         line,
         estimate=rating,

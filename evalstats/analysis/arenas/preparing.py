@@ -258,8 +258,7 @@ def _scheduled(scored: pl.DataFrame) -> list[str]:
     told = (
         f"{near:,} of {scored.height:,} votes are between models that met because they were rated alike (phase 'proximity'): "
         "early errors outward are then seldom corrected, so distant ratings stand too far apart and intervals are too short "
-        "(simulated: 95% intervals of first against last held 40% to 78% of the time, 95% with random pairs; a fifth of "
-        "random pairs mends most of it)"
+        "(`evalstats report arena-sampling` shows how much in simulated arenas; some random pairs mend most of it)"
     )
     return [told]
 

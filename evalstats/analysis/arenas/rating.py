@@ -101,7 +101,7 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
         covariance = _with_prior(covariance, fit)
     covariance = replace(
         covariance,
-        model_effective=np.where(_all_tied(table), 1.0, covariance.model_effective),
+        model_effective=np.where(_unknown(table, covariance), 1.0, covariance.model_effective),
         reason=covariance.reason or _too_unequal(covariance),
     )
     weights = _against(table.models, options, fit.n_parameters)
@@ -185,11 +185,12 @@ def _too_unequal(covariance: StrengthCovariance) -> str | None:
     return f"the {what} are so unequal that they are worth {worth:.1f} equal ones, too few for an interval"
 
 
-def _all_tied(table: VoteTable) -> NDArray[np.bool_]:
-    """Tell the models whose votes are all ties: their residuals say nothing of their spread."""
+def _unknown(table: VoteTable, covariance: StrengthCovariance) -> NDArray[np.bool_]:
+    """Tell the models of which no error can be told: all their votes are ties, or lie in hardly more than one cluster."""
     decided = table.rows.share != 0.5
     sides = np.concatenate([table.rows.first[decided], table.rows.second[decided]])
-    return np.bincount(sides, minlength=table.n_models) == 0
+    all_tied = np.bincount(sides, minlength=table.n_models) == 0  # their residuals are 0, which is no precision
+    return all_tied | (covariance.model_effective < _LEAST_WORTH)
 
 
 def _bootstrap(

@@ -31,9 +31,8 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     """Return what standard errors are clustered by.
 
     "auto" takes prompt, rater (or judge, where there are many), session and event, whichever the votes have with at least two
-    votes in some level; a source
-    with fewer than six levels is left out with a warning, since nothing could be said about new levels of it. "none" takes
-    nothing. Named columns are taken as they are.
+    votes in some level. A source with fewer than six levels is left out with a warning, since nothing could be said about new
+    levels of it. "none" takes nothing. Named columns are taken as they are.
 
     Raises
     ------

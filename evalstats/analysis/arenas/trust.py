@@ -101,9 +101,10 @@ def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[
         finding = "what the best of several variants gains by luck needs standard errors, and there are none"
         return found, CheckLine(check="selection", title=title, status="not run", finding=finding)
     gains = selection_bias(float(np.median(known)))
-    told = ", ".join(f"{number(gain, 1)} of {n}" for n, gain in gains)
+    digits = 0 if gains[0][1] >= 1.0 else 2
+    told = ", ".join(f"{number(gain, digits)} of {n}" for n, gain in gains)
     finding = (
-        "votes cannot show how many variants of a model were tried before one was published; the best of several equally "
-        f"strong ones would look better than it is by, on average and in points: {told}"
+        "votes cannot show how many variants of a model were tried before one was published; by luck alone the best of several "
+        f"equally strong ones looks better than it is, on average by this many points: {told}"
     )
     return replace(found, selection=gains), CheckLine(check="selection", title=title, status="not run", finding=finding)

@@ -46,7 +46,7 @@ def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple
     if sides.p_value is None:
         finding = f"{told}; whether that is chance cannot be said: {sides.reason}"
         return kept, CheckLine(check="sides", title=title, status="not run", finding=finding)
-    finding = f"{told}, {interval(sides.conf_low, sides.conf_high, 100, 1)}, p of one half {p_value(sides.p_value)}"
+    finding = f"{told}, {interval(sides.conf_low, sides.conf_high, 100, 1)}, p {p_value(sides.p_value)} if both sides are alike"
     status: CheckStatus = "warning" if sides.p_value <= 1.0 - conf_level else "ok"
     return kept, CheckLine(check="sides", title=title, status=status, finding=finding)
 
