@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import polars as pl
 
@@ -21,6 +22,33 @@ class Code:
 
     def __repr__(self) -> str:
         return self.text
+
+
+def plan_again(plan: str | Path | None) -> Code | None:
+    """Return the expression that reads a plan, by its name and no folder: where it lies is nobody's business.
+
+    Examples
+    --------
+    >>> plan_again("a/b/evalstats.toml"), plan_again(None)
+    (es.read_plan('evalstats.toml'), None)
+    """
+    return Code(f"es.read_plan({Path(plan).name!r})") if plan else None
+
+
+def arguments(options: Sequence[tuple[str, object, object]]) -> str:
+    """Return the further arguments of a call: name, value and default of each, of which only other values are named.
+
+    Examples
+    --------
+    >>> arguments([("seed", 3, 0), ("metric", None, None)])
+    ', seed=3'
+    """
+    return "".join(f", {name}={value!r}" for name, value, default in options if value != default)
+
+
+def call_of(function: str, options: Sequence[tuple[str, object, object]]) -> str:
+    """Return the call that asks a question of all data."""
+    return f"es.{function}(data{arguments(options)})"
 
 
 def code_again(
@@ -46,7 +74,7 @@ def code_again(
     reading
         Expression that reads the data.
     """
-    given = "".join(f", {name}={value!r}" for name, value, default in options if value != default)
+    given = arguments(options)
     sides = (result.baseline, result.candidate)
     names = [side.name for side in sides]
     between: list[str] = []

@@ -1,10 +1,8 @@
 """What the comparison page is about: the data it was given, the comparison, and the same question asked otherwise."""
 
-import os
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from pathlib import Path
 
 from evalstats import datasets
@@ -12,10 +10,11 @@ from evalstats.analysis.compare import compare
 from evalstats.analysis.results import Comparison
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.loaders.plan_file import read_plan
-from evalstats.report.again import OPEN_STORE, READ_FILES, SHIPPED, Code, code_again
-from evalstats.report.handover import is_store, read_data
+from evalstats.report.again import SHIPPED, code_again, plan_again
+from evalstats.report.handover import read_data
 from evalstats.report.names import page_names, with_names
 from evalstats.report.notes import with_attributed_notes
+from evalstats.report.opened import files_of, names_given, reading_of, shown_day
 from evalstats.report.split import SCENARIO, lies_within_clusters, scenario_name, splits_by_itself
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, with_aliases
@@ -158,7 +157,7 @@ def open_page(
     if not baseline or not candidate:
         message = "the comparison page needs both a baseline and a candidate: a run, a system or a model of the data"
         raise InputError(message)
-    clusters = _named(cluster)
+    clusters = names_given(cluster)
     question = _Question(
         data=data,
         baseline=baseline,
@@ -171,37 +170,26 @@ def open_page(
         pass_at=pass_at,
         sequential=sequential,
         planned_n=planned_n,
-        accept=_named(accept) or (),
+        accept=names_given(accept) or (),
         plan=declared,
         seed=seed,
     )
     result, split_by_itself = _compared(question, by, clusters)
     result = with_attributed_notes(result, data.runs)
     names = page_names(result)
-    reading = reading or (SHIPPED if not store else OPEN_STORE if is_store(store) else READ_FILES)
     return ComparisonPage(
         comparison=with_names(result, names),
         alternatives=tuple(_asked_again(question, result, clusters)),
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
-        reproduce=code_again(data, result, _options(question, result.by, clusters, plan), reading=reading),
+        rendered=shown_day(rendered),
+        reproduce=code_again(
+            data, result, _options(question, result.by, clusters, plan), reading=reading_of(store, reading) or SHIPPED
+        ),
         full_names=tuple((short, name) for name, short in names.items()),
         scenario=scenario_name(data),
         split_by_itself=split_by_itself,
-        files=_files(data),
+        files=files_of(data),
     )
-
-
-def today() -> date:
-    """Return the date in UTC, or that of SOURCE_DATE_EPOCH, so that a build can be repeated byte for byte."""
-    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return (datetime.fromtimestamp(int(epoch), tz=UTC) if epoch.isdecimal() else datetime.now(tz=UTC)).date()
-
-
-def _named(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if not names:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _compared(question: _Question, by: str | None, clusters: tuple[str, ...] | None) -> tuple[Comparison, bool]:
@@ -254,13 +242,6 @@ def _options(
         ("sequential", question.sequential, False),
         ("planned_n", question.planned_n, None),
         ("accept", list(question.accept), []),
-        # The name of the plan and no folder: where it lies is nobody's business.
-        ("plan", Code(f"es.read_plan({Path(plan).name!r})") if plan else None, None),
+        ("plan", plan_again(plan), None),
         ("seed", question.seed, 0),
     )
-
-
-def _files(data: EvalData) -> tuple[tuple[str, str], ...]:
-    """Return the name of every run's file; where the file lies is nobody's business."""
-    rows = data.runs.select("run", "source").drop_nulls().iter_rows()
-    return tuple((run, re.split(r"[\\/]", source.rstrip("\\/"))[-1]) for run, source in rows)

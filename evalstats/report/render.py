@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from evalstats.errors import InputError
-from evalstats.report.comparison import today
 from evalstats.report.document import read_document
 from evalstats.report.engine import Job, Target, choose_engine, no_one_listens
 from evalstats.report.handover import write_tables
+from evalstats.report.opened import today
 from evalstats.report.pages import find_page
 from evalstats.schema.data import EvalData
 

@@ -20,7 +20,6 @@ from evalstats.errors import InputError
 from evalstats.plots.style import contrast
 from evalstats.report import leaderboard_pairs as pairs
 from evalstats.report.board import evidence, method, opening
-from evalstats.report.board import page as page_of
 from evalstats.report.board.page import LeaderboardPage, open_page
 from evalstats.report.board.words import leaderboard_words
 from evalstats.report.constructs import check_constructs
@@ -30,6 +29,7 @@ from evalstats.report.names import LONGEST
 from evalstats.report.offline import loads
 from evalstats.report.pages import find_page
 from evalstats.report.render import report
+from evalstats.report.rutbench import code_to_repeat
 from evalstats.schema.data import EvalData
 from tests.plots import boards
 from tests.report.test_browser import COLOURS, STRUCTURE, browser  # noqa: F401 - a fixture
@@ -409,7 +409,7 @@ def test_the_code_repeats_the_leaderboard(hostile: LeaderboardPage) -> None:
 
 
 def test_the_code_of_the_page_as_it_stands_simulates_its_data() -> None:
-    code = page_of._code_again((("seed", 3, 0),), "")
+    code = code_to_repeat("leaderboard", (("seed", 3, 0),), "")
     ast.parse(code)
     assert 'write_rutbench("rutbench-simulated", published_models()[::2])' in code
     assert code.endswith("es.leaderboard(data, seed=3)")

@@ -18,6 +18,7 @@ from evalstats.report.constructs import check_constructs
 from evalstats.report.document import read_document
 from evalstats.report.names import LONGEST
 from evalstats.report.pages import find_page
+from evalstats.report.rutbench import code_to_repeat
 from evalstats.report.scenario import benchmark, breaks, further, method, opening, plain, variation
 from evalstats.report.scenario import page as page_of
 from evalstats.report.scenario.names import scenario_page_names, with_scenario_names
@@ -339,7 +340,7 @@ def test_code_repeats_the_question() -> None:
         "plan": None, "seed": 3,
     }  # fmt: skip
     arguments = page_of._arguments("success", options, "some/folder/evalstats.toml")
-    code = page_of._code_again(arguments, "es.read('x.csv')")
+    code = code_to_repeat("scenarios", arguments, "es.read('x.csv')")
     call = ast.parse(code).body[-1]
     assert isinstance(call, ast.Expr)
     assert isinstance(call.value, ast.Call)
@@ -348,7 +349,7 @@ def test_code_repeats_the_question() -> None:
         "metric": "'success'", "reference": "'ideal'", "weights": "{'ideal': 0.6, 'rest': 0.4}", "models": "['a', 'b']",
         "seed": "3", "plan": "es.read_plan('evalstats.toml')",
     }  # fmt: skip
-    assert "write_rutbench" in page_of._code_again((), "")
+    assert "write_rutbench" in code_to_repeat("scenarios", (), "")
 
 
 # --- every part ----------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What the page of an arena is about: the votes it was given, and the ranking of them."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -9,10 +8,10 @@ from typing import Any
 
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.loaders.plan_file import read_plan
-from evalstats.report.again import OPEN_STORE, READ_FILES, Code
+from evalstats.report.again import call_of, plan_again
 from evalstats.report.arena.names import arena_page_names, with_arena_names
-from evalstats.report.comparison import today
-from evalstats.report.handover import is_store, read_data
+from evalstats.report.handover import read_data
+from evalstats.report.opened import files_of, reading_of, shown_day
 from evalstats.schema.data import EvalData
 
 _SIMULATED = "simulate_arena(6000, seed=1, design=ArenaDesign(models=10))"
@@ -110,15 +109,13 @@ def open_page(
     }
     found = arena(data, **options, plan=read_plan(plan) if plan else None)
     names = arena_page_names(found)
-    if not reading and store:
-        reading = OPEN_STORE if is_store(store) else READ_FILES
     return ArenaPage(
         found=with_arena_names(found, names),
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
-        reproduce=code_again(options, plan, reading),
+        rendered=shown_day(rendered),
+        reproduce=code_again(options, plan, reading_of(store, reading)),
         full_names=tuple((short, name) for name, short in names.items()),
-        files=_files(data),
+        files=files_of(data),
     )
 
 
@@ -137,11 +134,8 @@ def _one_or_more(names: str | Sequence[str] | None) -> str | list[str] | None:
 
 def code_again(options: Mapping[str, Any], plan: str | Path | None, reading: str) -> str:
     """Return lines of Python that give the same result; without a way of reading, those that simulate the votes."""
-    # The name of the plan and no folder: where it lies is nobody's business.
-    declared = Code(f"es.read_plan({Path(plan).name!r})") if plan else None
-    asked = {**options, "plan": declared}
-    given = "".join(f", {name}={value!r}" for name, value in asked.items() if value != _USUAL.get(name))
-    call = f"es.arena(data{given})"
+    asked = {**options, "plan": plan_again(plan)}
+    call = call_of("arena", [(name, value, _USUAL.get(name)) for name, value in asked.items()])
     if reading:
         filtered = ["from dataclasses import replace", "", "import polars as pl"] if "pl.col(" in reading else []
         return "\n".join([*filtered, "import evalstats as es", "", f"data = {reading}", call])
@@ -149,9 +143,3 @@ def code_again(options: Mapping[str, Any], plan: str | Path | None, reading: str
     return "\n".join(
         [*first, "from evalstats.simulate.arena_world import ArenaDesign", "", f"data = {_SIMULATED}", call]
     )
-
-
-def _files(data: EvalData) -> tuple[tuple[str, str], ...]:
-    """Return the name of every run's file; where the file lies is nobody's business."""
-    rows = data.runs.select("run", "source").drop_nulls().iter_rows()
-    return tuple((run, re.split(r"[\\/]", source.rstrip("\\/"))[-1]) for run, source in rows)

@@ -1,7 +1,5 @@
 """What the leaderboard page is about: the data it was given, the leaderboard, and the same with suspected clusters."""
 
-import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,18 +10,15 @@ from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.errors import EvalStatsError
 from evalstats.loaders.plan_file import read_plan
-from evalstats.loaders.registry import read
-from evalstats.report.again import OPEN_STORE, READ_FILES, Code
+from evalstats.report.again import plan_again
 from evalstats.report.board.names import board_names, with_board_names
-from evalstats.report.comparison import today
-from evalstats.report.handover import is_store, read_data
+from evalstats.report.handover import read_data
+from evalstats.report.opened import files_of, names_given, reading_of, shown_day
+from evalstats.report.rutbench import code_to_repeat, simulated_rutbench
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
-from evalstats.simulate.rut_models import published_models
-from evalstats.simulate.rutbench import write_rutbench
 
 Adjust = Literal["max-t", "holm", "bh", "by"]
-_SIMULATED = "rutbench-simulated"
 _MOST_SUSPECTS = 2
 
 
@@ -132,45 +127,29 @@ def open_page(
         metric=metric,
         baseline=baseline or None,
         adjust=adjust,
-        models=_named(models),
+        models=names_given(models),
         conf_level=conf_level,
         contrast=contrast,
         pass_hat=pass_hat,
         pass_at=pass_at,
-        accept=_named(accept) or (),
+        accept=names_given(accept) or (),
         plan=read_plan(plan) if plan else None,
         seed=seed,
     )
-    clusters = _named(cluster)
+    clusters = names_given(cluster)
     result = question.answer(clusters)
     names = board_names(result)
-    if not reading and store:
-        reading = OPEN_STORE if is_store(store) else READ_FILES
     return LeaderboardPage(
         board=with_board_names(result, names),
         alternatives=tuple(
             (factor, with_board_names(other, names)) for factor, other in _asked_again(question, result, clusters)
         ),
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
-        reproduce=_code_again(_options(question, clusters, plan), reading),
+        rendered=shown_day(rendered),
+        reproduce=code_to_repeat("leaderboard", _options(question, clusters, plan), reading_of(store, reading)),
         full_names=tuple((short, name) for name, short in names.items()),
-        files=_files(question.data),
+        files=files_of(question.data),
     )
-
-
-def simulated_rutbench() -> EvalData:
-    """Simulate the result files of every second published model on RUT-Bench, and read them as any files are read."""
-    with tempfile.TemporaryDirectory(prefix="evalstats-rutbench-") as folder:
-        inside = Path(folder, _SIMULATED)
-        write_rutbench(inside, published_models()[::2])
-        return read(inside)
-
-
-def _named(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if not names:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _asked_again(
@@ -201,24 +180,6 @@ def _options(
         ("pass_hat", question.pass_hat, None),
         ("pass_at", question.pass_at, None),
         ("accept", list(question.accept), []),
-        # The name of the plan and no folder: where it lies is nobody's business.
-        ("plan", Code(f"es.read_plan({Path(plan).name!r})") if plan else None, None),
+        ("plan", plan_again(plan), None),
         ("seed", question.seed, 0),
     )
-
-
-def _code_again(options: Sequence[tuple[str, object, object]], reading: str) -> str:
-    """Return lines of Python that give the same leaderboard; without a way of reading, those that simulate the data."""
-    given = "".join(f", {name}={value!r}" for name, value, default in options if value != default)
-    call = f"es.leaderboard(data{given})"
-    if reading:
-        return "\n".join(["import evalstats as es", "", f"data = {reading}", call])
-    first = ["import evalstats as es", "from evalstats.simulate import published_models, write_rutbench", ""]
-    written = f'write_rutbench("{_SIMULATED}", published_models()[::2])'
-    return "\n".join([*first, written, f'data = es.read("{_SIMULATED}")', call])
-
-
-def _files(data: EvalData) -> tuple[tuple[str, str], ...]:
-    """Return the name of every run's file; where the file lies is nobody's business."""
-    rows = data.runs.select("run", "source").drop_nulls().iter_rows()
-    return tuple((run, re.split(r"[\\/]", source.rstrip("\\/"))[-1]) for run, source in rows)

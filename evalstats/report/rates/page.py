@@ -10,8 +10,8 @@ from evalstats.datasets.validation import Claim, Rate, Study, load_validation
 from evalstats.display.blocks import Table, Tone
 from evalstats.display.numbers import plural
 from evalstats.report.banner import fact_strip, verdict_banner
-from evalstats.report.comparison import today
 from evalstats.report.markup import bullets, callout, code_block, metadata, prose
+from evalstats.report.opened import shown_day
 from evalstats.report.provenance import provenance_float, rendering_rows
 from evalstats.report.rates.figures import figure
 from evalstats.report.rates.tables import table, table_remark
@@ -62,7 +62,7 @@ def open_page(*, engine: str = "", rendered: str = "") -> ValidationPage:
     return ValidationPage(
         studies={name: load_validation(name) for name in QUESTIONS},
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
+        rendered=shown_day(rendered),
     )
 
 

@@ -7,8 +7,8 @@ from evalstats.datasets.arena_sampling import SamplingStudy, load_arena_sampling
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import plural
 from evalstats.report.banner import verdict_banner
-from evalstats.report.comparison import today
 from evalstats.report.markup import bullets, callout, code_block, metadata, prose
+from evalstats.report.opened import shown_day
 from evalstats.report.provenance import provenance_float, rendering_rows
 from evalstats.report.sampling import tables
 from evalstats.report.sampling.answers import Answer, answers, claims
@@ -42,7 +42,7 @@ def open_page(*, engine: str = "", rendered: str = "") -> SamplingPage:
         study=study,
         answers=tuple(answers(study)),
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
+        rendered=shown_day(rendered),
     )
 
 

@@ -1,6 +1,5 @@
 """What the page of scenarios is about: the data it was given, the answer, and the same question of further metrics."""
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -12,14 +11,13 @@ import polars as pl
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.loaders.plan_file import read_plan
-from evalstats.report.again import OPEN_STORE, READ_FILES, Code
-from evalstats.report.board.page import simulated_rutbench
-from evalstats.report.comparison import today
-from evalstats.report.handover import is_store, read_data
+from evalstats.report.again import plan_again
+from evalstats.report.handover import read_data
+from evalstats.report.opened import files_of, names_given, reading_of, shown_day
+from evalstats.report.rutbench import code_to_repeat, simulated_rutbench
 from evalstats.report.scenario.names import scenario_page_names, with_scenario_names
 from evalstats.schema.data import EvalData
 
-_SIMULATED = "rutbench-simulated"
 # Metrics that belong to a benchmark's question, beyond the one that the page is about.
 _FURTHER: dict[str, tuple[str, ...]] = {
     "RUT-Bench": ("success", "faithfulness", "tool_discipline"),
@@ -119,23 +117,21 @@ def open_page(
         "scenario": scenario,
         "reference": reference,
         "weights": weights,
-        "models": _named(models),
-        "cluster": _named(cluster),
+        "models": names_given(models),
+        "cluster": names_given(cluster),
         "formula": formula,
         "as_": as_,
         "n_resamples": n_resamples,
         "conf_level": conf_level,
         "contrast": contrast,
-        "accept": _named(accept) or (),
+        "accept": names_given(accept) or (),
         "plan": read_plan(plan) if plan else None,
         "seed": seed,
     }
     found = ask(data, metric=metric, **options)
     alike = _as_planned(options, found)
-    others = [_asked(data, name, alike) for name in further_metrics(data, found, _named(further))]
+    others = [_asked(data, name, alike) for name in further_metrics(data, found, names_given(further))]
     names = scenario_page_names(found, *(other.model for other in others if other.model is not None))
-    if not reading and store:
-        reading = OPEN_STORE if is_store(store) else READ_FILES
     return ScenarioPage(
         model=with_scenario_names(found, names),
         further=tuple(
@@ -147,10 +143,10 @@ def open_page(
             for other in others
         ),
         engine=engine,
-        rendered=date.fromisoformat(rendered) if rendered else today(),
-        reproduce=_code_again(_arguments(metric, options, plan), reading),
+        rendered=shown_day(rendered),
+        reproduce=code_to_repeat("scenarios", _arguments(metric, options, plan), reading_of(store, reading)),
         full_names=tuple((short, name) for name, short in names.items()),
-        files=_files(data),
+        files=files_of(data),
     )
 
 
@@ -197,12 +193,6 @@ def _asked(data: EvalData, metric: str, options: Mapping[str, Any]) -> Further:
         return Further(metric=metric, reason=str(error))
 
 
-def _named(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    if not names:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
-
-
 def _arguments(
     metric: str | None, options: Mapping[str, Any], plan: str | Path | None
 ) -> tuple[tuple[str, object, object], ...]:
@@ -215,23 +205,5 @@ def _arguments(
         return options[name]
 
     given = [(name, shown(name), usual.get(name)) for name in options if name != "plan"]
-    # The name of the plan and no folder: where it lies is nobody's business.
-    declared = Code(f"es.read_plan({Path(plan).name!r})") if plan else None
+    declared = plan_again(plan)
     return (("metric", metric, None), *given, ("plan", declared, None))
-
-
-def _code_again(arguments: Sequence[tuple[str, object, object]], reading: str) -> str:
-    """Return lines of Python that give the same result; without a way of reading, those that simulate the data."""
-    given = "".join(f", {name}={value!r}" for name, value, default in arguments if value != default)
-    call = f"es.scenarios(data{given})"
-    if reading:
-        return "\n".join(["import evalstats as es", "", f"data = {reading}", call])
-    first = ["import evalstats as es", "from evalstats.simulate import published_models, write_rutbench", ""]
-    written = f'write_rutbench("{_SIMULATED}", published_models()[::2])'
-    return "\n".join([*first, written, f'data = es.read("{_SIMULATED}")', call])
-
-
-def _files(data: EvalData) -> tuple[tuple[str, str], ...]:
-    """Return the name of every run's file; where the file lies is nobody's business."""
-    rows = data.runs.select("run", "source").drop_nulls().iter_rows()
-    return tuple((run, re.split(r"[\\/]", source.rstrip("\\/"))[-1]) for run, source in rows)
