@@ -1,6 +1,6 @@
 """Names that a page can carry: long ones (a log's file name, say) are shortened alike everywhere, and stay two names."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from evalstats.analysis.results import Comparison
@@ -9,6 +9,7 @@ from evalstats.schema.plan import PlanAccount
 
 LONGEST = 52
 _SHORT = 30
+_SHORT_OF_MANY = 34
 _ELLIPSIS = "…"
 _BEFORE_DIFFERENCE = 4
 
@@ -26,6 +27,47 @@ def shortened(name: str, most: int = _SHORT) -> str:
         return name
     tail = (most - 1) // 2
     return f"{line[: most - 1 - tail].rstrip()}{_ELLIPSIS}{line[-tail:].lstrip()}"
+
+
+def different_short_names(names: Iterable[str], most: int = _SHORT_OF_MANY) -> dict[str, str]:
+    """Return what a page calls each name that is too long for it; two names that would become one get a number.
+
+    Examples
+    --------
+    >>> list(different_short_names(["a", "x" * 60, "x" * 61], most=9).values())
+    ['xxxx…xxxx', 'xxxx…xxxx (2)']
+    """
+    every = tuple(dict.fromkeys(names))
+    long = [name for name in every if len(one_line(name)) > LONGEST]
+    taken = set(every) - set(long)
+    short: dict[str, str] = {}
+    for name in long:
+        cut = shortened(name, most)
+        number, chosen = 1, cut
+        while chosen in taken:
+            number += 1
+            chosen = f"{cut} ({number})"
+        taken.add(chosen)
+        short[name] = chosen
+    return short
+
+
+def replacing(names: Mapping[str, str]) -> Callable[[str], str]:
+    """Return a function that replaces names wherever they stand in a text, the longest first.
+
+    Examples
+    --------
+    >>> replacing({"a": "b", "aa": "c"})("aa is no a")
+    'c is no b'
+    """
+    longest_first = sorted(names, key=len, reverse=True)
+
+    def said(text: str) -> str:
+        for name in longest_first:
+            text = text.replace(name, names[name])
+        return text
+
+    return said
 
 
 def short_pair(first: str, second: str) -> tuple[str, str]:
@@ -67,11 +109,7 @@ def with_names(result: Comparison, names: Mapping[str, str]) -> Comparison:
     if not names:
         return result
 
-    def said(text: str) -> str:
-        for name in sorted(names, key=len, reverse=True):
-            text = text.replace(name, names[name])
-        return text
-
+    said = replacing(names)
     return replace(
         result,
         baseline=replace(result.baseline, name=said(result.baseline.name)),

@@ -5,43 +5,22 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from evalstats.analysis.arenas.results import ArenaRanking
-from evalstats.display.escape import one_line
-from evalstats.report.names import LONGEST, shortened
+from evalstats.report.names import LONGEST, different_short_names, replacing
 
-_SHORT = 34
 # Provenance keeps its words: digests, files and declared values are given in full.
 _AS_THEY_ARE = frozenset({"covariance", "sources", "plan", "version"})
 
 
 def arena_page_names(result: ArenaRanking) -> dict[str, str]:
     """Return what the page calls each name that is too long for it; two names that would become one get a number."""
-    every = [*(row.name for row in result.rows), result.arena]
-    long = [name for name in dict.fromkeys(every) if len(one_line(name)) > LONGEST]
-    taken = set(every) - set(long)
-    short: dict[str, str] = {}
-    for name in long:
-        cut = shortened(name, _SHORT)
-        number, chosen = 1, cut
-        while chosen in taken:
-            number += 1
-            chosen = f"{cut} ({number})"
-        taken.add(chosen)
-        short[name] = chosen
-    return short
+    return different_short_names([*(row.name for row in result.rows), result.arena])
 
 
 def with_arena_names(result: ArenaRanking, names: Mapping[str, str]) -> ArenaRanking:
     """Return the result with names replaced wherever they stand, in its sentences as well."""
     if not names:
         return result
-    longest_first = sorted(names, key=len, reverse=True)
-
-    def said(text: str) -> str:
-        if text in names:
-            return names[text]
-        for name in longest_first:
-            text = text.replace(name, names[name])
-        return text
+    said = replacing(names)
 
     def renamed(value: Any) -> Any:
         if isinstance(value, str):

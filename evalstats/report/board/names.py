@@ -2,39 +2,22 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Leaderboard
-from evalstats.display.escape import one_line
-from evalstats.report.names import LONGEST, shortened
-
-_SHORT = 34
+from evalstats.report.names import different_short_names, replacing
 
 
 def board_names(result: Leaderboard) -> dict[str, str]:
-    """Return what the page calls each name of the leaderboard that is too long for it.
-
-    Two names that would be shortened to one get a number.
-    """
-    long = [name for name in (*(row.name for row in result.rows), result.benchmark) if len(one_line(name)) > LONGEST]
-    short = {name: shortened(name, _SHORT) for name in dict.fromkeys(long)}
-    taken = {row.name for row in result.rows} - short.keys()
-    for name, cut in short.items():
-        number, chosen = 1, cut
-        while chosen in taken:
-            number += 1
-            chosen = f"{cut} ({number})"
-        taken.add(chosen)
-        short[name] = chosen
-    return short
+    """Return what the page calls each name too long for it; two names that would become one get a number."""
+    return different_short_names([*(row.name for row in result.rows), result.benchmark])
 
 
 def with_board_names(result: Leaderboard, names: Mapping[str, str]) -> Leaderboard:
     """Return the leaderboard with names replaced, in the sentences of its warnings and notes as well."""
     if not names:
         return result
-    said = partial(_said, names)
+    said = replacing(names)
     winner = result.winner
     if winner is not None:
         reason = None if winner.reason is None else said(winner.reason)
@@ -56,12 +39,6 @@ def with_board_names(result: Leaderboard, names: Mapping[str, str]) -> Leaderboa
         warnings=tuple(map(said, result.warnings)),
         notes=tuple(map(said, result.notes)),
     )
-
-
-def _said(names: Mapping[str, str], text: str) -> str:
-    for name in sorted(names, key=len, reverse=True):
-        text = text.replace(name, names[name])
-    return text
 
 
 def _graph(graph: ComparabilityGraph, said: Callable[[str], str]) -> ComparabilityGraph:
