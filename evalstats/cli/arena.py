@@ -133,7 +133,7 @@ def arena(
     from evalstats.cli.leaderboard import whole_numbers
     from evalstats.cli.load import column_map
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show, step_line
+    from evalstats.cli.show import show_result, step_line
 
     levels = whole_numbers(top)
     covariates = style_of(covariate, held=held)
@@ -168,13 +168,7 @@ def arena(
             plan=declared.plan if declared else None,
             seed=seed,
         )
-    blocks, values = result.blocks(), result.to_dict()
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks = [*blocks, *explained(result)]
-        values["explanation"] = result.explain()
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
+    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
     if not has_ranks(result):
         raise typer.Exit(_CANNOT_ANSWER)
 

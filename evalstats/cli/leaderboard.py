@@ -67,7 +67,7 @@ def leaderboard(
     from evalstats.analysis.boards.leaderboard import leaderboard as leaderboard_of
     from evalstats.cli.load import column_map, filtered, load
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show, step_line
+    from evalstats.cli.show import show_result, step_line
 
     levels = whole_numbers(top)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
@@ -92,13 +92,7 @@ def leaderboard(
             plan=declared.plan if declared else None,
             seed=seed,
         )
-    blocks, values = result.blocks(), result.to_dict()
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks = [*blocks, *explained(result)]
-        values["explanation"] = result.explain()
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
+    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
     if not any(row.rank_low for row in result.rows):
         raise typer.Exit(_CANNOT_ANSWER)
 

@@ -110,7 +110,7 @@ def scenarios(
     from evalstats.cli.leaderboard import names_of
     from evalstats.cli.load import column_map, filtered, load
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show
+    from evalstats.cli.show import show_result
 
     shares = weights_of(weights)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
@@ -136,13 +136,7 @@ def scenarios(
             seed=seed,
             on_step=on_step,
         )
-    blocks, values = result.blocks(), result.to_dict()
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks = [*blocks, *explained(result)]
-        values["explanation"] = result.explain()
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
+    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
     if not answers(result):
         raise typer.Exit(_CANNOT_ANSWER)
 

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, Protocol, TextIO
 
 from evalstats.cli.options import Format
 from evalstats.cli.text import clean, wrapped
@@ -19,6 +19,22 @@ from evalstats.errors import InputError
 _WIDTH = 80
 # Characters that a terminal obeys instead of showing; JSON strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+
+
+class Answer(Protocol):
+    """A result that can be shown and explained."""
+
+    def blocks(self) -> list[Block]:
+        """Return what is printed."""
+        ...
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what is written as JSON."""
+        ...
+
+    def explain(self) -> str:
+        """Return the explanation in plain words."""
+        ...
 
 
 def show(
@@ -31,6 +47,19 @@ def show(
         return
     write_atomically(output, text + "\n")
     say(f"written: {output}", quiet=quiet)
+
+
+def show_result(
+    result: Answer, *, explain: bool, style: Format, output: Path | None, no_color: bool, quiet: bool = False
+) -> None:
+    """Show a result as `show` does, on demand with its explanation in plain words."""
+    blocks, values = result.blocks(), result.to_dict()
+    if explain:
+        from evalstats.analysis.explaining.explain import explain as explained
+
+        blocks = [*blocks, *explained(result)]
+        values["explanation"] = result.explain()
+    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
 
 
 def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool = False) -> str:
