@@ -210,7 +210,8 @@ def _estimand(made: Material, main: Part) -> str:
         else "for new votes like these, each on its own"
     )
     held = f", with {' and '.join(made.covariates.names)} held equal" if made.covariates.names else ""
-    against = made.options.anchor or "the mean of all models"
+    whole = made.connection.is_connected or made.options.prior > 0.0
+    against = made.options.anchor or ("the mean of all models" if whole else "the mean of the models of its part")
     return f"strength in votes against {against}{held}, {new}"
 
 

@@ -64,7 +64,7 @@ def error_method(result: ArenaRanking) -> str:
 def _question(result: ArenaRanking) -> list[str]:
     return [
         (
-            f"Which of {plural(result.n_models, 'model')} do the users of {result.arena} prefer, and which of the ranks are "
+            f"Which of {plural(result.n_models, 'model')} do the votes of {result.arena} prefer, and which of the ranks are "
             f"certain? The answer rests on {plural(result.n_votes, 'vote')} in which somebody saw two answers and said which is "
             "better, or that they are alike."
         ),

@@ -34,8 +34,8 @@ def ratings_mean(result: ArenaRanking) -> list[str]:
         )
     if any(row.conf_low is not None for row in result.rows):
         found.append(
-            "The interval of a rating is for that one against the mean. Whether two models differ cannot be read off whether "
-            "their intervals overlap; the pairs say it"
+            f"The interval of a rating is for that one against {result.anchor or 'the mean'}. Whether two models differ cannot "
+            "be read off whether their intervals overlap; the pairs say it"
         )
     if any(row.online_elo is not None for row in result.rows):
         found.append(f"Online Elo stands beside: {how_of(described('online Elo'))}")
