@@ -20,6 +20,7 @@ MOST_WHISKERS = 500
 _EXTREMES = 4
 _ROW = 1.55  # of a row with a name, in letters' heights
 _TALL = 17.0  # of a panel of many levels, in letters' heights
+_BROWSER = 1.16  # a browser may have only a font whose letters are wider than those that were measured
 _SMALL = 0.88
 _INTERCEPT = "(Intercept)"
 
@@ -131,7 +132,7 @@ def _write_title(axes: Any, effects: Effects, result: ScenarioModel, size: Size)
     muted: dict[str, Any] = {"fontsize": _SMALL * size.font, "color": LIGHT.muted, "parse_math": False}
     axes.text(1.0 - 4 / size.width, up, words, ha="right", transform=axes.transAxes, **muted)
     room = size.width - text_width(words, _SMALL * size.font) - 3 * size.font
-    title = fitted(effects.title, room / 1.08, size.font)
+    title = fitted(effects.title, room / _BROWSER, size.font)
     bold: dict[str, Any] = {"fontsize": size.font, "color": LIGHT.ink, "weight": "bold", "parse_math": False}
     axes.text(0.0, up, title, transform=axes.transAxes, **bold)
 
@@ -250,7 +251,7 @@ def _name_ends(
         levels = [rows[place].estimate for place in group]
         apart = spread(levels, 1.35 * font * unit, ends[0] + 0.6 * font * unit, ends[1] - 0.6 * font * unit)
         room = (sides[0] - 2.6 * size.font if on_left else size.width - sides[1]) - 1.4 * font
-        names = fitted_names([rows[place].level for place in group], room, font)
+        names = fitted_names([rows[place].level for place in group], room / _BROWSER, font)
         edge = sides[0] - 1.0 * font if on_left else sides[1] + 1.0 * font
         for place, level, name in zip(group, apart, names, strict=True):
             leader: dict[str, Any] = {"color": LIGHT.line, "linewidth": 0.8, "zorder": 0.6}

@@ -93,7 +93,7 @@ def parts_of_troubled(troubled: ArenaPage) -> dict[str, str]:
 
 def test_the_title_is_the_question(small: ArenaPage) -> None:
     text = opening.title(small)
-    assert "Whom do users of example arena prefer" in text
+    assert "Whom do the votes of example arena prefer" in text
     assert "5 models, 4,200 votes between two of them" in text.replace("\\", "")
 
 

@@ -28,7 +28,7 @@ def title(page: ArenaPage) -> str:
     """Return the question as the document's title."""
     found = page.found
     return metadata(
-        title=prose(f"Whom do users of {found.arena} prefer?"),
+        title=prose(f"Whom do the votes of {found.arena} prefer?"),
         subtitle=prose(f"{plural(found.n_models, 'model')}, {plural(found.n_votes, 'vote')} between two of them"),
     )
 
