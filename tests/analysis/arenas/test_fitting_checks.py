@@ -76,7 +76,12 @@ def test_two_models_cannot_be_contradicted():
     assert found.deviance is None
     assert found.transitivity is None
     assert found.curl is None
-    assert {line.check for line in lines if line.status == "not run"} == {"deviance", "prediction", "transitivity", "cycles"}
+    assert {line.check for line in lines if line.status == "not run"} == {
+        "deviance",
+        "prediction",
+        "transitivity",
+        "cycles",
+    }
     assert "pairs against ratings: 2 models met in so few pairs (1)" in found.reason
     assert found.log_loss is not None
 
