@@ -182,5 +182,5 @@ def win_matrix_alt(result: ArenaRanking) -> str:
         )
     each = f" Each against the next: {'; '.join(told)}." if told else ""
     return one_line(
-        f"Matrix of {sizes}: how often users who decide prefer the model of the row to that of the column. {verdicts}.{each}"
+        f"Matrix of {sizes}: how often those who decide prefer the model of the row to that of the column. {verdicts}.{each}"
     )

@@ -28,7 +28,7 @@ def neighbours(page: ArenaPage) -> str:
 
 
 def matrix(page: ArenaPage) -> str:
-    """Return how often users would prefer each model to each other, with the data of every pair."""
+    """Return how often each model would be preferred to each other, with the data of every pair."""
     found = page.found
     rows = matrix_models(found)
     if not found.converged or len(rows) < 2:
@@ -37,7 +37,7 @@ def matrix(page: ArenaPage) -> str:
     if not compared(found):
         return raw("html", link)
     caption = (
-        "How often, in percent, users who decide prefer the model of the row to that of the column. Filled: the pair is "
+        "How often, in percent, those who decide prefer the model of the row to that of the column. Filled: the pair is "
         f"separated ({level(found)}, all pairs together), blue where the row is ahead, vermillion where it is behind. Hollow: "
         "not separated, which does not mean equal."
     )
@@ -53,6 +53,8 @@ def matrix(page: ArenaPage) -> str:
         alt=win_matrix_alt(found),
         after=link,
     )
-    # Where nothing is separated, a large matrix shows nothing but that.
-    nothing = not apart(compared(found)) and len(rows) > _OPEN
+    # Where nothing that is drawn is separated, a large matrix shows nothing but that.
+    drawn = {row.name for row in rows}
+    marked = [pair for pair in apart(compared(found)) if pair.first in drawn and pair.second in drawn]
+    nothing = not marked and len(rows) > _OPEN
     return folded("How often each model is preferred to each other", figure) if nothing else figure

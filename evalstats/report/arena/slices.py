@@ -13,7 +13,9 @@ from evalstats.report.arena.blocks import compact, shown
 from evalstats.report.arena.opening import were_checked
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
-from evalstats.report.markup import csv_link, prose, raw, section
+from evalstats.report.markup import csv_link, folded, prose, raw, section
+
+_MANY = 20
 
 
 def categories(page: ArenaPage) -> str:
@@ -58,4 +60,6 @@ def drift(page: ArenaPage) -> str:
             caption=prose(f"Ratings by period, against the mean of the models that are there all the time. {what}"),
             alt=drift_lines_alt(found),
         )
+        if not flagged and len(found.rows) > _MANY:
+            figure = folded("Ratings by period", figure)  # so many lines, none of them marked, show nothing
     return section("Over time", said, figure, level=2)
