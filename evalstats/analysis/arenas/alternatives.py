@@ -38,12 +38,11 @@ _TIES: tuple[Ties, ...] = ("half", "davidson", "rao-kupper")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """The headline: its fit, prior and points for one unit of log-odds, the model names in order of their numbers."""
+    """The headline: its fit and votes, the model names in order of their numbers, and what makes ratings of strengths."""
 
     fit: PairFit
     rows: VoteRows
     names: tuple[str, ...]
-    points: float
     centre: Callable[[FloatArray], FloatArray]
 
     def ratings(self, fit: PairFit) -> FloatArray:

@@ -178,7 +178,6 @@ def _alternatives(made: Material, main: Part, order: Sequence[int]) -> tuple[Alt
         fit=main.fit,
         rows=made.table.rows,
         names=names,
-        points=made.options.points,
         centre=main.scaled,
     )
     graded = bool(np.any(~np.isin(made.table.rows.share, (0.0, 0.5, 1.0))))

@@ -234,7 +234,7 @@ def made(
     }
     return ArenaRanking(
         arena="example arena",
-        ties=ties,  # type: ignore[arg-type]
+        ties=ties,
         scale="elo",
         unit="Elo points",
         anchor=None,
@@ -587,6 +587,5 @@ def _checks() -> tuple[CheckLine, ...]:
         ("drift", "Drift", "warning", "ratings change by the month"),
     )
     return tuple(
-        CheckLine(check=check, title=title, status=status, finding=finding)  # type: ignore[arg-type]
-        for check, title, status, finding in found
+        CheckLine(check=check, title=title, status=status, finding=finding) for check, title, status, finding in found
     )

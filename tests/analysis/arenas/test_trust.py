@@ -150,7 +150,7 @@ def test_an_answer_that_names_its_model_is_compared_with_its_rating() -> None:
 
 def test_what_cannot_be_checked_has_a_reason() -> None:
     votes = honest(np.random.default_rng(7), n_models=4)
-    table = _of(_table(votes).votes.drop("rater"))  # type: ignore[union-attr]
+    table = _of(_table(votes).votes.drop("rater"))
     fit = fit_strengths(table.rows)
     found, lines = trust_checks(table, fit, std_errors=None)
     told = {line.check: line for line in lines}

@@ -36,7 +36,7 @@ def _votes_on_models(
     return rater, seconds, first, second, won, expit(eta / 1.2)
 
 
-def _model_bursts(rater, seconds, first, second, won, likely):  # noqa: PLR0917
+def _model_bursts(rater, seconds, first, second, won, likely):  # noqa: PLR0917 - the columns of a vote
     return model_bursts(
         np.concatenate([first, second]),
         np.tile(seconds, 2),

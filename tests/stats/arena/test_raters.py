@@ -229,6 +229,6 @@ def test_power_against_planted_manipulators() -> None:
         turned.append((found.adjusted[0] <= 0.05).any())
         random_clicks.append((found.adjusted[1] <= 0.05).any())
     assert np.mean(sides) == 1.0
-    assert np.mean(rings_found) >= 0.5  # .63 here, .85 in 60 others: mostly all or none, so se .08
+    assert np.mean(rings_found) >= 0.6  # .63 here, .85 in 60 others: mostly all or none, so se .08
     assert np.mean(turned) >= 0.5
     assert np.mean(random_clicks) >= 0.1
