@@ -202,12 +202,8 @@ def _covariance(parts: Sequence[Part], n_models: int, order: Sequence[int]) -> F
 
 
 def _estimand(made: Material, main: Part) -> str:
-    shared = [cluster.name for cluster in cluster_counts(main)]
-    new = (
-        f"for new levels of {' and '.join(shared)} like these"
-        if shared
-        else "for new votes like these, each on its own"
-    )
+    shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
+    new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
     held = f", with {' and '.join(made.covariates.names)} held equal" if made.covariates.names else ""
     whole = made.connection.is_connected or made.options.prior > 0.0
     against = made.options.anchor or ("the mean of all models" if whole else "the mean of the models of its part")

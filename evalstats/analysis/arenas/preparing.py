@@ -133,7 +133,14 @@ def vote_table(
         covariates=beside.values,
         covariate_names=beside.names,
         notes=(*notes, *graded_note, *weight_note, *shared.notes, *beside.notes),
-        warnings=(*warnings, *_copied(scored), *_scheduled(scored), *shared.warnings, *beside.warnings),
+        warnings=(
+            *_made_up(scored),
+            *warnings,
+            *_copied(scored),
+            *_scheduled(scored),
+            *shared.warnings,
+            *beside.warnings,
+        ),
     )
     return table, counts, beside
 
@@ -261,6 +268,19 @@ def _scheduled(scored: pl.DataFrame) -> list[str]:
         "(`evalstats report arena-sampling` shows how much in simulated arenas; some random pairs mend most of it)"
     )
     return [told]
+
+
+def _made_up(scored: pl.DataFrame) -> list[str]:
+    """Warn of simulated votes, which may carry the names of real models."""
+    if "simulated" not in scored.columns or scored["simulated"].null_count() == scored.height:
+        return []
+    marks = scored["simulated"].cast(pl.String)
+    known = marks.filter(marks.is_not_null() & ~marks.str.to_lowercase().is_in(["false", "0"]))
+    if not len(known):
+        return []
+    return [
+        f"{len(known):,} of {scored.height:,} votes are simulated ({known[0]}): they say nothing of the models they name"
+    ]
 
 
 def _copied(scored: pl.DataFrame) -> list[str]:

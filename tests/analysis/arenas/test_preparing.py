@@ -196,3 +196,10 @@ def test_a_pair_that_is_not_there_or_never_differs_is_refused():
 def test_the_side_is_the_one_shown_first_where_that_is_known():
     votes = _shared(order=["a_first", "b_first", None])
     assert relative_differences(votes, None, side=True).values[:, 0].tolist() == [1.0, -1.0, 1.0]
+
+
+def test_simulated_votes_are_told():
+    table, _, _ = _table({**VOTES, "simulated": ["by evalstats, seed 0"] * 6})
+    assert "4 of 4 votes are simulated (by evalstats, seed 0): they say nothing" in table.warnings[0]
+    real, _, _ = _table({**VOTES, "simulated": [False] * 6})
+    assert not any("simulated" in line for line in real.warnings)
