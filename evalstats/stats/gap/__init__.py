@@ -1,0 +1,1 @@
+"""Lab versus live, on arrays: agreement, the calibrated gap, decomposition, forecasts."""
