@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.scores import LabLiveScores
 
@@ -150,7 +151,7 @@ class Options:
         Largest gap that does not matter, in the live metric's own unit; None where none is declared.
     mix
         Shares of the live world by level of one factor, given from outside (a survey) instead of counted in the live rows;
-        with the factor's name. Sum to 1.
+        with the factor's name and the words for where they come from. Sum to 1.
     """
 
     conf_level: float = 0.95
@@ -160,6 +161,7 @@ class Options:
     seed: int = 0
     mix_factor: str | None = None
     mix: Mapping[str, float] = field(default_factory=dict[str, float])
+    mix_source: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,6 +178,8 @@ class Material:
         The estimates of both with their covariances, turned so that more is better; own units otherwise.
     cells
         Outcomes of both by cell; None where a side has no outcomes or they share no factor.
+    lab_data, live_data
+        The tables of each side, cut to the shared models under `models`' names and to the metric in question.
     """
 
     models: tuple[str, ...]
@@ -186,6 +190,8 @@ class Material:
     options: Options
     cells: Cells | None = None
     no_cells_reason: str | None = None
+    lab_data: EvalData | None = None
+    live_data: EvalData | None = None
 
     @property
     def n_models(self) -> int:
