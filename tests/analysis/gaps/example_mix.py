@@ -41,11 +41,15 @@ def decomposition(models: tuple[str, ...]) -> Decomposition:
     overall = _row("", lab.mean(0), live.mean(0), 0.012)
     cells = tuple(_cell(s, lab.mean(0), live.mean(0)) for s in range(len(SCENARIOS)))
     return Decomposition(
-        factors=("scenario",), overall=overall, rows=rows, cells=cells, n_resamples=2000,
+        factors=("scenario",),
+        overall=overall,
+        rows=rows,
+        cells=cells,
+        n_resamples=2000,
         weighting=Weighting(method="post-stratified", n=400, effective_n=296.0, ratio=4.4, uncovered=0.06),
         method="Kitagawa, symmetric; joint bootstrap of lab tasks and live users",
         warnings=("6% of live outcomes fall into scenarios that the lab never covers (off topic)",),
-    )  # fmt: skip
+    )
 
 
 def _row(model: str, lab: np.ndarray, live: np.ndarray, error: float) -> DecompositionRow:
@@ -55,31 +59,54 @@ def _row(model: str, lab: np.ndarray, live: np.ndarray, error: float) -> Decompo
     mix = float((covered - _LAB_SHARE) @ (lab + live)) / 2
     behaviour = float((live - lab) @ (covered + _LAB_SHARE)) / 2
     return DecompositionRow(
-        model=model, lab=part(lab_rate, error), live=part(live_rate, error), total=part(live_rate - lab_rate, 1.4 * error),
-        mix=part(mix, 0.3 * error), behaviour=part(behaviour, 1.5 * error), unexplained=part(live_rate - inside, 0.5 * error),
-        poststratified=part(float(covered @ lab), 1.1 * error), n_lab=400, n_live=510,
+        model=model,
+        lab=part(lab_rate, error),
+        live=part(live_rate, error),
+        total=part(live_rate - lab_rate, 1.4 * error),
+        mix=part(mix, 0.3 * error),
+        behaviour=part(behaviour, 1.5 * error),
+        unexplained=part(live_rate - inside, 0.5 * error),
+        poststratified=part(float(covered @ lab), 1.1 * error),
+        n_lab=400,
+        n_live=510,
         threefold=(
-            float((covered - _LAB_SHARE) @ lab), float((live - lab) @ _LAB_SHARE), float((covered - _LAB_SHARE) @ (live - lab))
+            float((covered - _LAB_SHARE) @ lab),
+            float((live - lab) @ _LAB_SHARE),
+            float((covered - _LAB_SHARE) @ (live - lab)),
         ),
-    )  # fmt: skip
+    )
 
 
 def _cell(s: int, lab: np.ndarray, live: np.ndarray) -> CellPart:
     share = float(_LIVE_SHARE[s])
     if not _COVERED[s]:
         return CellPart(
-            cell=SCENARIOS[s], lab_share=0.0, live_share=share, live_share_low=share - 0.01, live_share_high=share + 0.01,
-            live_rate=float(live[s]), n_live=370, status="lab never covers",
-        )  # fmt: skip
+            cell=SCENARIOS[s],
+            lab_share=0.0,
+            live_share=share,
+            live_share_low=share - 0.01,
+            live_share_high=share + 0.01,
+            live_rate=float(live[s]),
+            n_live=370,
+            status="lab never covers",
+        )
     covered = _LIVE_SHARE / (_LIVE_SHARE * _COVERED).sum()
     middle = float(_LAB_SHARE @ (lab + live)) / 2
     mix = float((covered[s] - _LAB_SHARE[s]) * ((lab[s] + live[s]) / 2 - middle))
     behaviour = float((live[s] - lab[s]) * (covered[s] + _LAB_SHARE[s]) / 2)
     return CellPart(
-        cell=SCENARIOS[s], lab_share=float(_LAB_SHARE[s]), live_share=share, live_share_low=share - 0.015,
-        live_share_high=share + 0.015, lab_rate=float(lab[s]), live_rate=float(live[s]), mix=part(mix, 0.003),
-        behaviour=part(behaviour, 0.006), n_lab=int(400 * _LAB_SHARE[s]), n_live=int(6120 * share),
-    )  # fmt: skip
+        cell=SCENARIOS[s],
+        lab_share=float(_LAB_SHARE[s]),
+        live_share=share,
+        live_share_low=share - 0.015,
+        live_share_high=share + 0.015,
+        lab_rate=float(lab[s]),
+        live_rate=float(live[s]),
+        mix=part(mix, 0.003),
+        behaviour=part(behaviour, 0.006),
+        n_lab=int(400 * _LAB_SHARE[s]),
+        n_live=int(6120 * share),
+    )
 
 
 def scenario_gaps(models: tuple[str, ...]) -> ScenarioGaps:
@@ -88,28 +115,53 @@ def scenario_gaps(models: tuple[str, ...]) -> ScenarioGaps:
     gaps = live - lab
     means = tuple(
         ScenarioGap(
-            scenario=name, model="", estimate=float(gaps[:, s].mean()), std_error=0.02,
-            conf_low=float(gaps[:, s].mean()) - 0.04, conf_high=float(gaps[:, s].mean()) + 0.04, p_value=0.001,
-            p_adjusted=0.004, n_lab=80, n_live=400, verdict="gap",
-        ) if _COVERED[s] else ScenarioGap(
+            scenario=name,
+            model="",
+            estimate=float(gaps[:, s].mean()),
+            std_error=0.02,
+            conf_low=float(gaps[:, s].mean()) - 0.04,
+            conf_high=float(gaps[:, s].mean()) + 0.04,
+            p_value=0.001,
+            p_adjusted=0.004,
+            n_lab=80,
+            n_live=400,
+            verdict="gap",
+        )
+        if _COVERED[s]
+        else ScenarioGap(
             scenario=name, model="", estimate=None, n_live=370, verdict="invalid", reason="the lab never covers it"
         )
         for s, name in enumerate(SCENARIOS)
-    )  # fmt: skip
+    )
     rows = tuple(
         ScenarioGap(
-            scenario=name, model=model, estimate=float(gaps[m, s]), std_error=0.05, conf_low=float(gaps[m, s]) - 0.098,
-            conf_high=float(gaps[m, s]) + 0.098, p_value=0.05, p_adjusted=0.02 if s == 3 else 0.2,
-            pooled=0.9 * float(gaps[m, s]), pooled_low=0.9 * float(gaps[m, s]) - 0.06,
-            pooled_high=0.9 * float(gaps[m, s]) + 0.06, n_lab=80, n_live=40, verdict="gap" if s == 3 else "inconclusive",
+            scenario=name,
+            model=model,
+            estimate=float(gaps[m, s]),
+            std_error=0.05,
+            conf_low=float(gaps[m, s]) - 0.098,
+            conf_high=float(gaps[m, s]) + 0.098,
+            p_value=0.05,
+            p_adjusted=0.02 if s == 3 else 0.2,
+            pooled=0.9 * float(gaps[m, s]),
+            pooled_low=0.9 * float(gaps[m, s]) - 0.06,
+            pooled_high=0.9 * float(gaps[m, s]) + 0.06,
+            n_lab=80,
+            n_live=40,
+            verdict="gap" if s == 3 else "inconclusive",
         )
-        for s, name in enumerate(SCENARIOS) if _COVERED[s]
+        for s, name in enumerate(SCENARIOS)
+        if _COVERED[s]
         for m, model in enumerate(models)
-    )  # fmt: skip
+    )
     return ScenarioGaps(
-        factor="scenario", means=means, rows=rows, tau_interaction=0.02, p_interaction=0.31,
+        factor="scenario",
+        means=means,
+        rows=rows,
+        tau_interaction=0.02,
+        p_interaction=0.31,
         method="difference of rates in each scenario, clusters of tasks and users",
-    )  # fmt: skip
+    )
 
 
 def drops(models: tuple[str, ...]) -> DropForecast:
@@ -119,15 +171,25 @@ def drops(models: tuple[str, ...]) -> DropForecast:
     drop = lab[:, 1:4].mean(1) - lab[:, 0]
     rows = tuple(
         DropRow(
-            model=name, ideal=part(float(lab[i, 0]), 0.02), drop=part(float(drop[i]), 0.03),
-            pooled=part(float(drop.mean()), 0.02), forecast=part(float(lab[i, 0] + share * drop.mean()), 0.025),
+            model=name,
+            ideal=part(float(lab[i, 0]), 0.02),
+            drop=part(float(drop[i]), 0.03),
+            pooled=part(float(drop.mean()), 0.02),
+            forecast=part(float(lab[i, 0] + share * drop.mean()), 0.025),
             live=part(float(_LIVE_SHARE @ live[i]), 0.03),
             miss=part(float(_LIVE_SHARE @ live[i] - lab[i, 0] - share * drop.mean()), 0.04),
         )
         for i, name in enumerate(models)
-    )  # fmt: skip
+    )
     return DropForecast(
-        rows=rows, share_non_ideal=share, share_source="counted in the live data", mean_drop=part(float(drop.mean()), 0.015),
-        spread=0.01, spread_p=0.44, slope=part(0.9, 0.5), expected_slope=share, explained=0.2,
+        rows=rows,
+        share_non_ideal=share,
+        share_source="counted in the live data",
+        mean_drop=part(float(drop.mean()), 0.015),
+        spread=0.01,
+        spread_p=0.44,
+        slope=part(0.9, 0.5),
+        expected_slope=share,
+        explained=0.2,
         method="linear mixed model with a drop for each model",
-    )  # fmt: skip
+    )
