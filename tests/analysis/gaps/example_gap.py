@@ -186,7 +186,7 @@ def four() -> LabLiveGap:
     lab, live = np.array([0.81, 0.74, 0.70, 0.66]), np.array([0.55, 0.68, 0.60, 0.57])
     rows = made(names, lab, live, (0.02, 0.025), margin=None, same_scale=True, n=(300, 400))
     reason = "4 models are in both, and a line through fewer than 6 says nothing"
-    rows = tuple(_withoutline(row, reason) for row in rows)
+    rows = tuple(without_line(row, reason) for row in rows)
     side = {"scale": 100.0, "unit": "pp", "n_models": 4, "unit_word": "items", "reliability": 0.6, "noise": 0.02}
     return _result(
         _side("outcomes", "bench", "success", n_units=300, spread=0.06, **side),  # pyright: ignore[reportArgumentType]
@@ -207,7 +207,7 @@ def invalid() -> LabLiveGap:
     lab, live = np.array([61.0, 55.0, 50.0, 47.0, 31.0]), np.array([1201.0, 1190.0, 1215.0, 1150.0, 1101.0])
     rows = made(names, lab, live, (1.5, 8.0), margin=None, same_scale=False, n=None)
     reason = "5 models are in both and the scales differ; a line needs at least 6"
-    rows = tuple(replace(_withoutline(row, reason), verdict="invalid") for row in rows)
+    rows = tuple(replace(without_line(row, reason), verdict="invalid") for row in rows)
     found = _result(
         _side("aggregates", "bench", "score", n_models=9, errors="marginal", metric_kind="continuous"),
         _side("aggregates", "arena", "elo", n_models=30, unit="points", errors="marginal", metric_kind="rating"),

@@ -1,4 +1,4 @@
-"""Hand-made models, line and forecasts for `example_gap`, by the plainest formulas: ordinary lines and the normal distribution."""
+"""Hand-made models, line and forecasts for `example_gap`, by the plainest formulas: ordinary lines, normal errors."""
 
 import math
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _with_difference(row: GapRow, n: int, margin: float | None) -> GapRow:
     )
 
 
-def _withoutline(row: GapRow, reason: str) -> GapRow:
+def without_line(row: GapRow, reason: str) -> GapRow:
     """Take away what a line gives."""
     gone = (
         "expected",
