@@ -14,7 +14,7 @@ from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount, Thr
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.gaps.example_agreement import agreement
 from tests.analysis.gaps.example_mix import decomposition, drops, scenario_gaps
-from tests.analysis.gaps.example_rows import MARGIN, hierarchy, level, line
+from tests.analysis.gaps.example_rows import MARGIN, hierarchy, level, line, without_line
 from tests.analysis.gaps.example_rows import rows as made
 
 HOSTILE = (
