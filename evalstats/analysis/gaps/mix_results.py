@@ -33,6 +33,8 @@ class DecompositionRow:
         Where there are several factors: each one's part of `mix` (Shapley), by name.
     poststratified
         What the lab predicts for the live mix: the lab's rates in the live shares (over scenarios the lab covers).
+    raked
+        The same with the lab weighted to the live margins of each factor alone; None with a single factor.
     threefold
         (mix, behaviour, interaction) of the three-fold version, which hangs on which side is taken first; for the appendix.
     """
@@ -46,6 +48,7 @@ class DecompositionRow:
     unexplained: Part | None = None
     factors: tuple[tuple[str, Part], ...] = ()
     poststratified: Part | None = None
+    raked: Part | None = None
     threefold: tuple[float, float, float] | None = None
     n_lab: int = 0
     n_live: int = 0
@@ -59,7 +62,8 @@ class CellPart:
     Attributes
     ----------
     lab_share, live_share
-        Of all outcomes of the side that fall into it. `share_low`, `share_high`: interval of the live share.
+        Of a model's outcomes on the side that fall into it, mean over models. `live_share_low`, `live_share_high`: interval
+        of the live share.
     lab_rate, live_rate
         Mean over models of the rate in it; None where a side has nothing there.
     mix, behaviour
@@ -98,6 +102,8 @@ class Weighting:
         Of the raking.
     uncovered
         Share of the live mix in cells the lab never covers: no weight can stand for it.
+    margins
+        (factor, level, share aimed at, share reached), over what the lab covers.
     """
 
     method: str
@@ -124,6 +130,8 @@ class Decomposition:
         The mean over models; `rows`: each model, in the order of the result's rows.
     cells
         Each cell: the positivity table and the contributions.
+    weighting
+        Of lab items to the joint cells; `raking` to the margins of several factors.
     mix_source
         Where the live shares come from: "counted in the live data", or the words given with a mix from outside. With a mix
         from outside and no live outcomes, only `poststratified` is known, and `live`, `behaviour` have a reason.
@@ -134,6 +142,7 @@ class Decomposition:
     rows: tuple[DecompositionRow, ...]
     cells: tuple[CellPart, ...]
     weighting: Weighting | None = None
+    raking: Weighting | None = None
     mix_source: str = "counted in the live data"
     conf_level: float = 0.95
     n_resamples: int | None = None
