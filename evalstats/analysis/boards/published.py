@@ -28,7 +28,8 @@ from evalstats.stats.many.tiers import compact_letters
 from evalstats.stats.tails import normal_quantile, two_sided_normal_p
 
 Floats = npt.NDArray[np.float64]
-_ENTRY = f"{HELPER}entry"
+# The column that names the model of a published number.
+PUBLISHED_ENTRY = f"{HELPER}entry"
 # Columns in which two rows of one model can differ; those that do are named.
 _TELLING = ("task", "scenario", "variant", "setting")
 _TELLING_LAST = ("run", "date", "method")
@@ -55,7 +56,7 @@ class _Published:
     @property
     def names(self) -> list[str]:
         """The models."""
-        names: list[str] = self.rows[_ENTRY].to_list()
+        names: list[str] = self.rows[PUBLISHED_ENTRY].to_list()
         return names
 
     @property
@@ -141,28 +142,30 @@ def _published(
     if contrast not in rows.columns:
         message = f"the published numbers have no column {contrast!r}; they have {listed(rows.columns)}"
         raise InputError(message)
-    rows = rows.with_columns(rows[contrast].cast(pl.String).alias(_ENTRY)).filter(pl.col(_ENTRY).is_not_null())
+    rows = rows.with_columns(rows[contrast].cast(pl.String).alias(PUBLISHED_ENTRY)).filter(
+        pl.col(PUBLISHED_ENTRY).is_not_null()
+    )
     if models is not None:
-        unknown = [name for name in models if not (rows[_ENTRY] == name).any()]
+        unknown = [name for name in models if not (rows[PUBLISHED_ENTRY] == name).any()]
         if unknown:
-            message = f"{unknown[0]!r} has no published number; there are {listed(rows[_ENTRY])}"
+            message = f"{unknown[0]!r} has no published number; there are {listed(rows[PUBLISHED_ENTRY])}"
             raise InputError(message)
-        rows = rows.filter(pl.col(_ENTRY).is_in(list(models)))
+        rows = rows.filter(pl.col(PUBLISHED_ENTRY).is_in(list(models)))
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
-    rows, notes = _with_std_errors(rows)
+    rows, notes = with_std_errors(rows)
     usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
-    if rows.filter(usable)[_ENTRY].n_unique() < 2:
+    if rows.filter(usable)[PUBLISHED_ENTRY].n_unique() < 2:
         raise CannotAnswerError(_without_noise(rows, usable, chosen))
-    _refuse_several(rows, chosen)
-    intended = check_one_quantity(rows, entry=_ENTRY, metric=chosen, contrast=contrast, accept=accept)
-    rulers = rulers_of_published(data, rows, entry=_ENTRY, contrast=contrast, accept=accept)
+    refuse_several(rows, chosen)
+    intended = check_one_quantity(rows, entry=PUBLISHED_ENTRY, metric=chosen, contrast=contrast, accept=accept)
+    rulers = rulers_of_published(data, rows, entry=PUBLISHED_ENTRY, contrast=contrast, accept=accept)
     order = pl.col("estimate").round(12)
-    ordered = rows.filter(usable).sort(order, _ENTRY, descending=[chosen.higher_is_better, False])
+    ordered = rows.filter(usable).sort(order, PUBLISHED_ENTRY, descending=[chosen.higher_is_better, False])
     return _Published(
         metric=chosen,
         rows=ordered,
-        without=rows.filter(~usable).sort(_ENTRY),
+        without=rows.filter(~usable).sort(PUBLISHED_ENTRY),
         notes=(*notes, *intended, *(() if rulers is None else rulers.of("note"))),
         warnings=() if rulers is None else rulers.of("weakens"),
         rulers=rulers,
@@ -170,7 +173,7 @@ def _published(
 
 
 def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str:
-    n_models, n_known = rows[_ENTRY].n_unique(), rows.filter(usable)[_ENTRY].n_unique()
+    n_models, n_known = rows[PUBLISHED_ENTRY].n_unique(), rows.filter(usable)[PUBLISHED_ENTRY].n_unique()
     return (
         f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark}, "
         f"{n_known} of them with a standard error or an interval. At least two are needed: without these no rank can be told "
@@ -178,14 +181,20 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
     )
 
 
-def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
-    """Refuse several numbers of one model; which of them is meant is for the user to say."""
-    twice = rows.filter(rows[_ENTRY].is_duplicated())
+def refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
+    """Refuse several numbers of one model; which of them is meant is for the user to say.
+
+    Raises
+    ------
+    InputError
+        If a model has more than one number of the metric.
+    """
+    twice = rows.filter(rows[PUBLISHED_ENTRY].is_duplicated())
     if not twice.height:
         return
-    name = twice[_ENTRY].sort()[0]
-    own = twice.filter(pl.col(_ENTRY) == name)
-    known = (*_TELLING, *_TELLING_LAST, *_NEVER, _ENTRY, "model", "benchmark", "metric")
+    name = twice[PUBLISHED_ENTRY].sort()[0]
+    own = twice.filter(pl.col(PUBLISHED_ENTRY) == name)
+    known = (*_TELLING, *_TELLING_LAST, *_NEVER, PUBLISHED_ENTRY, "model", "benchmark", "metric")
     extra = [column for column in own.columns if column not in known]
     telling = [column for column in (*_TELLING, *extra, *_TELLING_LAST) if own[column].n_unique() > 1]
     levels = f"{telling[0]}: {listed(own[telling[0]].cast(pl.String))}" if telling else "and nothing tells them apart"
@@ -196,7 +205,7 @@ def _refuse_several(rows: pl.DataFrame, metric: Metric) -> None:
     raise InputError(message)
 
 
-def _with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def with_std_errors(rows: pl.DataFrame) -> tuple[pl.DataFrame, tuple[str, ...]]:
     """Fill in standard errors from the width of published intervals."""
     known = pl.col("std_error").is_not_null()
     ends = (
@@ -315,7 +324,7 @@ def _without(row: dict[str, object], metric: Metric) -> LeaderboardRow:
     estimate, run = row["estimate"], row["run"]
     why = f"{_lack(row['std_error'])}, so where its {metric.name} stands is not known"
     return LeaderboardRow(
-        name=str(row[_ENTRY]),
+        name=str(row[PUBLISHED_ENTRY]),
         estimate=float(estimate) if isinstance(estimate, float) else None,
         reason=why,
         rank_reason=why,
@@ -342,14 +351,14 @@ def _left_out(found: _Published) -> list[str]:
     top = float((sign * found.estimates).max())
     above = without.filter(sign * pl.col("estimate") > top)
     if above.height:
-        names, one = above[_ENTRY].to_list(), above.height == 1
+        names, one = above[PUBLISHED_ENTRY].to_list(), above.height == 1
         best = "highest" if found.metric.higher_is_better else "lowest"
         said.append(
             f"{listed(names)} {'has' if one else 'have'} no usable standard error and {'is' if one else 'are'} not ranked; "
             f"{f'it has the {best} score' if one else f'their scores are the {best}'} of all, so the best of those ranked need "
             "not be the best"
         )
-    names = without[_ENTRY].to_list()
+    names = without[PUBLISHED_ENTRY].to_list()
     has = "has" if len(names) == 1 else "have"
     who = f"{plural(len(names), 'model')} without a usable standard error {has} no rank"
     said.append(f"{who}, and ranks are among the other {len(found.names)}: {listed(names)}")

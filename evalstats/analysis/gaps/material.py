@@ -1,6 +1,6 @@
 """What `gap()` has prepared before any question is asked: both sides, model by model, under one name each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,6 +12,8 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.scores import LabLiveScores
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
+# From the places of some models of a side, the best and the worst rank of each among them; zeros where ranks cannot be told.
+RankSets = Callable[[Sequence[int]], tuple[IntArray, IntArray]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

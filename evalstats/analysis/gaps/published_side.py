@@ -1,0 +1,107 @@
+"""One side made of published numbers: scores with the errors that their source gives, or none."""
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arms import choose_metric
+from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
+from evalstats.analysis.gaps.material import RankSets, Side
+from evalstats.analysis.provenance import notes_of, sources_of
+from evalstats.display.numbers import plural
+from evalstats.errors import CannotAnswerError
+from evalstats.schema.data import EvalData
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.many.rank_sets import rank_sets_normal
+
+_NAMED = 4
+_INDEPENDENT = (
+    "published {where} errors are each model's own: what models share by answering the same items is unknown and counted as "
+    "noise, so the noise is an upper bound, the reliability a lower one"
+)
+
+
+def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
+    """Take published numbers of one metric, one for each model.
+
+    Errors are those published, or taken from the width of published intervals. A model without one leaves the side without
+    errors if it is most of them; else it is left out.
+
+    Raises
+    ------
+    InputError
+        If a metric has to be chosen, or a model has several numbers.
+    CannotAnswerError
+        If there is no number.
+    """
+    where = "live" if live else "lab"
+    rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
+    rows = rows.filter(pl.col("estimate").is_not_null()).with_columns(pl.col("model").alias(PUBLISHED_ENTRY))
+    if not rows.height:
+        raise CannotAnswerError(f"the {where} data hold no published number")
+    chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
+    rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
+    rows, notes = with_std_errors(rows)
+    refuse_several(rows, chosen)
+    rows = rows.sort(PUBLISHED_ENTRY)
+    rows, covariance, said = _errors(rows, where)
+    estimate = rows["estimate"].to_numpy().astype(np.float64)
+    runs = rows["run"].drop_nulls().unique().sort().to_list()
+    side = Side(
+        kind="aggregates",
+        name=chosen.benchmark,
+        metric=chosen.name,
+        unit=chosen.score_unit,
+        scale=chosen.scale,
+        metric_kind=chosen.kind,
+        low=chosen.low,
+        high=chosen.high,
+        turned=not chosen.higher_is_better,
+        models=tuple(rows[PUBLISHED_ENTRY].to_list()),
+        estimate=estimate,
+        covariance=covariance,
+        marginal=True,
+        df=None,
+        n=rows["n"].fill_null(0).to_numpy().astype(np.int64),
+        n_clusters=np.zeros(rows.height, dtype=np.int64),
+        clusters=(),
+        rank_low=np.zeros(rows.height, dtype=np.int64),
+        rank_high=np.zeros(rows.height, dtype=np.int64),
+        first_day=_day(rows["date"].min()),
+        last_day=_day(rows["date"].max()),
+        method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
+        sources=sources_of(data, runs),
+        warnings=(*said, *([] if covariance is None else [_INDEPENDENT.format(where=where)])),
+        notes=(*notes, *notes_of(data, runs)),
+    )
+    return side, lambda places: _ranks(side, list(places))
+
+
+def _errors(rows: pl.DataFrame, where: str) -> tuple[pl.DataFrame, FloatArray | None, tuple[str, ...]]:
+    """Return the rows to use, their covariance, and what was left out."""
+    usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
+    n, known = rows.height, int(usable.sum())
+    if known < max(2, n / 2):
+        what = "no" if not known else f"{known} of {n}"
+        return rows, None, (f"{what} {where} numbers have a standard error: errors of that side are unknown",)
+    said: tuple[str, ...] = ()
+    if known < n:
+        names = rows.filter(~usable)[PUBLISHED_ENTRY].to_list()
+        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        said = (
+            f"{plural(len(names), f'{where} model')} without a standard error left out: {', '.join(names[:_NAMED])}{more}",
+        )
+    rows = rows.filter(usable)
+    return rows, np.diag(rows["std_error"].to_numpy().astype(np.float64) ** 2), said
+
+
+def _ranks(side: Side, at: list[int]) -> tuple[IntArray, IntArray]:
+    none = np.zeros(len(at), dtype=np.int64)
+    if side.covariance is None or len(at) < 2:
+        return none, none
+    sign = -1.0 if side.turned else 1.0
+    found = rank_sets_normal(sign * side.estimate[at], side.covariance[np.ix_(at, at)])
+    return (none, none) if found.reason else (found.low, found.high)
+
+
+def _day(moment: object) -> str | None:
+    return None if moment is None else str(moment)[:10]
