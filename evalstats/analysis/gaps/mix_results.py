@@ -160,6 +160,14 @@ class ScenarioGap:
         Partially pooled over models and scenarios.
     p_adjusted
         Benjamini-Hochberg over all cells of the table (over scenarios, for the means).
+    df
+        Of the t law of the interval.
+    adjusted_low, adjusted_high
+        Interval at the level that false-coverage control asks for where the gap is flagged; else the plain one.
+    equivalence_low, equivalence_high
+        The narrower interval that decides `aligned`.
+    lab, live
+        The two rates.
     """
 
     scenario: str
@@ -177,6 +185,13 @@ class ScenarioGap:
     n_live: int = 0
     verdict: Literal["gap", "aligned", "inconclusive", "invalid"] = "inconclusive"
     reason: str | None = None
+    df: float | None = None
+    adjusted_low: float | None = None
+    adjusted_high: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    lab: float | None = None
+    live: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -243,7 +258,12 @@ class DropForecast:
     explained
         Share of the variance of true gaps that the drop explains; None where there is no variance to explain.
     flips
-        Pairs of models whose order by forecast differs from that with ideal users, both separated.
+        Pairs of models whose order by forecast differs from that with ideal users, both separated; the one ahead with ideal
+        users first.
+    slope_p, slope_df
+        Of the hypothesis that the gap does not go with the drop; df of its t law (None: normal).
+    slope_reason
+        Why there is no slope.
     """
 
     rows: tuple[DropRow, ...]
@@ -258,3 +278,7 @@ class DropForecast:
     flips: tuple[tuple[str, str], ...] = ()
     method: str = ""
     warnings: tuple[str, ...] = ()
+    slope_p: float | None = None
+    slope_df: float | None = None
+    slope_reason: str | None = None
+    conf_level: float = 0.95
