@@ -1,0 +1,87 @@
+"""Files of aliases as people write them, right and wrong."""
+
+import gzip
+from pathlib import Path
+
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.alias_file import read_aliases
+
+EXPECTED = {"openai/gpt-x": "gpt-x", "Model, B": "b"}
+
+
+def write(folder: Path, text: str | bytes, name: str) -> Path:
+    path = folder / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.toml", '[aliases]\n"openai/gpt-x" = "gpt-x"\n"Model, B" = "b"\n'),
+        ("a.toml", '"openai/gpt-x" = "gpt-x"\n"Model, B" = "b"\n'),
+        ("evalstats.toml", '[plan]\nconf_level = 0.9\n[aliases]\n"openai/gpt-x" = "gpt-x"\n"Model, B" = "b"\n'),
+        ("a.csv", 'model,alias\nopenai/gpt-x,gpt-x\n"Model, B",b\n'),
+        ("a.csv", 'Lab,Live\nopenai/gpt-x, gpt-x\n\n"Model, B",b\n'),
+        ("a.csv", 'openai/gpt-x,gpt-x\n"Model, B",b\n'),
+        ("a.csv", "\ufefffrom;to\nopenai/gpt-x;gpt-x\nModel, B;b\nModel, B;b\n"),
+        ("a.tsv", "openai/gpt-x\tgpt-x\nModel, B\tb\n"),
+        ("names", "openai/gpt-x\tgpt-x\nModel, B\tb\n"),
+        ("a.json", '{"openai/gpt-x": "gpt-x", "Model, B": "b"}'),
+        ("a.json", '{"aliases": {"openai/gpt-x": "gpt-x", "Model, B": "b"}}'),
+    ],
+)
+def test_every_form_says_the_same(tmp_path: Path, name: str, text: str) -> None:
+    assert read_aliases(write(tmp_path, text, name)) == EXPECTED
+
+
+def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
+    assert read_aliases(write(tmp_path, gzip.compress(b"a,b\n"), "a.csv.gz")) == {"a": "b"}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "told"),
+    [
+        ("a.toml", '[aliases]\na = "b"\na = "c"\n', "is not TOML"),
+        ("a.toml", "[aliases]\na = 1\n", "a must be the name that the model shall have, in quotes; found the number 1"),
+        ("a.toml", 'a.b = "c"\n', 'a name with a dot in it is written in quotes, "a.b"'),
+        ("a.toml", 'a = "b"\n[aliases]\nc = "d"\n', "'a' stands outside of [aliases]"),
+        ("a.toml", "[aliases]\n", "holds no aliases"),
+        ("a.toml", b"a = '\xff'\n", "is not UTF-8 text"),
+        ("a.csv", "a,b\na,c\n", "'a' has two aliases, 'b' and 'c'"),
+        ("a.csv", "a,b\nb,c\n", "which has an alias itself ('c'); name the last one"),
+        ("a.csv", "a,b,c\n", "has 3 columns; two were expected"),
+        ("a.csv", "model,alias\na,b,c\n", "line 2 has 3 cells"),
+        ("a.csv", "model,alias\n,b\n", "a line has no name in its first column"),
+        ("a.csv", "a,\n", "a is empty"),
+        ("a.csv", "model,alias\n", "holds no aliases"),
+        ("a.csv", b"a,\xff\n", "is not utf-8 text"),
+        ("a.csv", "just a word\n", "is no file of aliases"),
+        ("a.csv", "", "is empty"),
+        ("a.json", '{"a": "b", "a": "c"}', "'a' has two aliases"),
+        ("a.json", '{"a": {"b": "c"}}', "found a table"),
+        ("a.json", '{"a": null}', "'a' has null for its alias"),
+        ("a.json", '{"a": "b"', "is not one JSON object"),
+        ("a.json", '{"a": "b"}\n{"c": "d"}', "is not one JSON object"),
+        ("a.json", '{"a":' * 20_000, "is nested too deeply"),
+        ("a.json", '[["a", "b"]]', "is no file of aliases"),
+        ("a.json", b'{"a": "\xff"}', "is not UTF-8 text"),
+        ("a.csv", b"PK\x03\x04rest", "is no file of aliases"),
+        ("a.csv", "a,b\n" * 300_000, "is longer than 1 MiB"),
+        ("a.csv", gzip.compress(b"a,b\n" * 300_000), "is longer than 1 MiB"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, name: str, text: str | bytes, told: str) -> None:
+    path = write(tmp_path, text, name)
+    with pytest.raises(InputError) as caught:
+        read_aliases(path)
+    assert str(caught.value).startswith(f"{path}: ")
+    assert told in str(caught.value)
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path / "none.csv", tmp_path):
+        with pytest.raises(InputError, match="cannot be opened"):
+            read_aliases(path)
