@@ -14,6 +14,9 @@ from evalstats.simulate.devicerepair import (
 )
 from evalstats.simulate.harmamp import HarmEffects, harmamp_truth, simulate_harmamp, write_harmamp
 from evalstats.simulate.harmamp_design import HarmModel, simulated_harm_models
+from evalstats.simulate.lab_live import LabLive, simulate_lab_live
+from evalstats.simulate.lab_live_design import LabLiveDesign
+from evalstats.simulate.lab_live_truth import LabLiveTruth
 from evalstats.simulate.pairs import SimulatedPairs, simulate_pairs
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rut_models import RutModel, published_models
@@ -26,6 +29,9 @@ __all__ = [
     "ArenaEffects",
     "HarmEffects",
     "HarmModel",
+    "LabLive",
+    "LabLiveDesign",
+    "LabLiveTruth",
     "RepairEffects",
     "RepairModel",
     "RutEffects",
@@ -40,6 +46,7 @@ __all__ = [
     "simulate_arena",
     "simulate_devicerepair",
     "simulate_harmamp",
+    "simulate_lab_live",
     "simulate_pairs",
     "simulate_rutbench",
     "simulated_harm_models",
