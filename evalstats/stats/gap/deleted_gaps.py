@@ -1,0 +1,257 @@
+"""Each model's gap from the line through the other models, so that no model pulls its own line."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy import special
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.gap.contrasts import Sides, scaled_sides
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.slope_search import with_spread
+from evalstats.stats.gap.york import LineShape, line_shape
+from evalstats.stats.multiplicity import benjamini_hochberg
+from evalstats.stats.tails import normal_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.threads import one_thread
+
+LEAST_MODELS = 6
+FULL_MODELS = 10
+_POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeletedGaps:
+    """Gaps of all models, each from the line through the others. Arrays are float64, shape (n_models,), in live units.
+
+    Attributes
+    ----------
+    expected, gap, std_error
+        What the others' line expects at the lab score, live less that, and its error: noise of both scores and of the line,
+        not the spread of true gaps.
+    conf_low, conf_high, p_value
+        Of the model's own true gap, by the normal law.
+    p_outlier, df, p_adjusted
+        Whether the gap is larger than noise and the spread of the others' gaps explain: t with `df` (inf for normal), and
+        adjusted over models (Benjamini-Hochberg).
+    flagged
+        Whether the model has a gap: adjusted p and interval agree, and, with fewer than 10 models, the interval lies beyond
+        the margin.
+    adjusted_low, adjusted_high
+        Interval at the level that false-coverage control asks for (Benjamini and Yekutieli 2005) where p_adjusted is small
+        enough, else the plain one.
+    equivalence_low, equivalence_high
+        Interval at 1 - 2 (1 - conf_level).
+    detectable
+        The gap that would be flagged with 80% probability if it were the only one.
+    slope, slope_std_error, tau2
+        Of the others' line.
+    extrapolated
+        Whether the lab score lies outside the others' by more than the mean space between theirs.
+    """
+
+    expected: FloatArray
+    gap: FloatArray
+    std_error: FloatArray
+    conf_low: FloatArray
+    conf_high: FloatArray
+    p_value: FloatArray
+    p_outlier: FloatArray
+    df: FloatArray
+    p_adjusted: FloatArray
+    flagged: npt.NDArray[np.bool_]
+    adjusted_low: FloatArray
+    adjusted_high: FloatArray
+    equivalence_low: FloatArray
+    equivalence_high: FloatArray
+    detectable: FloatArray
+    slope: FloatArray
+    slope_std_error: FloatArray
+    tau2: FloatArray
+    extrapolated: npt.NDArray[np.bool_]
+    margin: float | None
+    conf_level: float
+    converged: bool
+
+
+@one_thread
+def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: float | None = None) -> DeletedGaps:
+    """Estimate each model's gap from York's line through the other models.
+
+    Two questions, two columns. *Is there a gap?* The variance of the deleted residual is
+
+        v0 = g' Omega0 g + tau2 h'h + Var(e_x - w'e_x) Var(b),   g = (1 for the model, -h for the others),
+
+    where h are the weights by which the others' line predicts this model, w those by which it takes their mean, and Omega0 =
+    V_z + b^2 V_x - b (V_xz + V_zx) holds the errors of all models together: errors that the model shares with the others
+    cancel as far as the line shares them. With independent errors this is the sum of the model's own noise and the variance of
+    the line, 1/sum(W) + ((x - mean)^2 + s_x^2 + noise of the mean) Var(b). *Is it an outlier among gaps?* v1 = v0 + tau2, by t
+    with Satterthwaite's (n - 3) (v1 / tau2)^2 degrees of freedom; normal where tau2 = 0. b and tau2 are those of the others.
+
+    Parameters
+    ----------
+    scores
+        At least 6 models with the covariances of both sides.
+    margin
+        Largest gap that does not matter, in live units. With 6 to 9 models nothing is flagged without it.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 6 models, without errors, or with a constant side.
+
+    References
+    ----------
+    York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005, JASA 100:71, doi:10.1198/016214504000001907.
+
+    Examples
+    --------
+    >>> lab = np.arange(10) / 10
+    >>> live = 2 * lab + np.array([0, 0.1, -0.1, 0, 1.5, 0.1, 0, -0.1, 0.1, 0])
+    >>> gaps = deleted_gaps(
+    ...     LabLiveScores(lab=lab, live=live, lab_covariance=np.eye(10) * 0.02**2, live_covariance=np.eye(10) * 0.1**2)
+    ... )
+    >>> gaps.flagged.nonzero()[0].tolist(), gaps.gap[4].round(1)
+    ([4], np.float64(1.5))
+    """
+    check_level(conf_level)
+    if margin is not None and not (math.isfinite(margin) and margin > 0.0):
+        raise InputError(
+            f"margin is {margin}; give the largest gap that does not matter, above 0 in live units, or None"
+        )
+    n = scores.n_models
+    if n < LEAST_MODELS:
+        raise CannotAnswerError(
+            f"{n} shared models are too few to tell a gap from a line; at least {LEAST_MODELS} are needed, "
+            f"{FULL_MODELS} or more to call one without a margin"
+        )
+    sides = scaled_sides(scores)
+    others = np.array([np.delete(np.arange(n), m) for m in range(n)], dtype=np.int64)
+    problems = sides.problems(others)
+    _, lines = with_spread(problems, np.full(n, float(n - 3)), sides.floor)
+    shape = line_shape(sides, problems, lines, others)
+    tau2 = np.where(lines.tau2 > sides.floor, lines.tau2, 0.0)
+    expected, variance = _predicted(sides, others, shape, lines.tau2)
+    return _tested(
+        sides,
+        expected,
+        variance,
+        tau2,
+        shape,
+        conf_level=conf_level,
+        margin=margin,
+        converged=bool(lines.converged.all()),
+    )
+
+
+def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """What the others' lines expect of each model, and v0, scaled."""
+    n = sides.n_models
+    every = np.arange(n)
+    slope, w = shape.slope, shape.mean_weights
+    level = (w * (sides.z[others] - slope[:, None] * sides.x[others])).sum(axis=1)
+    away = sides.x - (w * shape.points).sum(axis=1)
+    h = w + away[:, None] * shape.slope_weights
+    apart = np.zeros((n, n))
+    about_mean = np.zeros((n, n))
+    apart[every, every] = about_mean[every, every] = 1.0
+    np.put_along_axis(apart, others, -h, axis=1)
+    np.put_along_axis(about_mean, others, -w, axis=1)
+
+    def spread_of(weights: FloatArray, table: FloatArray) -> FloatArray:
+        return ((weights @ table) * weights).sum(axis=1)
+
+    both = sides.cross + sides.cross.T
+    noise = spread_of(apart, sides.v_z) + slope**2 * spread_of(apart, sides.v_x) - slope * spread_of(apart, both)
+    line = tau2 * (h**2).sum(axis=1) + spread_of(about_mean, sides.v_x) * shape.slope_variance
+    return level + slope * sides.x, noise + line
+
+
+def _tested(
+    sides: Sides,
+    expected: FloatArray,
+    variance: FloatArray,
+    tau2: FloatArray,
+    shape: LineShape,
+    *,
+    conf_level: float,
+    margin: float | None,
+    converged: bool,
+) -> DeletedGaps:
+    n, unit = sides.n_models, sides.unit_z
+    # Exact scores on an exact line leave rounding only.
+    std_error = np.sqrt(np.maximum(variance, 1e-18))
+    gap = sides.z - expected
+    among = np.sqrt(std_error**2 + tau2)
+    df = np.full(n, np.inf)
+    spread = tau2 > 0.0
+    df[spread] = (n - 3) * (among[spread] ** 2 / tau2[spread]) ** 2
+    p_outlier = np.array([_outlier_p(t, nu) for t, nu in zip(gap / among, df, strict=True)])
+    p_adjusted = benjamini_hochberg(p_outlier)
+    found = p_adjusted <= 1.0 - conf_level
+    reach = normal_quantile(conf_level) * std_error
+    wider = np.where(found, false_coverage_quantile(found, conf_level) * std_error, reach)
+    narrow = normal_quantile(1.0 - 2.0 * (1.0 - conf_level)) * std_error if conf_level > 0.5 else 0.0 * std_error
+    beyond = (np.abs(gap) - wider) * unit
+    least = 0.0 if n >= FULL_MODELS else (math.inf if margin is None else margin)
+    return DeletedGaps(
+        expected=expected * unit + sides.mean_z,
+        gap=gap * unit,
+        std_error=std_error * unit,
+        conf_low=(gap - reach) * unit,
+        conf_high=(gap + reach) * unit,
+        p_value=np.array([two_sided_normal_p(each) for each in gap / std_error]),
+        p_outlier=p_outlier,
+        df=df,
+        p_adjusted=p_adjusted,
+        flagged=found & (beyond > least),
+        adjusted_low=(gap - wider) * unit,
+        adjusted_high=(gap + wider) * unit,
+        equivalence_low=(gap - narrow) * unit,
+        equivalence_high=(gap + narrow) * unit,
+        detectable=_detectable(among, df, conf_level) * unit,
+        slope=shape.slope * unit / sides.unit_x,
+        slope_std_error=np.sqrt(shape.slope_variance) * unit / sides.unit_x,
+        tau2=tau2 * unit**2,
+        extrapolated=_outside(sides.x),
+        margin=margin,
+        conf_level=conf_level,
+        converged=converged,
+    )
+
+
+def false_coverage_quantile(
+    found: npt.NDArray[np.bool_], conf_level: float, df: FloatArray | None = None
+) -> FloatArray:
+    """Return the quantile for intervals of those found among a family, shape (n,): level 1 - n_found (1 - conf_level) / n.
+
+    Examples
+    --------
+    >>> false_coverage_quantile(np.array([True, False, False, False]), 0.95).round(3)[0]
+    np.float64(2.498)
+    """
+    n = found.size
+    tail = (1.0 - conf_level) * max(1, int(found.sum())) / (2.0 * n)
+    if df is None:
+        return np.full(n, -float(special.ndtri(tail)))
+    return np.where(np.isfinite(df), -special.stdtrit(np.where(np.isfinite(df), df, 1.0), tail), -special.ndtri(tail))
+
+
+def _outlier_p(statistic: float, df: float) -> float:
+    return two_sided_t_p(statistic, df) if math.isfinite(df) else two_sided_normal_p(statistic)
+
+
+def _detectable(among: FloatArray, df: FloatArray, conf_level: float) -> FloatArray:
+    """The gap flagged with 80% probability where it is the only one: the first step of Benjamini-Hochberg is 1/n."""
+    first = false_coverage_quantile(np.zeros(df.size, dtype=np.bool_), conf_level, df)
+    return (first + float(special.ndtri(_POWER))) * among
+
+
+def _outside(x: FloatArray) -> npt.NDArray[np.bool_]:
+    n = x.size
+    order = np.sort(x)
+    low, high = np.where(x == order[0], order[1], order[0]), np.where(x == order[-1], order[-2], order[-1])
+    space = (high - low) / (n - 2)
+    return (x < low - space) | (x > high + space)

@@ -1,0 +1,293 @@
+"""York's line with errors on both sides, any covariance of them, and a spread of true gaps between models."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray, check_level
+from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, with_spread
+from evalstats.stats.tails import normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.threads import one_thread
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineFit:
+    """A line live = intercept + slope * lab through noisy scores.
+
+    Attributes
+    ----------
+    slope, intercept, slope_std_error, intercept_std_error
+        In the units of the scores. Standard errors are York's (2004), from the adjusted points.
+    slope_low, slope_high
+        Normal interval of the slope.
+    slope_p_value
+        Of no association at all (slope 0), by the correlation of both sides with the live errors as weights.
+    tau2
+        Variance of true gaps beyond noise; `tau_low`, `tau_high` bound its root. `tau_high` is None where models lie closer to
+        the line than their noise makes likely for any tau.
+    statistic, df, p_value
+        York's S at tau = 0, chi-squared with n_models - 2 degrees of freedom where noise alone explains all gaps.
+    lab_p_value
+        Of the question whether models differ in the lab at all beyond noise; without that no line is determined.
+    residual
+        float64, shape (n_models,): live less the line at the lab score.
+    leverage
+        Share of the information on the slope that each model holds, 0 to 1.
+    converged
+        Whether the search came to rest.
+    """
+
+    slope: float
+    intercept: float
+    slope_std_error: float
+    intercept_std_error: float
+    slope_low: float
+    slope_high: float
+    slope_p_value: float
+    tau2: float
+    tau_low: float
+    tau_high: float | None
+    statistic: float
+    df: int
+    p_value: float
+    lab_p_value: float
+    residual: FloatArray
+    leverage: FloatArray
+    n_models: int
+    conf_level: float
+    converged: bool
+
+    @property
+    def tau(self) -> float:
+        """Standard deviation of true gaps."""
+        return math.sqrt(self.tau2)
+
+
+@one_thread
+def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: float = 0.95) -> LineFit:
+    """Fit live = intercept + slope * lab with errors on both sides and variance between models.
+
+    Residuals r = live - intercept - slope * lab have covariance
+
+        Omega(b) = V_z + b^2 V_x - b (V_xz + V_zx) + tau^2 I.
+
+    For given tau^2 the slope minimises S = r' Omega^-1 r over intercept and slope, without the log-determinant: with it, and
+    tau^2 unknown, the fit is ordinary least squares, biased towards 0. tau^2 is the value at which S = n_models - 2, or 0. The
+    slope is searched over all angles, since S can have two minima. Only contrasts between models enter it, so that whatever
+    moves all models alike in a covariance changes no more than the error of the intercept.
+
+    Parameters
+    ----------
+    scores
+        At least 3 models, with the covariances of both sides; a zero matrix says that scores are exact.
+    tau2
+        Squared live units; None estimates it.
+
+    Returns
+    -------
+    LineFit
+
+    Raises
+    ------
+    CannotAnswerError
+        Where there are fewer than 3 models, a side has no errors or is constant.
+    InputError
+        Where `tau2` is negative or `conf_level` no level.
+
+    Notes
+    -----
+    Assumes normal errors whose covariance is known, and true gaps independent of one another and of the lab score. Where the
+    lab covariance is 0 this is generalised least squares with York's moment estimate of tau^2 (that of Paule and Mandel in
+    meta-analysis). Standard errors take tau^2 as known; see the simulations in the tests for what that costs.
+
+    References
+    ----------
+    York, Evensen, Martinez & Delgado 2004, American Journal of Physics 72:367, doi:10.1119/1.1632486; Viechtbauer 2007,
+    Statistics in Medicine 26:37, doi:10.1002/sim.2514 (the interval of tau).
+
+    Examples
+    --------
+    >>> scores = LabLiveScores(
+    ...     lab=np.array([0.1, 0.3, 0.4, 0.6, 0.7, 0.9]),
+    ...     live=np.array([2.3, 2.5, 2.9, 3.2, 3.3, 3.8]),
+    ...     lab_covariance=np.diag(np.full(6, 0.02**2)),
+    ...     live_covariance=np.diag(np.full(6, 0.1**2)),
+    ... )
+    >>> fit = fit_line(scores)
+    >>> round(fit.slope, 2), round(fit.slope_std_error, 2), fit.tau, round(fit.p_value, 2)
+    (1.91, 0.16, 0.0, 0.84)
+    """
+    check_level(conf_level)
+    if tau2 is not None and not (math.isfinite(tau2) and tau2 >= 0.0):
+        raise InputError(f"tau2 is {tau2}; give a variance of 0 or more, or None to estimate it")
+    sides = scaled_sides(scores)
+    problems = sides.all_models()
+    plain, best, spread = _searched(problems, sides, tau2, conf_level)
+    shape = line_shape(sides, problems, best)
+    return _told(sides, problems, shape, plain, best, spread, conf_level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineShape:
+    """What follows from slopes and tau2 of many problems, in scaled units; the first axis is the problem.
+
+    Attributes
+    ----------
+    slope, slope_variance
+        float64, shape (n_problems,).
+    mean_weights
+        float64, shape (n_problems, n_kept): the intercept is their product with live - slope * lab. They sum to 1.
+    slope_weights
+        As far as the first order goes, the error of the slope is their product with the residuals. They sum to 0.
+    points
+        Adjusted lab scores: where York puts the true ones.
+    leverage
+        Share of the slope's information that each model holds.
+    """
+
+    slope: FloatArray
+    slope_variance: FloatArray
+    mean_weights: FloatArray
+    slope_weights: FloatArray
+    points: FloatArray
+    leverage: FloatArray
+
+
+def line_shape(sides: Sides, problems: Problems, lines: Lines, keep: np.ndarray | None = None) -> LineShape:
+    """Return weights and variances of fitted lines; `keep` says which models each rests on (all by default)."""
+    keep = np.arange(sides.n_models)[None, :] if keep is None else keep
+    n = keep.shape[1]
+    rows = contrast_rows(n)
+    cos = np.cos(lines.angle)
+    slope = np.tan(lines.angle)
+    inverse = np.linalg.inv(noise(problems, lines.angle, lines.tau2)) * (cos**2)[:, None, None]
+    square = (keep[:, :, None], keep[:, None, :])
+    v_x, v_z, cross = sides.v_x[square], sides.v_z[square], sides.cross[square]
+    b = slope[:, None, None]
+    omega = v_z + b**2 * v_x - b * (cross + np.swapaxes(cross, 1, 2)) + lines.tau2[:, None, None] * np.eye(n)
+    precision = rows.T @ inverse @ rows
+    mean_weights = 1.0 / n - (precision @ omega.mean(axis=2)[..., None])[..., 0]
+    residual = sides.z[keep] - slope[:, None] * sides.x[keep]
+    lab_error = (cross - b * v_x) @ (precision @ residual[..., None])
+    points = sides.x[keep] - lab_error[..., 0]
+    pulled = (precision @ points[..., None])[..., 0]
+    information = (points * pulled).sum(axis=1)
+    own = np.diagonal(precision, axis1=1, axis2=2)
+    return LineShape(
+        slope=slope,
+        slope_variance=1.0 / information,
+        mean_weights=mean_weights,
+        slope_weights=pulled / information[:, None],
+        points=points,
+        leverage=np.clip(pulled**2 / (own * information[:, None]), 0.0, 1.0),
+    )
+
+
+def _searched(problems: Problems, sides: Sides, tau2: float | None, conf_level: float) -> tuple[Lines, Lines, Lines]:
+    """The line at tau = 0, the line asked for, and those at the ends of tau's interval (low, high)."""
+    df = sides.n_models - 2
+    tail = (1.0 - conf_level) / 2.0
+    target = np.array([df, special.chdtri(df, tail), special.chdtri(df, 1.0 - tail)], dtype=np.float64)
+    plain, three = with_spread(problems.repeat(3), target, sides.floor)
+    best = _only(three, 0) if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
+    return _only(plain, 0), best, three
+
+
+def _only(lines: Lines, at: int) -> Lines:
+    cut = slice(at, at + 1)
+    return Lines(
+        angle=lines.angle[cut], tau2=lines.tau2[cut], statistic=lines.statistic[cut], converged=lines.converged[cut]
+    )
+
+
+def _told(
+    sides: Sides, problems: Problems, shape: LineShape, plain: Lines, best: Lines, spread: Lines, conf_level: float
+) -> LineFit:
+    ratio = sides.unit_z / sides.unit_x
+    n, df = sides.n_models, sides.n_models - 2
+    slope, weights = float(shape.slope[0]), shape.mean_weights[0]
+    level = float(weights @ (sides.z - slope * sides.x))
+    b, std_error = slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
+    reach = normal_quantile(conf_level) * std_error
+    # The place on the lab's own axis where the slope does not matter to the level.
+    pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
+    omega = _residual_noise(sides, slope, float(best.tau2[0]))
+    level_variance = max(0.0, float(weights @ omega @ weights)) * sides.unit_z**2
+    statistic = float(plain.statistic[0])
+    taus = np.sqrt(np.where(spread.tau2 > sides.floor, spread.tau2, 0.0)) * sides.unit_z
+    tau2 = float(best.tau2[0]) if best.tau2[0] > sides.floor else 0.0
+    tail = (1.0 - conf_level) / 2.0
+    return LineFit(
+        slope=b,
+        intercept=sides.mean_z + level * sides.unit_z - b * sides.mean_x,
+        slope_std_error=std_error,
+        intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
+        slope_low=b - reach,
+        slope_high=b + reach,
+        slope_p_value=_no_slope_p(sides),
+        tau2=tau2 * sides.unit_z**2,
+        tau_low=float(taus[1]),
+        tau_high=None if statistic <= special.chdtri(df, 1.0 - tail) else float(taus[2]),
+        statistic=statistic,
+        df=df,
+        p_value=positive_p(float(special.chdtrc(df, statistic))),
+        lab_p_value=_lab_p(problems, n),
+        residual=(sides.z - slope * sides.x - level) * sides.unit_z,
+        leverage=shape.leverage[0],
+        n_models=n,
+        conf_level=conf_level,
+        converged=bool(plain.converged[0] and best.converged[0] and spread.converged.all()),
+    )
+
+
+def _residual_noise(sides: Sides, slope: float, tau2: float) -> FloatArray:
+    both = sides.cross + sides.cross.T
+    return sides.v_z + slope**2 * sides.v_x - slope * both + tau2 * np.eye(sides.n_models)
+
+
+def _lab_p(problems: Problems, n: int) -> float:
+    """P of lab scores this far apart where all true ones are equal; exact contrasts are known to rounding."""
+    v_x = problems.v_x[0]
+    v_x = v_x + max(1e-12, 1e-12 * float(np.trace(v_x))) * np.eye(n - 1)
+    apart = float(problems.x[0] @ np.linalg.solve(v_x, problems.x[0]))
+    return positive_p(float(special.chdtrc(n - 1, apart)))
+
+
+def _no_slope_p(sides: Sides) -> float:
+    """P of no association: with slope 0 live scores rest on live noise and tau alone, and the lab is any other column."""
+    n = sides.n_models
+    problems = sides.all_models()
+    level = Problems(x=problems.x, z=problems.z, v_x=np.zeros_like(problems.v_x), v_z=problems.v_z, v_cross=None)
+    tau2 = _flat_tau2(level, n - 1, sides.floor)
+    weighted = np.linalg.solve(problems.v_z[0] + tau2 * np.eye(n - 1), np.stack([problems.x[0], problems.z[0]], axis=1))
+    both = 0.0
+    if problems.v_cross is not None:
+        both = float(np.trace(np.linalg.solve(problems.v_z[0] + tau2 * np.eye(n - 1), problems.v_cross[0]))) / 2.0
+    inner = float(problems.x[0] @ weighted[:, 1]) - both
+    lab, live = float(problems.x[0] @ weighted[:, 0]), float(problems.z[0] @ weighted[:, 1])
+    if tau2 <= sides.floor:
+        return two_sided_normal_p(inner / math.sqrt(lab))
+    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
+    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
+
+
+def _flat_tau2(level: Problems, df: int, floor: float) -> float:
+    """The tau2 at which live scores about their mean have a sum of `df`, or the floor."""
+    roots, turned = np.linalg.eigh(level.v_z[0])
+    squares = (turned.T @ level.z[0]) ** 2
+    roots = np.maximum(roots, 0.0)
+    tau2 = floor if floor > 0.0 else 0.0
+    for _ in range(100):
+        parts = squares / (roots + tau2)
+        total = float(parts.sum())
+        # Newton's step for 1/sum = 1/df, which comes from below and never goes past.
+        step = (total - df) * total / (df * float((parts / (roots + tau2)).sum()))
+        if step <= 1e-12 * (1e-3 + tau2):
+            break
+        tau2 += step
+    return tau2
