@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare import compare
     from evalstats.analysis.frontiers.frontier import frontier
     from evalstats.analysis.frontiers.results import Frontier
+    from evalstats.analysis.gaps.gap import gap
+    from evalstats.analysis.gaps.results import LabLiveGap
     from evalstats.analysis.mixing.mixed import mixed
     from evalstats.analysis.mixing.results import MixedModel
     from evalstats.analysis.planning.power import power
@@ -55,6 +57,7 @@ _WHERE = {
     "EvalStatsWarning": "evalstats.errors",
     "Frontier": "evalstats.analysis.frontiers.results",
     "InputError": "evalstats.errors",
+    "LabLiveGap": "evalstats.analysis.gaps.results",
     "Leaderboard": "evalstats.analysis.boards.results",
     "MixedModel": "evalstats.analysis.mixing.results",
     "Plan": "evalstats.schema.plan",
@@ -69,6 +72,7 @@ _WHERE = {
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.vote_frames",
     "frontier": "evalstats.analysis.frontiers.frontier",
+    "gap": "evalstats.analysis.gaps.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
     "mixed": "evalstats.analysis.mixing.mixed",
@@ -92,6 +96,7 @@ __all__ = [
     "EvalStatsWarning",
     "Frontier",
     "InputError",
+    "LabLiveGap",
     "Leaderboard",
     "MixedModel",
     "Plan",
@@ -107,6 +112,7 @@ __all__ = [
     "from_frame",
     "from_votes",
     "frontier",
+    "gap",
     "glossary",
     "leaderboard",
     "mixed",

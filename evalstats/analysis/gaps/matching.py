@@ -1,0 +1,168 @@
+"""The models that both sides have, under one name, with everything cut to them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from evalstats.analysis.boards.entries import ENTRY
+from evalstats.analysis.gaps.material import Cells, Material, Options, Side
+from evalstats.analysis.gaps.naming import NameMatch, match_models
+from evalstats.analysis.gaps.sides import Prepared, cut, on_one_scale, oriented
+from evalstats.analysis.gaps.units import Units, cell_sums, levels_of
+from evalstats.display.numbers import plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.stats.gap.scores import LabLiveScores
+
+FEWEST = 3
+_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Everything that was asked, with both sides scored over all of their models."""
+
+    lab: Prepared
+    live: Prepared
+    lab_data: EvalData
+    live_data: EvalData
+    lab_factors: tuple[str, ...]
+    live_factors: tuple[str, ...]
+    aliases: Mapping[str, str]
+    models: Sequence[str] | None
+    same_scale: bool | None
+    options: Options
+    min_cell: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matched:
+    """The prepared material, and how names were joined."""
+
+    material: Material
+    names: NameMatch
+    scale_reason: str
+
+
+def matched(asked: Asked) -> Matched:
+    """Join both sides by the names of models.
+
+    Raises
+    ------
+    InputError
+        If a model to keep is on neither side.
+    CannotAnswerError
+        If fewer than three models are shared.
+    """
+    names = match_models(asked.lab.side.models, asked.live.side.models, dict(asked.aliases))
+    joined = [(name, *pair) for name, pair in zip(names.shared, names.pairs, strict=True)]
+    if asked.models is not None:
+        joined = _kept(joined, asked.models)
+    if len(joined) < FEWEST:
+        raise CannotAnswerError(_too_few(len(joined), names))
+    joined.sort()
+    shared = tuple(each[0] for each in joined)
+    lab = cut(asked.lab, [each[1] for each in joined])
+    live = cut(asked.live, [each[2] for each in joined])
+    same, why = on_one_scale(lab, live)
+    if asked.same_scale is not None:
+        same = _declared_scale(lab, live, same=asked.same_scale)
+    x, v_x = oriented(lab)
+    z, v_z = oriented(live)
+    cells, no_cells = _cells(asked, lab.models, live.models)
+    material = Material(
+        models=shared,
+        lab=lab,
+        live=live,
+        same_scale=same,
+        scores=LabLiveScores(lab=x, live=z, lab_covariance=v_x, live_covariance=v_z),
+        options=asked.options,
+        cells=cells,
+        no_cells_reason=no_cells,
+        lab_data=_renamed(asked.lab, asked.lab_data, dict(zip(lab.models, shared, strict=True))),
+        live_data=_renamed(asked.live, asked.live_data, dict(zip(live.models, shared, strict=True))),
+    )
+    return Matched(material=material, names=names, scale_reason=why)
+
+
+def _kept(joined: list[tuple[str, str, str]], models: Sequence[str]) -> list[tuple[str, str, str]]:
+    unknown = [name for name in models if not any(name in each for each in joined)]
+    if unknown:
+        have = ", ".join(repr(each[0]) for each in joined[:12])
+        raise InputError(f"{unknown[0]!r} is none of the models that both sides have: {have}")
+    wanted = set(models)
+    return [each for each in joined if wanted & set(each)]
+
+
+def _too_few(n: int, names: NameMatch) -> str:
+    """Say that too few models are shared, and which names look alike."""
+    shared = f"the two sides share {plural(n, 'model')}" if n else "the two sides share no model"
+    said = (
+        f"{shared} by name; at least {FEWEST} are needed to speak of agreement, 6 for a line. The lab has "
+        f"{_some(names.only_lab)}; live has {_some(names.only_live)}"
+    )
+    if not names.near:
+        return f"{said}. No names look alike: name what belongs together in an alias file (--aliases)"
+    near = "; ".join(f"{one!r} and {other!r}" for one, other in names.near[:_NAMED])
+    more = f" and {len(names.near) - _NAMED} more pairs" if len(names.near) > _NAMED else ""
+    return f"{said}. Names that look alike and were not joined: {near}{more}. Join them with aliases (--aliases FILE)"
+
+
+def _some(names: Sequence[str]) -> str:
+    if not names:
+        return "no further model"
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(repr(name) for name in names[:_NAMED]) + more
+
+
+def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:
+    if same and "comparisons" in {lab.kind, live.kind}:
+        raise InputError(
+            "same_scale was asked for, and votes give ratings: their points are not those of the other side"
+        )
+    if same and lab.turned != live.turned:
+        raise InputError(
+            f"same_scale was asked for, and more is better in one of {lab.metric!r} (lab) and {live.metric!r} (live) only"
+        )
+    return same
+
+
+def _renamed(prepared: Prepared, data: EvalData, names: Mapping[str, str]) -> EvalData:
+    """Return the outcomes of the shared models under the names of the result; other tables stay."""
+    if prepared.units is None:
+        return data
+    rows = prepared.units.rows.filter(pl.col(ENTRY).is_in(list(names)))
+    shown = pl.col(ENTRY).replace(dict(names))
+    return replace(data, outcomes=rows.with_columns(model=shown, system=shown).drop(ENTRY))
+
+
+def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) -> tuple[Cells | None, str | None]:
+    """Return the outcomes of both sides by cell, or why there are none."""
+    lab, live = asked.lab.units, asked.live.units
+    factors = asked.lab_factors
+    mixed = asked.options.mix_factor
+    if lab is None:
+        return None, "the lab side holds no outcomes, so nothing is known by scenario"
+    if not factors:
+        return None, "the lab outcomes have no scenario (name another factor with by)"
+    if live is not None and set(factors) <= set(asked.live_factors):
+        return _joint(lab, live, factors, lab_models, live_models), None
+    if mixed is None:
+        what = "are no outcomes" if live is None else f"have no level of {', '.join(factors)}"
+        return None, f"the live data {what}, so the live mix is unknown; give it with mix (--mix)"
+    own = (mixed,)
+    levels = sorted(levels_of(lab, lab_models, own) | {(level,) for level in asked.options.mix})
+    return Cells(factors=own, levels=tuple(levels), lab=cell_sums(lab, lab_models, own, levels), live=None), None
+
+
+def _joint(
+    lab: Units, live: Units, factors: tuple[str, ...], lab_models: Sequence[str], live_models: Sequence[str]
+) -> Cells:
+    levels = sorted(levels_of(lab, lab_models, factors) | levels_of(live, live_models, factors))
+    return Cells(
+        factors=factors,
+        levels=tuple(levels),
+        lab=cell_sums(lab, lab_models, factors, levels),
+        live=cell_sums(live, live_models, factors, levels),
+    )
