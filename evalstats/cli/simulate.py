@@ -17,6 +17,7 @@ class What(StrEnum):
     HARMAMP = "harmamp"
     DEVICEREPAIR = "devicerepair"
     ARENA = "arena"
+    LAB_LIVE = "lab-live"
 
 
 class Meeting(StrEnum):
@@ -27,6 +28,13 @@ class Meeting(StrEnum):
     VARIANCE = "variance"
     PROXIMITY = "proximity"
     PLACEMENT = "placement"
+
+
+class Lived(StrEnum):
+    """What the live side of a lab-live simulation holds."""
+
+    OUTCOMES = "outcomes"
+    VOTES = "votes"
 
 
 _STUDY_SHARE = 0.05  # of the stored study: 20 arenas of 6,000 votes in a world, some 20 seconds
@@ -61,6 +69,37 @@ def simulate(
     study: Annotated[
         bool, typer.Option("--study", help="For an arena: compare the ways of sampling, in small, and print a table.")
     ] = False,
+    live: Annotated[
+        Lived | None,
+        typer.Option("--live", help="For lab-live: what live users leave; default: outcomes.", show_default=False),
+    ] = None,
+    gap: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--gap",
+            help="For lab-live: a planted gap, MODEL=-0.15: live success less lab success, or log-odds for votes; may be "
+            "repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    mix_shift: Annotated[
+        bool,
+        typer.Option(
+            "--mix-shift", help="For lab-live: live users bring the mix of behaviours that RUT-Bench surveyed."
+        ),
+    ] = False,
+    models: Annotated[
+        int | None, typer.Option("--models", help="For lab-live: models; default: 15.", show_default=False)
+    ] = None,
+    users: Annotated[
+        int | None, typer.Option("--users", help="For lab-live: live users; default: 400.", show_default=False)
+    ] = None,
+    items: Annotated[
+        int | None, typer.Option("--items", help="For lab-live: lab items; default: 420.", show_default=False)
+    ] = None,
+    aliases: Annotated[
+        bool, typer.Option("--aliases", help="For lab-live: both sides write the names of models differently.")
+    ] = False,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the benchmark and of everything drawn.")] = 0,
     quiet: options.Quiet = False,
 ) -> None:
@@ -70,11 +109,12 @@ def simulate(
     asked: dict[str, Any] = {
         "--sampling": sampling, "--votes": votes, "--event-size": event_size, "--study": study or None,
     }  # fmt: skip
+    lab_live: dict[str, Any] = {
+        "--live": live, "--gap": gap, "--mix-shift": mix_shift or None, "--models": models, "--users": users,
+        "--items": items, "--aliases": aliases or None,
+    }  # fmt: skip
     given = [name for name, value in asked.items() if value is not None]
-    if what is not What.ARENA and given:
-        raise InputError(f"{given[0]} is for an arena; {what.value} has no such option")
-    if what is What.ARENA and model:
-        raise InputError("an arena is simulated with all its models; leave out --model")
+    _refuse_others(what, given, [name for name, value in lab_live.items() if value is not None], model)
     if study:
         if output is not None or given != ["--study"]:
             raise InputError("--study prints a table of all ways of sampling; leave out --output and the other options")
@@ -82,13 +122,51 @@ def simulate(
         return
     if output is None:
         raise InputError("no folder is named; say where the files go with --output FOLDER")
-    if what is What.ARENA:
+    if what is What.LAB_LIVE:
+        paths, invented = _lab_live(output, lab_live, seed)
+    elif what is What.ARENA:
         paths, invented = _arena(output, sampling, votes, event_size, seed)
     else:
         paths, invented = _written(what, output, model, seed)
     for path in paths:
         say(f"written: {path}")
     say(f"These results are simulated: {invented}.")
+
+
+def _refuse_others(what: What, arena: list[str], lab_live: list[str], model: list[str] | None) -> None:
+    if what is not What.ARENA and arena:
+        raise InputError(f"{arena[0]} is for an arena; {what.value} has no such option")
+    if what is not What.LAB_LIVE and lab_live:
+        raise InputError(f"{lab_live[0]} is for lab-live; {what.value} has no such option")
+    if what is What.ARENA and model:
+        raise InputError("an arena is simulated with all its models; leave out --model")
+    if what is What.LAB_LIVE and model:
+        raise InputError("the models of lab-live are invented; say how many with --models, and leave out --model")
+
+
+def _lab_live(output: Path, asked: dict[str, Any], seed: int) -> tuple[list[Path], str]:
+    from evalstats.datasets.live_mix import rutbench_live_mix
+    from evalstats.simulate.lab_live_files import write_lab_live
+
+    options: dict[str, Any] = {
+        "live": "comparisons" if asked["--live"] is Lived.VOTES else "outcomes",
+        "gaps": dict(_planted(each) for each in asked["--gap"] or ()),
+        "live_mix": rutbench_live_mix().shares if asked["--mix-shift"] else None,
+        "aliases": bool(asked["--aliases"]),
+    }
+    sizes = {"n_models": "--models", "n_users": "--users", "n_items": "--items"}
+    options |= {name: asked[option] for name, option in sizes.items() if asked[option] is not None}
+    mix = " but the live mix of behaviours, which RUT-Bench surveyed," if asked["--mix-shift"] else ""
+    return write_lab_live(output, seed=seed, **options), f"all{mix} is invented; what is true stands in truth.json"
+
+
+def _planted(text: str) -> tuple[str, float]:
+    """Return model and gap of MODEL=GAP."""
+    model, _, number = text.rpartition("=")
+    try:
+        return model, float(number)
+    except ValueError as error:
+        raise InputError(f"--gap {text!r} is no MODEL=GAP; write for example --gap model-03=-0.15") from error
 
 
 def _written(what: What, output: Path, models: list[str] | None, seed: int) -> tuple[list[Path], str]:

@@ -16,6 +16,7 @@ from evalstats.simulate.harmamp import HarmEffects, harmamp_truth, simulate_harm
 from evalstats.simulate.harmamp_design import HarmModel, simulated_harm_models
 from evalstats.simulate.lab_live import LabLive, simulate_lab_live
 from evalstats.simulate.lab_live_design import LabLiveDesign
+from evalstats.simulate.lab_live_files import write_lab_live
 from evalstats.simulate.lab_live_truth import LabLiveTruth
 from evalstats.simulate.pairs import SimulatedPairs, simulate_pairs
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
@@ -54,6 +55,7 @@ __all__ = [
     "write_arena",
     "write_devicerepair",
     "write_harmamp",
+    "write_lab_live",
     "write_rutbench",
     "write_tau_airline",
     "write_tenacious_traces",
