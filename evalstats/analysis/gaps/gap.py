@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast, runtime_checkable
+from typing import Any, cast
 
 import polars as pl
 
@@ -14,31 +14,12 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.sides import Prepared, by_setting, prepared_side, table_of
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.live_mix import LiveMix
 from evalstats.schema.plan import Plan, plan_account, settled
 from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
 _SLACK = 1e-6
-
-
-@runtime_checkable
-class Mix(Protocol):
-    """Shares of the live world by level of one factor, such as `evalstats.datasets.LiveMix`."""
-
-    @property
-    def factor(self) -> str:
-        """The column whose levels have shares."""
-        ...
-
-    @property
-    def shares(self) -> Mapping[str, float]:
-        """Level to share."""
-        ...
-
-    @property
-    def source(self) -> str:
-        """Where the shares come from."""
-        ...
 
 
 def gap(
@@ -54,7 +35,7 @@ def gap(
     live_cluster: str | Sequence[str] | None = None,
     aliases: Mapping[str, str] | None = None,
     margin: float | str | None = None,
-    mix: Mix | Mapping[str, float] | None = None,
+    mix: LiveMix | Mapping[str, float] | None = None,
     models: Sequence[str] | None = None,
     same_scale: bool | None = None,
     conf_level: float | None = None,
@@ -233,7 +214,7 @@ def _margin(margin: float | str | None, live: Prepared) -> float | None:
 
 
 def _mix_of(
-    mix: Mix | Mapping[str, float] | None, by: str | Sequence[str] | None
+    mix: LiveMix | Mapping[str, float] | None, by: str | Sequence[str] | None
 ) -> tuple[str | None, dict[str, float], str]:
     """Return the factor, the shares and their source; None and nothing where no mix is given.
 
