@@ -62,7 +62,8 @@ def pooled_gaps(table: FloatArray, *covariances: FloatArray) -> PooledGaps:
     if np.unique(np.nonzero(has)[0]).size < 2 or np.unique(np.nonzero(has)[1]).size < 2:
         raise CannotAnswerError("fewer than two models or two cells have a gap with an error; there is nothing to pool")
     model, cell = (np.asarray(codes, dtype=np.int64) for codes in np.nonzero(has))
-    covariance = sum((averaged_correlations(each, model, cell) for each in covariances), np.zeros((model.size,) * 2))
+    kind = (model[:, np.newaxis] == model) + 2 * (cell[:, np.newaxis] == cell).astype(np.int64)
+    covariance = sum((averaged_correlations(each, kind) for each in covariances), np.zeros((model.size,) * 2))
     found = pooled_table(table, covariance)
     std_error = np.full(table.shape, np.nan)
     std_error[has] = np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
@@ -85,33 +86,37 @@ def half_chi2(deviance_drop: float) -> float:
     return positive_p(0.5 * math.erfc(math.sqrt(deviance_drop / 2.0)))
 
 
-def averaged_correlations(covariance: FloatArray, model: IntArray, cell: IntArray) -> FloatArray:
-    """Keep the variances of a table's errors and average their correlations by kind of pair.
+def averaged_correlations(covariance: FloatArray, kind: IntArray) -> FloatArray:
+    """Keep the variances of estimates and average the correlations of their errors by kind of pair.
 
     Parameters
     ----------
     covariance
         Shape (n, n).
-    model, cell
-        int64, shape (n,): where in the table each entry stands.
+    kind
+        int64, shape (n, n), symmetric: pairs of one kind get the mean of their correlations. The diagonal is not read.
+
+    Returns
+    -------
+    numpy.ndarray
+        A covariance that can be inverted, however few clusters the one given comes from.
 
     Examples
     --------
-    >>> v = np.array([[1.0, 0.4], [0.4, 4.0]])
-    >>> averaged_correlations(v, np.array([0, 0]), np.array([0, 1])).round(12).tolist()
-    [[1.0, 0.4], [0.4, 4.0]]
+    >>> v = np.array([[1.0, 0.4, 0.0], [0.4, 4.0, 0.0], [0.0, 0.0, 1.0]])
+    >>> averaged_correlations(v, np.zeros((3, 3), dtype=np.int64)).round(3)[0].tolist()
+    [1.0, 0.133, 0.067]
     """
     sd = np.sqrt(np.maximum(np.diag(covariance), 0.0))
     safe = np.where(sd > 0.0, sd, 1.0)
     correlation = covariance / np.outer(safe, safe)
-    same_model, same_cell = model[:, np.newaxis] == model, cell[:, np.newaxis] == cell
-    both = (sd[:, np.newaxis] > 0.0) & (sd > 0.0)
+    used = (sd[:, np.newaxis] > 0.0) & (sd > 0.0) & ~np.eye(sd.size, dtype=np.bool_)
     smooth = np.eye(sd.size)
-    for kind in (same_model & ~same_cell, same_cell & ~same_model, ~same_model & ~same_cell):
-        if (kind & both).any():
-            smooth[kind] = float(correlation[kind & both].mean())
+    for one in np.unique(kind[used]):
+        pairs = used & (kind == one)
+        smooth[pairs] = float(correlation[pairs].mean())
     values, vectors = np.linalg.eigh(smooth)
-    # Averages of a true covariance may be none where cells are missing; a little is added to what is below 0.
+    # Averages may be no correlations of anything, above all where cells are missing; what is below 0 is lifted.
     smooth = (vectors * np.maximum(values, _LEAST_EIGENVALUE)) @ vectors.T
     unit = np.sqrt(np.diag(smooth))
     return smooth / np.outer(unit, unit) * np.outer(sd, sd)
