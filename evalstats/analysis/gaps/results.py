@@ -175,6 +175,10 @@ class CalibrationLine:
         The line by other methods.
     influential
         Models without which the slope moves by more than one standard error.
+    slope_p_value
+        Of no association at all (slope 0). `slope_one_p`: of slope 1, where both sides are on one scale; None otherwise.
+    lab_p_value
+        Of lab scores that differ by no more than their noise, where no line is determined.
     """
 
     slope: float
@@ -195,6 +199,22 @@ class CalibrationLine:
     influential: tuple[str, ...] = ()
     converged: bool = True
     warnings: tuple[str, ...] = ()
+    slope_p_value: float | None = None
+    slope_one_p: float | None = None
+    lab_p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """One model's live less lab, less the mean of that over all models: what it adds to the overall drop."""
+
+    name: str
+    estimate: float
+    std_error: float
+    conf_low: float
+    conf_high: float
+    p_value: float
+    p_adjusted: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,6 +227,9 @@ class LevelGap:
         Mean over models of live less lab, for these models; items and users are what was sampled.
     verdict
         aligned, gap or inconclusive by its interval and the margin.
+    deviations
+        Of each model from the mean difference, in the order of the shared models; intervals of those that stand out at the
+        level of false-coverage control. `heterogeneity_p`: of one true difference for all models.
     """
 
     estimate: float
@@ -218,6 +241,8 @@ class LevelGap:
     equivalence_high: float
     verdict: GapVerdict
     method: str
+    deviations: tuple[Deviation, ...] = ()
+    heterogeneity_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
