@@ -6,9 +6,9 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """One part of a decomposition, with its interval, in the metric's own unit."""
+    """One part of a decomposition, with its interval, in the metric's own unit; `reason` where something is missing."""
 
-    estimate: float
+    estimate: float | None
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None
@@ -127,7 +127,7 @@ class Decomposition:
     factors
         Columns whose combinations are the cells.
     overall
-        The mean over models; `rows`: each model, in the order of the result's rows.
+        The mean over models; `rows`: each model, in the order of `Material.models`.
     cells
         Each cell: the positivity table and the contributions.
     weighting

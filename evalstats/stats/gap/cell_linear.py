@@ -1,0 +1,187 @@
+"""Errors of any smooth statistic of two tables of cell sums, by linearisation over clusters.
+
+A statistic of sums moves, to first order, by the sum over clusters of what each adds: its influence. The two sides rest on
+different clusters, so their variances add; models share clusters, so that a mean over models sums influences first.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.gap.cell_table import CellTable
+
+Sums = npt.NDArray[Any]
+# (n_lab, total_lab, n_live, total_live), each of shape (..., n_models, n_cells), to (..., n_models, n_statistics); a model's
+# statistics depend on its own sums alone, and on each side only through shares and rates.
+Statistic = Callable[[Sums, Sums, Sums, Sums], Sums]
+# Derivatives along the imaginary axis lose no digits however small the step.
+STEP = 1e-30
+_MOST_NUMBERS = 2_000_000
+# A cluster that holds all of a cell but for rounding.
+_WHOLE = 1.0 - 1e-9
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linearised:
+    """Statistics with the variance that each side brings, for each model and for the mean over the models chosen.
+
+    Attributes
+    ----------
+    estimate
+        float64, shape (n_models + 1, n_statistics); the last row is the mean over models.
+    lab_variance, live_variance
+        The same shape: variance from clusters of the lab, of live.
+    lab_df, live_df
+        The same shape: degrees of freedom of those variances.
+    lonely
+        (side, model, cell) where a single cluster holds a model's whole cell.
+    """
+
+    estimate: FloatArray
+    lab_variance: FloatArray
+    live_variance: FloatArray
+    lab_df: FloatArray
+    live_df: FloatArray
+    lonely: tuple[tuple[str, int, int], ...]
+
+    @property
+    def variance(self) -> FloatArray:
+        """Both sides' variance."""
+        return self.lab_variance + self.live_variance
+
+    @property
+    def df(self) -> FloatArray:
+        """Satterthwaite's degrees of freedom of the sum; 0 where there is no variance."""
+        below = _ratio(self.lab_variance**2, self.lab_df) + _ratio(self.live_variance**2, self.live_df)
+        return _ratio(self.variance**2, below)
+
+
+def linearised(statistic: Statistic, lab: CellTable, live: CellTable, average: IntArray) -> Linearised:
+    """Estimate statistics of two tables with their variances.
+
+    Parameters
+    ----------
+    statistic
+        From sums to statistics, made of analytic operations (no absolute values, no maxima).
+    average
+        Models over which the last row averages.
+
+    Notes
+    -----
+    With a and b the derivatives by the sum of weights N and of scores T of a cell, cluster g adds b (T_g - r N_g) for what
+    it does within the cell and (a + b r) N_g for the share it brings. Each is divided by the square root of 1 - h, with h
+    the cluster's part of the cell (of the side): the correction that makes the variance of a mean unbiased for independent
+    rows (CR2). A cell held by one cluster has no spread of its own: its residual is taken from the model's overall rate,
+    which overstates it (lonely.psu "adjust" of R's survey package). Degrees of freedom: (sum c)^2/(sum c^2) - 1 with c_g the
+    variance that a cluster would add if rows were independent with the cell's variance.
+
+    References
+    ----------
+    Bell & McCaffrey 2002; Lumley 2010, Complex Surveys, doi:10.1002/9780470580066; Squire & Trapp 1998,
+    doi:10.1137/S003614459631241X (complex steps).
+
+    Examples
+    --------
+    >>> from evalstats.stats.gap.cell_table import cell_table
+    >>> side = cell_table(range(6), [0] * 6, [0] * 6, [1] * 6, [1, 0, 1, 1, 0, 1], n_models=1, n_cells=1)
+    >>> def difference(n_lab, t_lab, n_live, t_live):
+    ...     return t_live / n_live - t_lab / n_lab
+    >>> fit = linearised(difference, side, side, np.array([0]))
+    >>> bool(np.isclose(fit.variance[0, 0], 2 * np.var([1, 0, 1, 1, 0, 1], ddof=1) / 6)), round(float(fit.df[0, 0]), 6)
+    (True, 10.0)
+    """
+    sums = (*lab.sums(), *live.sums())
+    point = np.asarray(statistic(*sums), dtype=np.float64)
+    slopes = derivatives(statistic, sums)
+    lab_side = _side_errors(lab, slopes[0], slopes[1], average)
+    live_side = _side_errors(live, slopes[2], slopes[3], average)
+    return Linearised(
+        estimate=np.vstack([point, point[average].mean(0, keepdims=True)]),
+        lab_variance=lab_side[0],
+        lab_df=lab_side[1],
+        live_variance=live_side[0],
+        live_df=live_side[1],
+        lonely=(*_lonely(lab, sums[0], "lab"), *_lonely(live, sums[2], "live")),
+    )
+
+
+def derivatives(statistic: Statistic, sums: tuple[FloatArray, FloatArray, FloatArray, FloatArray]) -> FloatArray:
+    """Return derivatives by each sum, shape (4, n_models, n_cells, n_statistics), by steps along the imaginary axis."""
+    n_models, n_cells = sums[0].shape
+    block = max(1, _MOST_NUMBERS // (n_models * n_cells))
+    out: list[FloatArray] = []
+    for which in range(4):
+        for start in range(0, n_cells, block):
+            cells = np.arange(start, min(start + block, n_cells))
+            stepped = [np.asarray(array, dtype=np.complex128)[None] for array in sums]
+            moved = np.repeat(stepped[which], cells.size, axis=0)
+            moved[np.arange(cells.size), :, cells] += 1j * STEP
+            stepped[which] = moved
+            out.append(np.imag(statistic(*stepped)) / STEP)
+    return np.concatenate(out).reshape(4, n_cells, n_models, -1).transpose(0, 2, 1, 3)
+
+
+def _side_errors(
+    table: CellTable, by_n: FloatArray, by_total: FloatArray, average: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Variances and degrees of freedom from one side's clusters, shape (n_models + 1, n_statistics)."""
+    model = table.model
+    pair, pair_of = np.unique(table.cluster * table.n_models + model, return_inverse=True)
+    adds, expected = _influences(table, by_n, by_total, pair_of)
+    by_pair, law_by_pair = _summed(adds, pair_of, pair.size), _summed(expected, pair_of, pair.size)
+    chosen = np.isin(model, average)
+    by_cluster = _summed(adds[chosen], table.cluster[chosen], table.n_clusters) / max(average.size, 1)
+    law_by_cluster = _summed(expected[chosen], table.cluster[chosen], table.n_clusters)
+    of_models = pair % table.n_models
+    variance = np.vstack([_summed(by_pair**2, of_models, table.n_models), (by_cluster**2).sum(0)])
+    law = np.vstack([_summed(law_by_pair, of_models, table.n_models), law_by_cluster.sum(0)])
+    square = np.vstack([_summed(law_by_pair**2, of_models, table.n_models), (law_by_cluster**2).sum(0)])
+    return variance, np.maximum(_ratio(law**2, square) - 1.0, 1.0)
+
+
+def _influences(
+    table: CellTable, by_n: FloatArray, by_total: FloatArray, pair_of: IntArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return what each entry adds to each statistic, and the variance of that if rows were independent."""
+    n, total = table.sums()
+    rate = np.where(n > 0, total / np.where(n > 0, n, 1.0), 0.0)
+    model, cell = table.model, table.cell
+    part = table.n / n[model, cell]
+    whole = np.bincount(pair_of, weights=table.n)[pair_of] / n.sum(1)[model]
+    alone = part > _WHOLE
+    about = np.where(alone, (total.sum(1) / np.maximum(n.sum(1), _TINY))[model], rate[model, cell])
+    within = (table.total - about * table.n) / np.sqrt(np.where(alone, 1.0, 1.0 - part))
+    between = table.n / np.sqrt(np.where(whole > _WHOLE, 1.0, 1.0 - whole))
+    slope = by_n + by_total * rate[..., None]
+    adds = by_total[model, cell] * within[:, None] + slope[model, cell] * between[:, None]
+    spread = _row_variance(table, rate, n)[..., None]
+    return adds, (slope**2 + by_total**2 * spread)[model, cell] * table.n[:, None]
+
+
+def _row_variance(table: CellTable, rate: FloatArray, n: FloatArray) -> FloatArray:
+    """Variance of a row within each cell, from the spread of cluster means (exact where a cluster is one row)."""
+    place = table.model * table.n_cells + table.cell
+    off = (table.total - rate[table.model, table.cell] * table.n) ** 2 / table.n
+    size = table.n_models * table.n_cells
+    squares, clusters = np.bincount(place, weights=off, minlength=size), np.bincount(place, minlength=size)
+    return (squares / np.maximum(clusters - 1, 1)).reshape(n.shape)
+
+
+def _summed(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Sum rows by group: (n_entries, k) to (n_groups, k)."""
+    columns = [np.bincount(group, weights=column, minlength=n_groups) for column in values.T]
+    return np.array(columns, dtype=np.float64).T.reshape(n_groups, values.shape[1])
+
+
+def _lonely(table: CellTable, n: FloatArray, side: str) -> tuple[tuple[str, int, int], ...]:
+    alone = table.n / n[table.model, table.cell] > _WHOLE
+    return tuple((side, int(m), int(s)) for m, s in zip(table.model[alone], table.cell[alone], strict=True))
+
+
+def _ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)
