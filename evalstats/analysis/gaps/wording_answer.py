@@ -1,0 +1,340 @@
+"""The answer to "does the lab predict the live world?" in sentences: order, gaps, level, mix, and what falls away."""
+
+from evalstats.analysis.gaps.agreement_results import CoefficientRow, PartRow, SourceInterval
+from evalstats.analysis.gaps.mix_results import ScenarioGap
+from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gaps.words import (
+    apart,
+    capital,
+    coefficient,
+    direction,
+    flagged,
+    gap_ends,
+    gap_text,
+    grouped,
+    level,
+    metric_side,
+    p_text,
+    part_ends,
+    part_text,
+    score_unit,
+    share,
+    size_text,
+    some,
+)
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import interval, number, plural
+
+_NAMED = 3
+_TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "caution", "invalid": "bad"}
+LAYERS = {
+    "agreement": "agreement",
+    "line": "gaps by a line through the other models",
+    "level": "the overall level",
+    "decomposition": "what is mix and what is behaviour",
+    "scenario_gaps": "gaps by scenario",
+    "drops": "the drop from ideal to non-ideal users",
+    "hierarchy": "forecasts for models that only the lab has",
+}
+
+
+def answer_tone(found: LabLiveGap) -> Tone:
+    """Return the tone of the answer."""
+    return _TONES[found.verdict]
+
+
+def headline(found: LabLiveGap) -> str:
+    """Return the answer in one sentence without its full stop."""
+    n = plural(found.n_models, "model")
+    if found.verdict == "invalid":
+        return f"No gap can be told: {found.verdict_reason.rstrip('.')}"
+    if found.verdict == "aligned":
+        within = "" if found.margin is None else f", to within {size_text(found.margin, found)}"
+        return f"All {n} do live as the lab leads to expect{within}"
+    rows = flagged(found)
+    if rows:
+        have = "has a gap" if len(rows) == 1 else "have a gap"
+        return f"{len(rows)} of {n} {have}: {_told(rows)}"
+    others = apart(found)
+    if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
+        more = f"; no model stands out from that{_but_apart(others)}" if found.line is not None else ""
+        return f"{capital(_level_told(found))}{more}"
+    if found.verdict == "gap" and others:
+        return f"{len(others)} of {n} {'differs' if len(others) == 1 else 'differ'} live from the lab: {_told_apart(others)}"
+    return _open(found)
+
+
+def _told(rows: list[GapRow]) -> str:
+    """Say of the flagged models where they lie, by name where they are few."""
+    if len(rows) == 1:
+        where = direction(rows[0].gap or 0.0)
+        return f"{rows[0].name} lies {where} what its lab score leads to expect"
+    sides = [(where, [row.name for row in rows if direction(row.gap or 0.0) == where]) for where in ("below", "above")]
+    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
+    return f"{', and '.join(told)} what the lab leads to expect"
+
+
+def _told_apart(rows: list[GapRow]) -> str:
+    sides = [
+        (where, [row.name for row in rows if direction(row.difference or 0.0) == where]) for where in ("below", "above")
+    ]
+    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
+    return f"{', and '.join(told)} the lab score"
+
+
+def _but_apart(rows: list[GapRow]) -> str:
+    return "" if not rows else f" ({plural(len(rows), 'model')} {'differs' if len(rows) == 1 else 'differ'} by it)"
+
+
+def _open(found: LabLiveGap) -> str:
+    aligned = sum(row.verdict == "aligned" for row in found.rows)
+    inside = f"; {aligned} of {found.n_models} are aligned, the others are open" if aligned else ""
+    if found.line is None:
+        return f"No model is shown to differ live from the lab, and that none does is not shown either{inside}"
+    return f"No model is shown to have a gap, and that none has is not shown either{inside}"
+
+
+# --- sentences after the headline ---
+
+
+def standing_sentences(found: LabLiveGap) -> list[str]:
+    """Say how far the order agrees, which gaps there are and how large, what is level, what is mix, what falls away."""
+    return [
+        *order_sentences(found),
+        *top_sentences(found),
+        *pairs_sentences(found),
+        *gap_sentences_of(found),
+        *level_sentences(found),
+        *mix_sentences(found),
+        *scenario_sentences(found),
+        *forecast_sentences(found),
+        *left_out_sentences(found),
+        *threats_sentence(found),
+    ]
+
+
+def order_sentences(found: LabLiveGap) -> list[str]:
+    """Say how far the lab orders models as live users do, with intervals, against what noise leaves possible."""
+    row = found.agreement.of("spearman")
+    if row.estimate is None:
+        return [
+            f"How far the lab orders models as live users do cannot be told: {(row.reason or 'too few').rstrip('.')}."
+        ]
+    these, like = these_models(row), models_like_these(row)
+    ends = [
+        f"{interval(each.conf_low, each.conf_high)} {words}"
+        for each, words in ((these, "for these models"), (like, "for models like these"))
+        if each is not None
+    ]
+    told = f", {level(found)} interval {' and '.join(ends)}" if ends else ", without an interval"
+    said = [f"Does the lab order models as live users do? Spearman {number(row.estimate)}{told}."]
+    said.append(_meaning(row, these, like))
+    if row.ceiling is not None:
+        said.append(
+            f"If true scores agreed perfectly, the noise of both sides would leave about {number(row.ceiling)}.{_true(found)}"
+        )
+    return said
+
+
+def these_models(row: CoefficientRow) -> SourceInterval | None:
+    """Return the interval for these very models: by all noise there is."""
+    return _first(row, "items and votes", "votes", "items")
+
+
+def models_like_these(row: CoefficientRow) -> SourceInterval | None:
+    """Return the interval for other models like these."""
+    return _first(row, "all", "models")
+
+
+def _first(row: CoefficientRow, *sources: str) -> SourceInterval | None:
+    by = {each.source: each for each in row.intervals if each.conf_low is not None and each.conf_high is not None}
+    return next((by[source] for source in sources if source in by), None)
+
+
+def _meaning(row: CoefficientRow, these: SourceInterval | None, like: SourceInterval | None) -> str:
+    """Say what the widest interval leaves open; without one the permutation p alone."""
+    each = like or these
+    if each is None:
+        return "Without an interval nothing follows from that number." if row.p_value is None else _by_p(row)
+    low, high, whom = each.conf_low or 0.0, each.conf_high or 0.0, "models" if like else "these models"
+    if low > 0:
+        return f"So the lab's order of {whom} says something about the live one."
+    if high < 0:
+        return f"So the lab tends to order {whom} the other way round than live users."
+    return f"That the lab's order of {whom} says anything about the live one is not shown."
+
+
+def _by_p(row: CoefficientRow) -> str:
+    return (
+        f"An order that has nothing to do with the live one would agree as far or further with {p_text(row.p_value)}."
+    )
+
+
+def _true(found: LabLiveGap) -> str:
+    row = found.agreement.of("pearson")
+    if row.disattenuated is None or row.disattenuated_low is None or row.disattenuated_high is None:
+        return ""
+    text = f" The correlation of true scores is {coefficient(row.disattenuated, row.disattenuated_low, row.disattenuated_high)}"
+    return f"{text}: {'short of 1' if row.disattenuated_high < 1 else '1 is not ruled out'}."
+
+
+def top_sentences(found: LabLiveGap) -> list[str]:
+    """Say how far agreement holds within the best models, where it is most often wanted."""
+    rows = [row for row in found.agreement.parts if row.kind == "top" and row.spearman is not None]
+    if not rows:
+        return []
+    told = "; ".join(f"{row.label} {coefficient(row.spearman, row.conf_low, row.conf_high)}" for row in rows)
+    return [f"Within the best models live (Spearman): {told}.{_top_meaning(rows)}"]
+
+
+def _top_meaning(rows: list[PartRow]) -> str:
+    open_ = [row for row in rows if row.conf_low is not None and row.conf_low <= 0 <= (row.conf_high or 0.0)]
+    if not open_:
+        return ""
+    where = "There" if len(open_) == len(rows) else f"Within the {some([row.label for row in open_])}"
+    return f" {where} the lab's order is not shown to say anything."
+
+
+def pairs_sentences(found: LabLiveGap) -> list[str]:
+    """Say how many pairs both sides separate, and in how many of these they contradict each other."""
+    pairs = found.agreement.pairs
+    if pairs is None or pairs.n_separated_both is None or pairs.n_contradicted is None:
+        return []
+    if not pairs.n_separated_both:
+        return [f"No pair of models is separated on both sides, out of {plural(pairs.n_pairs, 'pair')}."]
+    told = "none" if not pairs.n_contradicted else f"{pairs.n_contradicted:,}"
+    separated = f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')}"
+    return [f"{separated}, and contradict each other in {told} of these."]
+
+
+def gap_sentences_of(found: LabLiveGap) -> list[str]:
+    """Say which gaps there are and how large, whether noise alone explains them, and what would have been found."""
+    line = found.line
+    if line is None:
+        return []
+    said: list[str] = []
+    rows = flagged(found)
+    if rows:
+        told = "; ".join(f"{row.name} {gap_text(row.gap, found)} {_decides(row, found)}" for row in rows[:_NAMED])
+        more = f"; {len(rows) - _NAMED} more in the table" if len(rows) > _NAMED else ""
+        said.append(f"Live less expected: {told}{more}.")
+    noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
+    tau = "" if not line.tau else f"; true gaps spread by about {size_text(line.tau, found)} (standard deviation)"
+    said.append(f"Taken together the gaps {noise} ({p_text(line.p_value)}){tau}.")
+    if line.detectable is not None:
+        said.append(
+            f"The smallest gap that would have been found with 80% probability is about {size_text(line.detectable, found)}."
+        )
+    return said
+
+
+def _decides(row: GapRow, found: LabLiveGap) -> str:
+    low, high = (row.adjusted_low, row.adjusted_high) if row.adjusted_low is not None else (row.conf_low, row.conf_high)
+    return gap_ends(low, high, found)
+
+
+def level_sentences(found: LabLiveGap) -> list[str]:
+    """Say how far live scores lie from lab scores on average, where both are on one scale."""
+    if found.level is None or _level_told(found) in headline(found).replace("On average", "on average"):
+        return []
+    words = {
+        "gap": "that is a gap",
+        "aligned": "that is within the margin",
+        "inconclusive": "that is open",
+        "invalid": "that cannot be judged",
+    }[found.level.verdict]
+    return [f"{capital(_level_told(found))}: {words}."]
+
+
+def _level_told(found: LabLiveGap) -> str:
+    row = found.level
+    if row is None:
+        return ""
+    return (
+        f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate)} the lab's "
+        f"({level(found)} interval {gap_ends(row.conf_low, row.conf_high, found)})"
+    )
+
+
+def mix_sentences(found: LabLiveGap) -> list[str]:
+    """Say what of the overall difference is mix, what is behaviour, and what no lab item stands for."""
+    parts = found.decomposition
+    if parts is None:
+        return []
+    row, unit = parts.overall, metric_side(found).unit
+    named = [
+        (row.mix, "because live users bring other scenarios"),
+        (row.behaviour, "because models do otherwise within the same scenarios"),
+        (row.unexplained, "in scenarios that one side never has, so that nothing explains it"),
+    ]
+    told = [
+        f"{part_text(part, found)}{f' {unit}' if unit else ''} {part_ends(part, found)} {words}"
+        for part, words in named
+        if part is not None and part.conf_low is not None
+    ]
+    said = [f"Of that difference: {'; '.join(told)}."] if told else []
+    if row.poststratified is not None:
+        percent = score_unit(metric_side(found))
+        weighted = part_text(row.poststratified, found, sign=False)
+        ends = part_ends(row.poststratified, found, sign=False)
+        said.append(f"Weighted to the live mix the lab says {weighted}{'%' if percent == '%' else ''} {ends}.")
+    uncovered = sum(cell.live_share for cell in parts.cells if cell.status == "lab never covers")
+    if uncovered > 0:
+        said.append(f"{share(uncovered)} of live use falls where the lab has no item.")
+    return said
+
+
+def scenario_sentences(found: LabLiveGap) -> list[str]:
+    """Name the scenarios in which the lab does not predict, over all models."""
+    scenarios = found.scenario_gaps
+    if scenarios is None:
+        return []
+    rows = [row for row in scenarios.means if row.verdict == "gap" and row.estimate is not None]
+    n = sum(row.verdict != "invalid" for row in scenarios.means)
+    if not rows:
+        return (
+            [f"In none of {n} levels of {scenarios.factor} is live shown to differ from the lab." if n else ""]
+            if n
+            else []
+        )
+    worst = sorted(rows, key=lambda row: -abs(row.estimate or 0.0))
+    told = "; ".join(
+        f"{row.scenario} {gap_text(row.estimate, found)} {scenario_ends(row, found)}" for row in worst[:_NAMED]
+    )
+    more = f"; {len(worst) - _NAMED} more in the table" if len(worst) > _NAMED else ""
+    return [f"Live differs from the lab in {len(rows)} of {plural(n, 'level')} of {scenarios.factor}: {told}{more}."]
+
+
+def scenario_ends(row: ScenarioGap, found: LabLiveGap) -> str:
+    """Write the interval that decides of a scenario: widened for being picked where it is flagged."""
+    if row.adjusted_low is not None and row.adjusted_high is not None:
+        return gap_ends(row.adjusted_low, row.adjusted_high, found)
+    return "–" if row.conf_low is None else gap_ends(row.conf_low, row.conf_high, found)
+
+
+def forecast_sentences(found: LabLiveGap) -> list[str]:
+    """Say how good the lab is as a forecast for a model that has no live score yet."""
+    fitted = found.hierarchy
+    if fitted is None or fitted.coverage is None:
+        return []
+    low, high = fitted.coverage_low, fitted.coverage_high
+    ends = "" if low is None or high is None else f" (from {share(low)} to {share(high)})"
+    n = len([row for row in fitted.forecasts if row.expected is not None])
+    models = f" {plural(n, 'model')} with a lab score alone {'is' if n == 1 else 'are'} forecast below." if n else ""
+    inside = (
+        f"Predicted by the others, {share(fitted.coverage)} of the models fall inside their {level(found)} prediction "
+        f"interval{ends}.{models}"
+    )
+    return [inside]
+
+
+def left_out_sentences(found: LabLiveGap) -> list[str]:
+    """Say what falls away, and why."""
+    reasons = grouped((reason, LAYERS.get(layer, layer)) for layer, reason in found.left_out)
+    return [f"Not answered: {some(names, len(names))} ({reason})." for reason, names in reasons]
+
+
+def threats_sentence(found: LabLiveGap) -> list[str]:
+    """Name the threats to validity that these data show."""
+    seen = [each.title[:1].lower() + each.title[1:] for each in found.threats if each.status == "seen"]
+    return [f"Threats to validity seen in these data: {some(seen, len(seen))}."] if seen else []

@@ -1,0 +1,190 @@
+"""Small words that every sentence and table about the gap shares: numbers of either side, levels, who is flagged."""
+
+import math
+from collections.abc import Iterable
+
+from evalstats.analysis.arenas.words import capital, of, p_text, some, stopped
+from evalstats.analysis.gaps.mix_results import Part
+from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
+from evalstats.display.numbers import interval, number, scaled
+
+__all__ = [
+    "apart",
+    "capital",
+    "coefficient",
+    "digits_of",
+    "direction",
+    "ends",
+    "flagged",
+    "gap_digits",
+    "gap_ends",
+    "gap_text",
+    "grouped",
+    "level",
+    "metric_side",
+    "of",
+    "p_text",
+    "part_ends",
+    "part_text",
+    "ranks",
+    "score_text",
+    "score_unit",
+    "share",
+    "size_text",
+    "some",
+    "stopped",
+]
+
+_MOST_DIGITS = 6
+# Where errors are unknown, a hundredth of the spread between models is written.
+_FINE = 100.0
+
+
+def level(found: LabLiveGap) -> str:
+    """Write the level of the intervals."""
+    return f"{100 * found.conf_level:g}%"
+
+
+def score_unit(side: SideAccount) -> str:
+    """Return the unit of a score: that of differences, but percent where these are in percentage points."""
+    return "%" if side.unit == "pp" else side.unit
+
+
+def digits_of(found: LabLiveGap, side: SideAccount) -> int:
+    """Return how many decimals scores of one side get: those that show the first digit of a usual standard error."""
+    lab = side is found.lab
+    errors = [row.lab_std_error if lab else row.live_std_error for row in found.rows]
+    known = sorted(abs(side.scale) * error for error in errors if error)
+    if known:
+        return _decimals(known[len(known) // 2], side)
+    values = [side.scale * (row.lab if lab else row.live) for row in found.rows]
+    spread = max(values, default=0.0) - min(values, default=0.0)
+    return _decimals(spread / _FINE, side) if spread > 0 else 1
+
+
+def _decimals(size: float, side: SideAccount) -> int:
+    least = 1 if side.unit == "pp" else 0
+    return min(max(least, -math.floor(math.log10(size))), _MOST_DIGITS)
+
+
+def gap_digits(found: LabLiveGap) -> int:
+    """Return how many decimals gaps get: as the scores of the live side."""
+    return digits_of(found, found.live)
+
+
+def score_text(value: float | None, found: LabLiveGap, side: SideAccount, *, unit: bool = True) -> str:
+    """Write a score of one side, with a percent sign where it is a share; other units stand in the heading."""
+    percent = "%" if unit and side.unit == "pp" and value is not None else ""
+    return f"{scaled(value, side.scale, digits_of(found, side))}{percent}"
+
+
+def gap_text(value: float | None, found: LabLiveGap, *, unit: bool = True) -> str:
+    """Write a gap with its sign, in the live side's unit."""
+    shown = scaled(value, found.live.scale, gap_digits(found), sign=True)
+    return f"{shown} {found.live.unit}".rstrip() if unit and value is not None else shown
+
+
+def size_text(value: float, found: LabLiveGap) -> str:
+    """Write the size of a gap without its sign."""
+    return gap_text(abs(value), found).lstrip("+")
+
+
+def gap_ends(low: float | None, high: float | None, found: LabLiveGap) -> str:
+    """Write an interval of gaps."""
+    return interval(low, high, found.live.scale, gap_digits(found), sign=True)
+
+
+def ends(low: float | None, high: float | None, found: LabLiveGap, side: SideAccount) -> str:
+    """Write an interval of scores of one side."""
+    return interval(low, high, side.scale, digits_of(found, side))
+
+
+def metric_side(found: LabLiveGap) -> SideAccount:
+    """Return the side in whose numbers parts and drops are told: where scales differ they are those of the lab."""
+    return found.live if found.same_scale else found.lab
+
+
+def part_text(part: Part | None, found: LabLiveGap, *, sign: bool = True) -> str:
+    """Write a part of a decomposition, with its sign where it is a difference; a dash where it is not known."""
+    side = metric_side(found)
+    return scaled(None if part is None else part.estimate, side.scale, digits_of(found, side), sign=sign)
+
+
+def part_ends(part: Part | None, found: LabLiveGap, *, sign: bool = True) -> str:
+    """Write the interval of a part; a dash where there is none."""
+    if part is None or part.conf_low is None or part.conf_high is None:
+        return "–"
+    side = metric_side(found)
+    return interval(part.conf_low, part.conf_high, side.scale, digits_of(found, side), sign=sign)
+
+
+def coefficient(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Write a correlation, with its interval where there is one.
+
+    Examples
+    --------
+    >>> coefficient(0.741), coefficient(0.741, 0.557, 0.856), coefficient(None)
+    ('0.74', '0.74 [0.56, 0.86]', '–')
+    """
+    shown = number(value)
+    return shown if low is None or high is None else f"{shown} {interval(low, high)}"
+
+
+def share(value: float | None, digits: int = 0) -> str:
+    """Write a share in percent that is neither 0 nor 100 by rounding.
+
+    Examples
+    --------
+    >>> share(0.0004), share(0.31), share(0.9999), share(0.0), share(None)
+    ('<1%', '31%', '>99%', '0%', '–')
+    """
+    if value is None:
+        return "–"
+    shown = f"{number(100 * value, digits)}%"
+    if 0 < value < 1 and round(100 * value, digits) == 0:
+        return "<1%"
+    return ">99%" if 0 < value < 1 and round(100 * value, digits) == 100 else shown
+
+
+def ranks(low: int | None, high: int | None) -> str:
+    """Write a set of places.
+
+    Examples
+    --------
+    >>> ranks(2, 4), ranks(1, 1), ranks(None, None)
+    ('2-4', '1', '–')
+    """
+    if not low or not high:
+        return "–"
+    return str(low) if low == high else f"{low}-{high}"
+
+
+def direction(value: float) -> str:
+    """Return where a live score lies by the sign of its gap."""
+    return "below" if value < 0 else "above"
+
+
+def flagged(found: LabLiveGap) -> list[GapRow]:
+    """Return the rows with a gap, the largest first."""
+    rows = [row for row in found.rows if row.verdict == "gap"]
+    return sorted(rows, key=lambda row: -abs(row.gap or 0.0))
+
+
+def apart(found: LabLiveGap) -> list[GapRow]:
+    """Return the rows whose live score differs from the lab's on one scale, the largest difference first."""
+    rows = [row for row in found.rows if row.difference_verdict == "gap"]
+    return sorted(rows, key=lambda row: -abs(row.difference or 0.0))
+
+
+def grouped(found: Iterable[tuple[str, str]]) -> list[tuple[str, list[str]]]:
+    """Collect names under the same reason, in the order of their first appearance.
+
+    Examples
+    --------
+    >>> grouped([("too few", "a"), ("no error", "b"), ("too few", "c")])
+    [('too few', ['a', 'c']), ('no error', ['b'])]
+    """
+    collected: dict[str, list[str]] = {}
+    for reason, name in found:
+        collected.setdefault(reason.rstrip("."), []).append(name)
+    return list(collected.items())
