@@ -38,6 +38,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.mt_bench_pairs", "LOADER"),
     ("evalstats.loaders.wildbench", "LOADER"),
     ("evalstats.loaders.leaderboards", "LOADER"),
+    ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
 _HIDDEN = (".", "__MACOSX")

@@ -1,0 +1,224 @@
+"""A plain table of published scores: one row a model, one column a metric, no items."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.blocks import MAX_FACTOR_CHARS
+from evalstats.loaders.leaderboard_numbers import Numbers, between, day_of
+from evalstats.loaders.score_columns import COUNT_NAMES, Metric, Roles, item_column, model_column, plain, roles_of
+from evalstats.loaders.score_rows import Record, ScoreRows, cell_of, count_of, is_absent, records_of_head
+from evalstats.loaders.values import as_number, as_text
+from evalstats.schema.columns import column_names
+from evalstats.schema.data import Problem
+
+# A table in which a model has more rows than this on average has a row for something else.
+_ROWS_A_MODEL: Final = 1.5
+_FEW: Final = 3
+# Factors may not bear the names of standard columns.
+_OWN: Final = frozenset(column_names("aggregates"))
+
+
+class ScoreTableLoader(SingleFileLoader):
+    """Loader of tables of published scores, the last to be asked.
+
+    A table is taken for one if a column names the model (model, Model, name, llm_model, ...), no column names items, users
+    or votes, and at least one other column holds numbers. Each such column is a metric; columns called std_error, stderr,
+    se, METRIC_se, METRIC_stderr or with ± are its standard error, conf_low and conf_high, q025 and q975, METRIC_low and
+    METRIC_high its interval, n, votes or n_items what stands behind it. The benchmark is the file's name unless a column
+    says it. Units are not guessed from the size of numbers; only a percent sign makes a percentage.
+    """
+
+    name = "score-table"
+    title = "published scores, one row a model (.csv, .tsv, .json, .jsonl)"
+    version = "1"
+
+    def sniff(self, head: Head) -> Match | None:
+        """Recognise a table of numbers by model; any other loader is surer."""
+        if head.shape not in {"text", "array", "lines"}:
+            return None
+        records = records_of_head(head)
+        columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
+        model = model_column(columns)
+        if model is None or item_column(columns) is not None or not records:
+            return None
+        numeric = _numeric(columns, records, model)
+        roles = roles_of(columns, numeric, model)
+        if not roles.metrics or _looks_like_items(records, roles):
+            return None
+        shown = ", ".join(metric.column for metric in roles.metrics[:_FEW])
+        more = ", ..." if len(roles.metrics) > _FEW else ""
+        return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}{more}")
+
+    def read(self, source: Source) -> Iterator[Rows | Problem]:
+        """Yield aggregates, their metrics, the run, and notes.
+
+        Raises
+        ------
+        UnreadableFileError
+            If the file is damaged, has no column of models or of numbers, or several rows a model.
+        """
+        head = read_head(source.path)
+        table = ScoreRows(head)
+        if not table.records:
+            message = f"{source.path}: holds no rows"
+            raise UnreadableFileError(message)
+        roles = _roles(head, table)
+        numbers = Numbers()
+        notes = _add_all(table.records, roles, source.stem, numbers)
+        if not numbers.rows:
+            message = f"{source.path}: holds no published number of any model"
+            raise UnreadableFileError(message)
+        run = source.run_id()
+        benchmarks = sorted({str(row["benchmark"]) for row in numbers.rows})
+        named = benchmarks[0] if len(benchmarks) == 1 else source.stem
+        yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
+        yield Rows(table="metrics", rows=list(numbers.metrics.values()))
+        yield Rows(table="runs", rows=[{"run": run, "benchmark": named}])
+        for note in (*table.notes, *_assumed(roles, numbers), *notes, *numbers.doubts()):
+            yield Problem(path=str(source.path), message=note, severity="note")
+
+
+def _numeric(columns: Sequence[str], records: Sequence[Record], model: str) -> list[str]:
+    """Columns at least half of whose filled cells hold numbers."""
+    found: list[str] = []
+    for column in columns:
+        cells = [record.get(column) for record in records]
+        filled = [cell for cell in cells if not is_absent(cell)]
+        n_numbers = sum(_is_number(cell, column) for cell in filled)
+        if column and column != model and n_numbers and 2 * n_numbers >= len(filled):
+            found.append(column)
+    return found
+
+
+def _is_number(cell: object, column: str) -> bool:
+    return cell_of(count_of(cell) if plain(column) in COUNT_NAMES else cell) is not None
+
+
+def _key(record: Record, roles: Roles) -> tuple[str, ...]:
+    names = [roles.model, *(column for name, column in roles.labels.items() if name not in {"method", "unit", "date"})]
+    return tuple((as_text(record.get(name)) or "").strip() for name in names)
+
+
+def _rows_a_model(records: Sequence[Record], roles: Roles) -> float:
+    return len(records) / max(len({_key(record, roles) for record in records}), 1)
+
+
+def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
+    """Whether rows are more likely items: models stand many times, or what is called name has rights and wrongs only."""
+    if _rows_a_model(records, roles) > _ROWS_A_MODEL:
+        return True
+    if any(len(value) > MAX_FACTOR_CHARS for record in records for value in record.values() if isinstance(value, str)):
+        return True
+    cells = [cell_of(record.get(metric.column)) for metric in roles.metrics for record in records]
+    return plain(roles.model) == "name" and all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
+
+
+def _roles(head: Head, table: ScoreRows) -> Roles:
+    model = model_column(table.columns) or next(iter(table.columns), None)
+    numeric = [] if model is None else _numeric(table.columns, table.records, model)
+    if model is None or (model_column(table.columns) is None and _numeric([model], table.records, "")):
+        message = f"{head.path}: no column names the model; call it model"
+        raise UnreadableFileError(message)
+    roles = roles_of(table.columns, numeric, model)
+    if not roles.metrics:
+        message = f"{head.path}: no column but {model!r} holds scores, one number in each row"
+        raise UnreadableFileError(message)
+    repeated = _rows_a_model(table.records, roles)
+    if repeated > _ROWS_A_MODEL:
+        message = (
+            f"{head.path}: holds {repeated:.1f} rows for each model; a table of scores has one. If its rows are items, name "
+            "the columns: --map item=COLUMN --map score=COLUMN"
+        )
+        raise UnreadableFileError(message)
+    return roles
+
+
+def _add_all(records: Sequence[Record], roles: Roles, stem: str, numbers: Numbers) -> list[str]:
+    """Add every number; return what there is to tell of rows and cells."""
+    seen: set[tuple[str | None, ...]] = set()
+    told: Counter[str] = Counter()
+    for record in records:
+        copy = tuple(as_text(record.get(name)) for name in record)
+        if copy in seen:
+            told["rows that stand there already, cell by cell, and count once"] += 1
+            continue
+        seen.add(copy)
+        for metric in roles.metrics:
+            cell = record.get(metric.column)
+            if is_absent(cell):
+                told["cells of scores that are empty or NaN, and give no number"] += 1
+            else:
+                _add(record, metric, roles, stem, numbers)
+    return [f"{what}: {n}" for what, n in told.items()]
+
+
+def _add(record: Record, metric: Metric, roles: Roles, stem: str, numbers: Numbers) -> None:
+    def label(name: str) -> str | None:
+        column = roles.labels.get(name)
+        return ((as_text(record.get(column)) or "").strip() or None) if column else None
+
+    cell = record.get(metric.column)
+    parsed = cell_of(cell)
+    ends = between(record, *metric.ends) if metric.ends else None
+    error = record.get(metric.error) if metric.error else None
+    more = {name: label(name) for name in ("task", "scenario", "variant") if name in roles.labels}
+    more |= {"method": label("method") or "published", "value_raw": as_text(cell), **_facts(record, roles)}
+    if label("setting"):
+        more["setting"] = str(label("setting")).lower()
+    if label("date"):
+        more["date"] = day_of(label("date"))
+    if ends is not None:
+        level = as_number(record.get(roles.level)) if roles.level else None
+        more["conf_level"] = level if level is not None else metric.level
+    numbers.add(
+        cell if parsed is None else parsed.number,
+        model=as_text(record.get(roles.model)),
+        benchmark=label("benchmark") or stem,
+        metric=label("metric") or metric.column,
+        unit=label("unit") or ("percent" if parsed and parsed.percent else None),
+        ends=ends,
+        error=parsed.spread if error is None and parsed else error,
+        n=count_of(record.get(metric.n)) if metric.n else None,
+        more=more,
+    )
+
+
+def _facts(record: Record, roles: Roles) -> dict[str, object]:
+    """Columns that say something else of the model become factors, under names that no column of ours has."""
+    found: dict[str, object] = {}
+    for column in roles.facts:
+        value = record.get(column)
+        if column in _OWN or isinstance(value, dict | list) or len(as_text(value) or "") > MAX_FACTOR_CHARS:
+            continue
+        number = as_number(value) if not isinstance(value, bool) else None
+        found[column] = number if number is not None else (as_text(value) or None)
+    return found
+
+
+def _assumed(roles: Roles, numbers: Numbers) -> list[str]:
+    """Say what a table of scores does not tell and was taken to be so."""
+    unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
+    notes = [f"read as one row for each model ({roles.model}); more is taken to be better in every column of scores"]
+    if unitless:
+        more = f" and {len(unitless) - _FEW} more" if len(unitless) > _FEW else ""
+        notes.append(
+            f"the unit of {', '.join(unitless[:_FEW])}{more} is not told (share, percent, rating) and not guessed"
+        )
+    signed = [metric.error for metric in roles.metrics if metric.error and "±" in metric.error]
+    if signed or any("±" in str(row["value_raw"]) for row in numbers.rows):
+        notes.append(
+            "what follows ± is taken for a standard error; if it is half an interval, write both ends as columns"
+        )
+    if any(row["conf_low"] is not None and row["conf_level"] is None for row in numbers.rows):
+        notes.append("the level of the intervals is not told; add a column conf_level, such as 0.95")
+    if roles.homeless:
+        notes.append(f"{', '.join(roles.homeless)} could belong to any of several scores and is left out")
+    if roles.spreads:
+        notes.append(f"{', '.join(roles.spreads)} is a spread of scores and no standard error; it is left out")
+    return notes
+
+
+LOADER = ScoreTableLoader()

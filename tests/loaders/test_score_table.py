@@ -1,0 +1,218 @@
+"""Plain tables of published scores: numbers by model, with what is told of their certainty and nothing that is not."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalstats.errors import UnreadableFileError
+from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.registry import detect, read, read_source
+from evalstats.loaders.score_table import LOADER
+from evalstats.schema.data import EvalData
+
+NUMBERS = ("model", "metric", "estimate", "std_error", "conf_low", "conf_high", "conf_level", "n")
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Any:
+    def write(content: str | bytes | list[Any], name: str = "bench.csv") -> EvalData:
+        path = tmp_path / name
+        text = json.dumps(content) if isinstance(content, list) else content
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
+        return read_source(LOADER, with_digest(Source(path=path)))
+
+    return write
+
+
+def told(data: EvalData) -> str:
+    return "\n".join(problem.message for problem in data.problems)
+
+
+def named(text: str, name: str = "x.csv") -> str | None:
+    head = Head(path=Path(name), size=len(text.encode()), data=text.encode())
+    found = detect(head)
+    return None if found is None else found[0].name
+
+
+def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
+    data = table("model,arena_elo\nm 1,855.9\nm-2,901\n")
+    assert data.aggregates.select(
+        "model", "benchmark", "metric", "estimate", "unit", "setting", "value_raw"
+    ).rows() == [
+        ("m 1", "bench", "arena_elo", 855.9, None, "lab", "855.9"),
+        ("m-2", "bench", "arena_elo", 901.0, None, "lab", "901"),
+    ]
+    assert data.metrics.select("benchmark", "metric", "kind", "unit").rows() == [
+        ("bench", "arena_elo", "continuous", None)
+    ]
+    assert data.runs["benchmark"].to_list() == ["bench"]
+    assert "more is taken to be better" in told(data)
+    assert "the unit of arena_elo is not told (share, percent, rating) and not guessed" in told(data)
+
+
+@pytest.mark.parametrize(
+    ("header", "cells", "expected"),
+    [
+        ("score,std_error", "0.5,0.1", (0.1, None, None, None, None)),
+        ("score,Std. Error", "0.5,0.1", (0.1, None, None, None, None)),
+        ("score,stderr,votes", '0.5,0.1,"26,019"', (0.1, None, None, None, 26019)),
+        ("score,score_se,n_items", "0.5,0.1,12", (0.1, None, None, None, 12)),
+        ("score,± ,n", "0.5,0.1,12", (0.1, None, None, None, 12)),
+        ("score,conf_low,conf_high", "0.5,0.4,0.7", (None, 0.4, 0.7, None, None)),
+        ("score,conf_low,conf_high,conf_level", "0.5,0.4,0.7,0.9", (None, 0.4, 0.7, 0.9, None)),
+        ("score,score_low,score_high", "0.5,0.4,0.7", (None, 0.4, 0.7, None, None)),
+        ("score,q025,q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
+        ("score,score_q025,score_q975", "0.5,0.4,0.7", (None, 0.4, 0.7, 0.95, None)),
+        ("rank,score,score_rank", "1,0.5,2", (None, None, None, None, None)),
+    ],
+)
+def test_what_stands_beside_a_score_is_not_a_score(
+    table: Any, header: str, cells: str, expected: tuple[Any, ...]
+) -> None:
+    data = table(f"Model,{header}\nm,{cells}\n")
+    assert data.aggregates.select(NUMBERS).rows() == [("m", "score", 0.5, *expected)]
+
+
+def test_every_column_of_numbers_is_a_metric_with_its_own_error(table: Any) -> None:
+    data = table("name,acc,acc_se,f1,f1_stderr,se_rest,sd,low_resource,org\nm,0.5,0.1,0.6,0.2,9,9,0.7,Lab\n")
+    assert data.aggregates.select("metric", "estimate", "std_error").rows() == [
+        ("acc", 0.5, 0.1),
+        ("f1", 0.6, 0.2),
+        ("low_resource", 0.7, None),
+    ]
+    assert data.aggregates["org"].to_list() == ["Lab"] * 3
+    assert "se_rest could belong to any of several scores and is left out" in told(data)
+    assert "sd is a spread of scores and no standard error" in told(data)
+
+
+def test_one_error_beside_several_scores_belongs_to_none(table: Any) -> None:
+    data = table("model,acc,f1,std_error\nm,0.5,0.6,0.1\n")
+    assert data.aggregates["std_error"].to_list() == [None, None]
+    assert "std_error could belong to any of several scores" in told(data)
+
+
+def test_labels_of_our_own_names_are_taken_for_them(table: Any) -> None:
+    text = "model,benchmark,task,setting,unit,date,metric,estimate\na,B,t,Live,points,2024-07-31,acc,1\n"
+    row = table(text + "a,B,u,lab,points,2024-07-31,acc,2\n").aggregates.row(0, named=True)
+    assert (row["benchmark"], row["task"], row["setting"], row["unit"]) == ("B", "t", "live", "points")
+    assert (row["metric"], str(row["date"]), row["estimate"]) == ("acc", "2024-07-31", 1)
+
+
+def test_percent_signs_and_plus_minus_are_read_and_told(table: Any) -> None:
+    data = table("model,acc\na,54.0% ± 1.2\nb,60%\n")
+    assert data.aggregates.select("estimate", "std_error", "unit").rows() == [
+        (54.0, 1.2, "percent"),
+        (60.0, None, "percent"),
+    ]
+    assert "what follows ± is taken for a standard error" in told(data)
+    assert data.metrics.select("low", "high").rows() == [(0, 100)]
+
+
+def test_cells_without_a_number_are_counted(table: Any) -> None:
+    data = table('model,acc,f1\na,0.5,1\nb,nan,2\nc,-,3\nd,about half,4\ne,"0,5",5\n,0.5,6\nf,0.4\n')
+    assert data.aggregates.filter(metric="acc")["model"].to_list() == ["a", "f"]
+    words = told(data)
+    assert "acc of 2 models could not be read and is left out" in words
+    assert "cells of scores that are empty or NaN, and give no number: 3" in words
+    assert "2 numbers have no model and are left out" in words
+    assert "rows that end before the last column, whose missing cells give no number: 1" in words
+
+
+def test_copies_count_once_and_contradictions_are_named(table: Any) -> None:
+    data = table("model,acc\na,0.5\na,0.5\nb,0.6\nb,0.7\nc,1\nd,2\ne,3\n")
+    assert data.aggregates["model"].to_list() == ["a", "b", "b", "c", "d", "e"]
+    assert "rows that stand there already, cell by cell, and count once: 1" in told(data)
+    assert "1 numbers stand more than once under one name (b); all are kept" in told(data)
+
+
+@pytest.mark.parametrize("name", ["bench.json", "bench.jsonl"])
+def test_records_say_the_same_as_columns(table: Any, name: str) -> None:
+    records = [
+        {"model": "a", "acc": 0.5, "acc_se": 0.1, "more": {"x": [1]}},
+        {"model": "b", "acc": None, "acc_se": None},
+    ]
+    content: Any = records if name.endswith(".json") else "\n".join(map(json.dumps, records))
+    data = table(content, name)
+    assert data.aggregates.select("model", "metric", "estimate", "std_error").rows() == [("a", "acc", 0.5, 0.1)]
+    text = content if isinstance(content, str) else json.dumps(content)
+    assert named(text, name) == "score-table"
+
+
+def test_a_format_that_is_asked_for_takes_the_first_column_for_the_models(table: Any) -> None:
+    assert table("Contender,acc\na,0.5\n").aggregates["model"].to_list() == ["a"]
+
+
+def test_a_packed_table_is_read(table: Any) -> None:
+    assert table(gzip.compress(b"model,acc\na,0.5\n"), "bench.csv.gz").aggregates["benchmark"].to_list() == ["bench"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "model,item,correct\na,q1,1\nb,q1,0\n",
+        "question_id,model,correct\n1,a,1\n2,a,0\n",
+        "model,correct\na,1\na,0\nb,1\nb,0\n",
+        "name,passed\ntest_one,1\ntest_two,0\n",
+        "model_a,model_b,winner\na,b,a\n",
+        "model,text\na,hello\n",
+        "model\na\n",
+        "x,y\n1,2\n",
+        "model,answer,acc\na,yes,1\n",
+        "model,acc,notes\na,1," + "x" * 2_000 + "\n",
+        '[{"model": "a", "latency": 1}, {"model": "a", "latency": 2}]',
+        '[{"model": "a", "prompt": "p", "acc": 1}]',
+        '[["model", "acc"], ["a", 1]]',
+        '[{"model": "a"',
+    ],
+)
+def test_tables_of_something_else_are_left_alone(text: str) -> None:
+    assert named(text, "x.json" if text[0] == "[" else "x.csv") != "score-table"
+
+
+@pytest.mark.parametrize(
+    ("text", "loader"),
+    [
+        ("item,score,model\nq,1,a\n", "table"),
+        ("model,score,rating_q025,rating_q975,CI,avg_tokens,date\n", "leaderboard"),
+        ("rank,model,arena_score,95_pct_ci,votes\n1,a,1470,+5/-3,100\n", "leaderboard"),
+        ("model,acc\na,0.5\nb,0.6\n", "score-table"),
+        ("Model;Acc\na;0,5\nb;0.6\n", "score-table"),
+    ],
+)
+def test_other_loaders_are_surer(text: str, loader: str) -> None:
+    assert named(text) == loader
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        ("model,acc\n", "holds no rows"),
+        ("model,org\na,Lab\n", "no column but 'model' holds scores"),
+        ("x,y\n1,2\n", "no column names the model"),
+        ("model,acc\na,1\na,2\na,3\nb,4\n", "holds 2.0 rows for each model"),
+        ("model,acc\na,1,2\n", "line 2 has 3 cells, the header 2"),
+        ("model,acc,acc\na,1,2\n", "stands twice in the header"),
+        ('model,acc\n"a,1\n', "is not delimited text"),
+        (b"model,acc\na,\xff\n", "is not utf-8 text"),
+        ([{"model": "a", "acc": 1}, 5], "record 1 \\(counted from 0\\) is not a JSON object"),
+        ("model,setting,acc\na,nowhere,1\n", "setting"),
+        ("model,acc\n" + "".join(f"m{i},1\n" for i in range(100_001)), "holds more than 100,000 rows"),
+    ],
+)
+def test_what_is_wrong_is_said(table: Any, content: Any, why: str) -> None:
+    with pytest.raises(UnreadableFileError, match=why):
+        table(content, "bench.json" if isinstance(content, list) else "bench.csv")
+
+
+def test_all_published_tables_of_benchbench_are_read(shared_data: Path) -> None:
+    folder = shared_data / "benchbench" / "benchmarks"
+    data = read(folder)
+    files = sorted(path.stem for path in folder.glob("*.csv"))
+    assert sorted(data.runs["benchmark"].to_list()) == files
+    assert set(data.runs["loader"]) == {"score-table"}
+    elo = data.aggregates.filter(benchmark="chatbot_arena_241104_holistic", model="koala-13b")
+    assert elo.select("metric", "estimate").rows() == [("arena_elo", 901.4444159097708)]  # as the file has it
+    assert not [problem for problem in data.problems if problem.severity == "error"]
