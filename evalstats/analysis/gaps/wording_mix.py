@@ -36,6 +36,7 @@ def mix_blocks(found: LabLiveGap) -> list[Block]:
         *_beside_cells(parts),
         *_threefold(found, parts),
         *_weighting(parts.weighting),
+        *_weighting(parts.raking),
         *map(stopped, parts.warnings),
     ]
     source = f"Live shares: {parts.mix_source.rstrip('.')}."

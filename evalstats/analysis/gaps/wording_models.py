@@ -57,8 +57,8 @@ def models_table(found: LabLiveGap) -> Table:
     rows, lab, live = shown_rows(found), found.lab, found.live
     columns: dict[str, list[str]] = {
         "Model": [row.name for row in rows],
-        of("Lab", score_unit(lab)): [score_text(row.lab, found, lab, unit=False) for row in rows],
-        of("Live", score_unit(live)): [score_text(row.live, found, live, unit=False) for row in rows],
+        "Lab": [score_text(row.lab, found, lab, unit=False) for row in rows],
+        "Live": [score_text(row.live, found, live, unit=False) for row in rows],
     }
     if any(row.gap is not None for row in rows):
         columns |= {
@@ -79,7 +79,7 @@ def models_table(found: LabLiveGap) -> Table:
         columns,
         caption=_caption(found, len(rows)),
         left=("Model", "Verdict"),
-        wide=("p (adjusted)", "Shrunken", "Lab rank", "Live rank", "Lab interval", "Live interval"),
+        wide=("Expected", "p (adjusted)", "Shrunken", "Lab rank", "Live rank", "Lab interval", "Live interval"),
     )
 
 
@@ -93,13 +93,22 @@ def _own_intervals(found: LabLiveGap, rows: Sequence[GapRow]) -> dict[str, list[
 
 
 def _caption(found: LabLiveGap, n_shown: int) -> str:
-    order = f"Models, the best live first{_of_many(found, n_shown)}"
+    order = f"Models, the best live first{_units(found)}{_of_many(found, n_shown)}"
     if found.line is None:
         return order
     return (
         f"{order}. Expected: the live score that a model's lab score leads to expect, by a line through the other models. Gap: "
         "live less expected"
     )
+
+
+def _units(found: LabLiveGap) -> str:
+    """Say in which unit either side's numbers are, where they have one."""
+    lab, live = score_unit(found.lab), score_unit(found.live)
+    if lab == live:
+        return f" (in {lab})" if lab else ""
+    told = [f"{name} in {unit}" for name, unit in (("lab", lab), ("live", live)) if unit]
+    return f" ({', '.join(told)})"
 
 
 def _of_many(found: LabLiveGap, n_shown: int) -> str:
