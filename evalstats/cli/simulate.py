@@ -35,6 +35,7 @@ class Lived(StrEnum):
 
     OUTCOMES = "outcomes"
     VOTES = "votes"
+    PUBLISHED = "published"
 
 
 _STUDY_SHARE = 0.05  # of the stored study: 20 arenas of 6,000 votes in a world, some 20 seconds
@@ -71,7 +72,7 @@ def simulate(
     ] = False,
     live: Annotated[
         Lived | None,
-        typer.Option("--live", help="For lab-live: what live users leave; default: outcomes.", show_default=False),
+        typer.Option("--live", help="For lab-live: what the live side holds; default: outcomes.", show_default=False),
     ] = None,
     gap: Annotated[
         list[str] | None,
@@ -148,8 +149,9 @@ def _lab_live(output: Path, asked: dict[str, Any], seed: int) -> tuple[list[Path
     from evalstats.datasets.live_mix import rutbench_live_mix
     from evalstats.simulate.lab_live_files import write_lab_live
 
+    held = {Lived.OUTCOMES: "outcomes", Lived.VOTES: "comparisons", Lived.PUBLISHED: "aggregates"}
     options: dict[str, Any] = {
-        "live": "comparisons" if asked["--live"] is Lived.VOTES else "outcomes",
+        "live": held[asked["--live"] or Lived.OUTCOMES],
         "gaps": dict(_planted(each) for each in asked["--gap"] or ()),
         "live_mix": rutbench_live_mix().shares if asked["--mix-shift"] else None,
         "aliases": bool(asked["--aliases"]),

@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
-from evalstats.simulate.lab_live import LabLive, simulate_lab_live
-from evalstats.simulate.lab_live_design import LabLiveOptions
+from evalstats.simulate.lab_live import simulate_lab_live
+from evalstats.simulate.lab_live_design import LabLiveDesign, LabLiveOptions
 from evalstats.simulate.lab_live_truth import LabLiveTruth
 
 Form = Literal["csv", "jsonl", "parquet"]
@@ -18,6 +18,12 @@ _LAB = ("benchmark", "model", "item", "variant", "scenario", "user_kind", "metri
 _LIVE = (
     "benchmark", "model", "item", "user", "session", "scenario", "user_kind", "metric", "score", "setting", "timestamp",
 )  # fmt: skip
+# By what the live side holds: the lab's table and the live one.
+_FILES = {
+    "outcomes": ("results.{}", "sessions.{}"),
+    "comparisons": ("results.{}", "votes.jsonl"),
+    "aggregates": ("scores.csv", "scores.csv"),
+}
 _TIME = pl.col("timestamp").dt.to_string("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -34,8 +40,9 @@ def write_lab_live(
 
     `lab/results.<form>` has a row for each item and model, `live/sessions.<form>` one for each session, both under the names
     of the glossary, so that `evalstats.read` needs no column map. With live="comparisons" `live/votes.jsonl` holds votes with
-    the keys of public arena data. Every row says that it is simulated. `truth.json` holds every true value, `README.md`
-    what was planted, and where names differ `aliases.toml` joins them. The two folders are read on their own.
+    the keys of public arena data; with live="aggregates" each side has a plain table of scores, `scores.csv`. Every row says
+    that it is simulated. `truth.json` holds every true value, `README.md` what was planted, and where names differ
+    `aliases.toml` joins them. The two folders are read on their own.
 
     Parameters
     ----------
@@ -47,8 +54,7 @@ def write_lab_live(
     Raises
     ------
     InputError
-        As `simulate_lab_live`; or for live="aggregates", which no file format of results holds on both sides; or if the folder
-        holds a table that would be read beside the new ones.
+        As `simulate_lab_live`; or if the folder holds a table that would be read beside the new ones.
 
     Examples
     --------
@@ -57,41 +63,44 @@ def write_lab_live(
     ...     [path.relative_to(folder).as_posix() for path in write_lab_live(folder, 6, n_users=20)]
     ['lab/results.csv', 'live/sessions.csv', 'truth.json', 'README.md']
     """
-    if options.get("live") == "aggregates":
-        raise InputError("published numbers are not written to files; write outcomes or comparisons")
     if form not in ("csv", "jsonl", "parquet"):
         raise InputError(f"form is {form!r}; use 'csv', 'jsonl' or 'parquet'")
     both = simulate_lab_live(n_models, seed=seed, draw=draw, **options)
     folder = Path(folder)
     by = f"by evalstats, seed {seed}" + (f", draw {draw}" if draw else "")
-    _refuse_beside(folder, form, votes=both.live.comparisons.height > 0)
-    written = [_table(both.lab, _LAB, folder / "lab" / f"results.{form}", by)]
-    if both.live.comparisons.height:
-        written.append(_battles(both.live, folder / "live" / "votes.jsonl", by))
+    kind = options.get("live", "outcomes")
+    lab, live = _FILES[kind]
+    paths = [folder / "lab" / lab.format(form), folder / "live" / live.format(form)]
+    for path in paths:
+        _refuse_beside(path)
+    if kind == "aggregates":
+        _scores(both.lab, paths[0], by)
+        _scores(both.live, paths[1], by)
     else:
-        written.append(_table(both.live, _LIVE, folder / "live" / f"sessions.{form}", by))
+        _table(both.lab, _LAB, paths[0], by)
+        if kind == "comparisons":
+            _battles(both.live, paths[1], by)
+        else:
+            _table(both.live, _LIVE, paths[1], by)
     texts = {"truth.json": json.dumps(both.truth.to_dict(), indent=1, ensure_ascii=False, allow_nan=False) + "\n"}
     if both.truth.aliases:
         texts["aliases.toml"] = _aliases(both.truth.aliases)
-    texts["README.md"] = _readme(both, by)
+    design = LabLiveDesign(n_models=n_models, **options)
+    texts["README.md"] = _readme(both.truth, design, by)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8", newline="\n")
-    return [*written, *(folder / name for name in texts)]
+    return [*paths, *(folder / name for name in texts)]
 
 
-def _refuse_beside(folder: Path, form: Form, *, votes: bool) -> None:
-    """Refuse a folder in which an earlier simulation left tables that this one does not write over."""
-    new = {f"results.{form}", "votes.jsonl" if votes else f"sessions.{form}"}
-    for side in ("lab", "live"):
-        old = sorted(path.name for path in (folder / side).glob("*") if path.name not in new)
-        if old:
-            raise InputError(
-                f"{folder / side} holds {old[0]}, which would be read beside the new files; name an empty folder"
-            )
-
-
-def _table(data: EvalData, columns: tuple[str, ...], path: Path, by: str) -> Path:
+def _refuse_beside(path: Path) -> None:
+    """Refuse a folder in which an earlier simulation left a table that is not written over."""
+    old = sorted(other.name for other in path.parent.glob("*") if other.name != path.name)
+    if old:
+        raise InputError(f"{path.parent} holds {old[0]}, which would be read beside {path.name}; name an empty folder")
     path.parent.mkdir(parents=True, exist_ok=True)
+
+
+def _table(data: EvalData, columns: tuple[str, ...], path: Path, by: str) -> None:
     kept = [name for name in columns if name != "variant" or (data.outcomes["variant"] != "").any()]
     frame = data.outcomes.select(
         *kept, pl.lit(by).alias("simulated")
@@ -104,11 +113,9 @@ def _table(data: EvalData, columns: tuple[str, ...], path: Path, by: str) -> Pat
         frame.write_ndjson(path)
     else:
         frame.write_parquet(path)
-    return path
 
 
-def _battles(data: EvalData, path: Path, by: str) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _battles(data: EvalData, path: Path, by: str) -> None:
     data.comparisons.select(
         pl.col("battle").alias("battle_id"),
         pl.col("model_a"),
@@ -119,7 +126,11 @@ def _battles(data: EvalData, path: Path, by: str) -> Path:
         _TIME,
         pl.lit(by).alias("simulated"),
     ).write_ndjson(path)
-    return path
+
+
+def _scores(data: EvalData, path: Path, by: str) -> None:
+    columns = ("model", "benchmark", "setting", "unit", pl.col("estimate").alias("success"), "std_error", "n")
+    data.aggregates.select(*columns, pl.lit(by).alias("simulated")).write_csv(path)
 
 
 def _aliases(aliases: dict[str, str]) -> str:
@@ -131,16 +142,13 @@ def _quoted(name: str) -> str:
     return json.dumps(name, ensure_ascii=False)  # a basic string of TOML is written like one of JSON
 
 
-def _readme(both: LabLive, by: str) -> str:
-    truth = both.truth
-    live = "votes" if truth.unit == "log-odds" else "sessions"
-    n_live = max(both.live.outcomes.height, both.live.comparisons.height)
-    n_items = both.lab.outcomes["item"].n_unique()
+def _readme(truth: LabLiveTruth, design: LabLiveDesign, by: str) -> str:
+    n_items, n_live, word = design.n_items, design.sessions, "votes" if design.live == "comparisons" else "sessions"
     alias = " --aliases aliases.toml" if truth.aliases else ""
     planted = "\n".join(_planted(truth))
     return f"""# Simulated lab and live results
 
-All of it is invented, {by}: {len(truth.models)} models, {n_items} lab items, {n_live} live {live}.
+All of it is invented, {by}: {len(truth.models)} models, {n_items} lab items, {n_live} live {word}.
 
 What is true (more in truth.json):
 

@@ -250,7 +250,7 @@ def test_votes_read_back_as_what_was_simulated(tmp_path: Path) -> None:
 def test_same_bytes_again_and_nothing_left_beside(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in write_lab_live(tmp_path, 6, n_users=20)]
     assert [path.read_bytes() for path in write_lab_live(tmp_path, 6, n_users=20)] == first
-    with pytest.raises(InputError, match="holds sessions.csv, which would be read beside the new files"):  # noqa: RUF043
+    with pytest.raises(InputError, match="holds sessions.csv, which would be read beside votes.jsonl"):  # noqa: RUF043
         write_lab_live(tmp_path, 6, n_users=20, live="comparisons")
 
 
@@ -279,6 +279,11 @@ def test_what_cannot_be_is_refused(options: Any, words: str) -> None:
         simulate_lab_live(**{"n_models": 6, **options})
 
 
-def test_published_numbers_are_not_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="published numbers are not written"):
-        write_lab_live(tmp_path, 6, live="aggregates")
+def test_published_numbers_read_back(tmp_path: Path) -> None:
+    made = simulate_lab_live(6, live="aggregates", n_users=30, n_lab_only=1)
+    write_lab_live(tmp_path, 6, live="aggregates", n_users=30, n_lab_only=1)
+    columns = ["model", "benchmark", "metric", "estimate", "std_error", "n", "unit", "setting"]
+    for side in ("lab", "live"):
+        read_back = read(tmp_path / side, strict=True).aggregates
+        simulated: pl.DataFrame = getattr(made, side).aggregates
+        assert read_back.select(columns).equals(simulated.select(columns))
