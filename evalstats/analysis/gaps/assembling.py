@@ -39,10 +39,9 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
     if calibration.line is None:
         left.append(("calibrated gap", calibration.reason or "no line could be drawn"))
     no_cells = made.no_cells_reason or "no outcomes by scenario"
-    one_scale = made.same_scale or (made.cells is not None and made.cells.live is None)
     why_not = no_cells if made.cells is None else f"{NOT_ONE_SCALE}: {found.scale_reason}"
     usable = made.cells is not None
-    decomposition = _layer("decomposition", decomposition_of, made, left, None if usable and one_scale else why_not)
+    decomposition = _layer("decomposition", decomposition_of, made, left, None if usable else no_cells)
     by_scenario = made.cells is not None and made.cells.live is not None and made.same_scale
     scenario_gaps = _layer("gaps by scenario", scenario_gaps_of, made, left, None if by_scenario else why_not)
     drops = _layer("drop from ideal to non-ideal users", drop_forecast_of, made, left, None if usable else no_cells)

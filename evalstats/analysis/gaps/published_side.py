@@ -14,10 +14,6 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.rank_sets import rank_sets_normal
 
 _NAMED = 4
-_INDEPENDENT = (
-    "published {where} errors are each model's own: what models share by answering the same items is unknown and counted as "
-    "noise, so the noise is an upper bound, the reliability a lower one"
-)
 
 
 def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
@@ -70,7 +66,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         last_day=_day(rows["date"].max()),
         method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
         sources=sources_of(data, runs),
-        warnings=(*said, *([] if covariance is None else [_INDEPENDENT.format(where=where)])),
+        warnings=said,
         notes=(*notes, *notes_of(data, runs)),
     )
     return side, lambda places: _ranks(side, list(places))
