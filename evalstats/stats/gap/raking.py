@@ -150,6 +150,8 @@ def raked_mean(
     -----
     The residuals of the values on the margins, weighted, make up the error: raking is asymptotically a regression on them
     (Deville & Sarndal 1992, doi:10.1080/01621459.1992.10475217). Cluster sums of them, about their mean, with G/(G - 1).
+    The regression weighs rows by their raked weights, which makes it the derivative of what raking does (D'Arrigo & Skinner
+    2010); R's survey package weighs by the starting weights, which is the same in the limit where the sample's mix is right.
 
     Examples
     --------
