@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arms import choose_metric
+from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.gaps.material import RankSets, Side
 from evalstats.analysis.provenance import notes_of, sources_of
@@ -14,6 +14,7 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.rank_sets import rank_sets_normal
 
 _NAMED = 4
+_FEW = 0.1  # of the models may have several numbers and be left out
 
 
 def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
@@ -37,9 +38,8 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
-    refuse_several(rows, chosen)
-    rows = rows.sort(PUBLISHED_ENTRY)
-    rows, covariance, said = _errors(rows, where)
+    rows, doubled = _one_each(rows, chosen, where)
+    rows, covariance, said = _errors(rows.sort(PUBLISHED_ENTRY), where)
     estimate = rows["estimate"].to_numpy().astype(np.float64)
     runs = rows["run"].drop_nulls().unique().sort().to_list()
     side = Side(
@@ -66,10 +66,24 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         last_day=_day(rows["date"].max()),
         method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
         sources=sources_of(data, runs),
-        warnings=said,
+        warnings=(*doubled, *said),
         notes=(*notes, *notes_of(data, runs)),
     )
     return side, lambda places: _ranks(side, list(places))
+
+
+def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
+    several = rows[PUBLISHED_ENTRY].is_duplicated()
+    names = rows.filter(several)[PUBLISHED_ENTRY].unique().sort().to_list()
+    if not names:
+        return rows, ()
+    if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
+        refuse_several(rows, metric)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
+    said = f"{', '.join(names[:_NAMED])}{more} {has} left out of the {where} side: which one is meant is not known"
+    return rows.filter(~several), (said,)
 
 
 def _errors(rows: pl.DataFrame, where: str) -> tuple[pl.DataFrame, FloatArray | None, tuple[str, ...]]:

@@ -153,6 +153,16 @@ def test_published_numbers_without_errors_say_so() -> None:
     assert any("m2" in warning for warning in one.warnings)
 
 
+def test_a_model_with_two_numbers_is_left_out_and_many_are_refused() -> None:
+    one = published([1.0] * 20, [0.1] * 20)
+    twice = EvalData(aggregates=pl.concat([one.aggregates, one.aggregates[:1].with_columns(estimate=pl.lit(2.0))]))
+    found = side(twice, live=False).side
+    assert "m0" not in found.models
+    assert any("m0 has several published numbers" in warning for warning in found.warnings)
+    with pytest.raises(InputError, match="2 published numbers"):
+        side(EvalData(aggregates=pl.concat([one.aggregates, one.aggregates])), live=False)
+
+
 def test_errors_come_from_published_intervals() -> None:
     data = published([1.0, 2.0], [None, None], conf_low=0.0, conf_high=3.92, conf_level=0.95)
     # A 95% interval is 2 x 1.96 standard errors wide.
