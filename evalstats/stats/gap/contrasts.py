@@ -80,6 +80,11 @@ class Sides:
             v_cross=cut(self.cross + self.cross.T) if self.has_cross else None,
         )
 
+    def contrast_cross(self) -> FloatArray:
+        """Return the covariance of contrasts of the lab (rows) with those of the live scores (columns)."""
+        rows = contrast_rows(self.n_models)
+        return rows @ self.cross @ rows.T
+
     def all_models(self) -> Problems:
         """Return the one problem with all models."""
         return self.problems(np.arange(self.n_models)[None, :])
@@ -122,15 +127,15 @@ def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
         unit_z=unit_z,
         mean_x=mean_x,
         mean_z=mean_z,
-        floor=_floor(v_x, v_z, cross, has_cross),
+        floor=_floor(v_x, v_z, cross),
     )
 
 
-def _floor(v_x: FloatArray, v_z: FloatArray, cross: FloatArray, has_cross: bool) -> float:
+def _floor(v_x: FloatArray, v_z: FloatArray, cross: FloatArray) -> float:
     """0 where the noise of every contrast of residuals is above rounding at any slope."""
     rows = contrast_rows(v_x.shape[0])
     live = rows @ v_z @ rows.T
-    if has_cross:
+    if np.any(cross):
         lab, both = rows @ v_x @ rows.T, rows @ cross @ rows.T
         # What is left of the live noise where the lab noise is known: the least noise that any slope leaves.
         live = live - both.T @ np.linalg.pinv(lab, rcond=_EXACT, hermitian=True) @ both

@@ -12,9 +12,9 @@ from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.gap.contrasts import Sides, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.slope_search import with_spread
-from evalstats.stats.gap.york import LineShape, line_shape
+from evalstats.stats.gap.york import LineShape, lab_spread_p, line_shape
 from evalstats.stats.multiplicity import benjamini_hochberg
-from evalstats.stats.tails import normal_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.threads import one_thread
 
 LEAST_MODELS = 6
@@ -50,6 +50,9 @@ class DeletedGaps:
         Of the others' line.
     extrapolated
         Whether the lab score lies outside the others' by more than the mean space between theirs.
+    determined, sloped
+        Whether the others differ in the lab beyond noise, so that they determine a line, and whether the slope of that line is
+        clearly different from 0 (t interval with n - 3 degrees of freedom). Nothing is flagged where not.
     """
 
     expected: FloatArray
@@ -71,6 +74,8 @@ class DeletedGaps:
     slope_std_error: FloatArray
     tau2: FloatArray
     extrapolated: npt.NDArray[np.bool_]
+    determined: npt.NDArray[np.bool_]
+    sloped: npt.NDArray[np.bool_]
     margin: float | None
     conf_level: float
     converged: bool
@@ -132,22 +137,47 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     problems = sides.problems(others)
     _, lines = with_spread(problems, np.full(n, float(n - 3)), sides.floor)
     shape = line_shape(sides, problems, lines, others)
-    tau2 = np.where(lines.tau2 > sides.floor, lines.tau2, 0.0)
     expected, variance = _predicted(sides, others, shape, lines.tau2)
-    return _tested(
-        sides,
-        expected,
-        variance,
-        tau2,
-        shape,
-        conf_level=conf_level,
+    unit, ratio = sides.unit_z, sides.unit_z / sides.unit_x
+    # Exact scores on an exact line leave rounding only.
+    std_error = np.sqrt(np.maximum(variance, 1e-18)) * unit
+    gap, determined = (sides.z - expected) * unit, lab_spread_p(problems) <= 1.0 - conf_level
+    tests = _outliers(gap, std_error, np.where(lines.tau2 > sides.floor, lines.tau2, 0.0) * unit**2, conf_level)
+    reach = normal_quantile(conf_level) * std_error
+    wider = np.where(tests.found, false_coverage_quantile(tests.found, conf_level) * std_error, reach)
+    narrow = normal_quantile(2.0 * conf_level - 1.0) * std_error
+    least = 0.0 if n >= FULL_MODELS else (math.inf if margin is None else margin)
+    sloped = np.abs(shape.slope) > t_quantile(conf_level, n - 3) * np.sqrt(shape.slope_variance)
+    return DeletedGaps(
+        expected=expected * unit + sides.mean_z,
+        gap=gap,
+        std_error=std_error,
+        conf_low=gap - reach,
+        conf_high=gap + reach,
+        p_value=np.array([two_sided_normal_p(each) for each in gap / std_error]),
+        p_outlier=tests.p_value,
+        df=tests.df,
+        p_adjusted=tests.p_adjusted,
+        flagged=tests.found & (np.abs(gap) - wider > least) & determined & sloped,
+        adjusted_low=gap - wider,
+        adjusted_high=gap + wider,
+        equivalence_low=gap - narrow,
+        equivalence_high=gap + narrow,
+        detectable=tests.detectable,
+        slope=shape.slope * ratio,
+        slope_std_error=np.sqrt(shape.slope_variance) * ratio,
+        tau2=tests.tau2,
+        extrapolated=_outside(sides.x),
+        determined=determined,
+        sloped=sloped,
         margin=margin,
+        conf_level=conf_level,
         converged=bool(lines.converged.all()),
     )
 
 
 def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """What the others' lines expect of each model, and v0, scaled."""
+    """Return what the others' lines expect of each model, and v0, scaled."""
     n = sides.n_models
     every = np.arange(n)
     slope, w = shape.slope, shape.mean_weights
@@ -169,56 +199,39 @@ def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArra
     return level + slope * sides.x, noise + line
 
 
-def _tested(
-    sides: Sides,
-    expected: FloatArray,
-    variance: FloatArray,
-    tau2: FloatArray,
-    shape: LineShape,
-    *,
-    conf_level: float,
-    margin: float | None,
-    converged: bool,
-) -> DeletedGaps:
-    n, unit = sides.n_models, sides.unit_z
-    # Exact scores on an exact line leave rounding only.
-    std_error = np.sqrt(np.maximum(variance, 1e-18))
-    gap = sides.z - expected
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Outliers:
+    p_value: FloatArray
+    df: FloatArray
+    p_adjusted: FloatArray
+    found: npt.NDArray[np.bool_]
+    detectable: FloatArray
+    tau2: FloatArray
+
+
+def _outliers(gap: FloatArray, std_error: FloatArray, tau2: FloatArray, conf_level: float) -> _Outliers:
+    """Test each gap against noise and the spread of the others' gaps."""
+    n = gap.size
     among = np.sqrt(std_error**2 + tau2)
     df = np.full(n, np.inf)
     spread = tau2 > 0.0
     df[spread] = (n - 3) * (among[spread] ** 2 / tau2[spread]) ** 2
-    p_outlier = np.array([_outlier_p(t, nu) for t, nu in zip(gap / among, df, strict=True)])
-    p_adjusted = benjamini_hochberg(p_outlier)
-    found = p_adjusted <= 1.0 - conf_level
-    reach = normal_quantile(conf_level) * std_error
-    wider = np.where(found, false_coverage_quantile(found, conf_level) * std_error, reach)
-    narrow = normal_quantile(1.0 - 2.0 * (1.0 - conf_level)) * std_error if conf_level > 0.5 else 0.0 * std_error
-    beyond = (np.abs(gap) - wider) * unit
-    least = 0.0 if n >= FULL_MODELS else (math.inf if margin is None else margin)
-    return DeletedGaps(
-        expected=expected * unit + sides.mean_z,
-        gap=gap * unit,
-        std_error=std_error * unit,
-        conf_low=(gap - reach) * unit,
-        conf_high=(gap + reach) * unit,
-        p_value=np.array([two_sided_normal_p(each) for each in gap / std_error]),
-        p_outlier=p_outlier,
+    p_value = np.array(
+        [
+            two_sided_t_p(t, nu) if math.isfinite(nu) else two_sided_normal_p(t)
+            for t, nu in zip((gap / among).tolist(), df.tolist(), strict=True)
+        ]
+    )
+    p_adjusted = benjamini_hochberg(p_value)
+    # The only gap among n is held against the first step of Benjamini-Hochberg, 1/n of the level.
+    first = false_coverage_quantile(np.zeros(n, dtype=np.bool_), conf_level, df)
+    return _Outliers(
+        p_value=p_value,
         df=df,
         p_adjusted=p_adjusted,
-        flagged=found & (beyond > least),
-        adjusted_low=(gap - wider) * unit,
-        adjusted_high=(gap + wider) * unit,
-        equivalence_low=(gap - narrow) * unit,
-        equivalence_high=(gap + narrow) * unit,
-        detectable=_detectable(among, df, conf_level) * unit,
-        slope=shape.slope * unit / sides.unit_x,
-        slope_std_error=np.sqrt(shape.slope_variance) * unit / sides.unit_x,
-        tau2=tau2 * unit**2,
-        extrapolated=_outside(sides.x),
-        margin=margin,
-        conf_level=conf_level,
-        converged=converged,
+        found=p_adjusted <= 1.0 - conf_level,
+        detectable=(first + float(special.ndtri(_POWER))) * among,
+        tau2=tau2,
     )
 
 
@@ -234,24 +247,17 @@ def false_coverage_quantile(
     """
     n = found.size
     tail = (1.0 - conf_level) * max(1, int(found.sum())) / (2.0 * n)
+    normal = np.full(n, -float(special.ndtri(tail)))
     if df is None:
-        return np.full(n, -float(special.ndtri(tail)))
-    return np.where(np.isfinite(df), -special.stdtrit(np.where(np.isfinite(df), df, 1.0), tail), -special.ndtri(tail))
-
-
-def _outlier_p(statistic: float, df: float) -> float:
-    return two_sided_t_p(statistic, df) if math.isfinite(df) else two_sided_normal_p(statistic)
-
-
-def _detectable(among: FloatArray, df: FloatArray, conf_level: float) -> FloatArray:
-    """The gap flagged with 80% probability where it is the only one: the first step of Benjamini-Hochberg is 1/n."""
-    first = false_coverage_quantile(np.zeros(df.size, dtype=np.bool_), conf_level, df)
-    return (first + float(special.ndtri(_POWER))) * among
+        return normal
+    few = np.isfinite(df)
+    normal[few] = -special.stdtrit(df[few], tail)
+    return normal
 
 
 def _outside(x: FloatArray) -> npt.NDArray[np.bool_]:
-    n = x.size
-    order = np.sort(x)
-    low, high = np.where(x == order[0], order[1], order[0]), np.where(x == order[-1], order[-2], order[-1])
-    space = (high - low) / (n - 2)
+    """Whether a score lies further outside the others' than their mean space."""
+    others = np.array([np.delete(x, m) for m in range(x.size)])
+    low, high = others.min(axis=1), others.max(axis=1)
+    space = (high - low) / (x.size - 2)
     return (x < low - space) | (x > high + space)

@@ -15,12 +15,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import FloatArray, IntArray
 
 _N_ANGLES = 12
 _MOST_STEPS = 80
 _LONGEST_TURN = 0.2
 _ROUNDS = 4
+_HALVINGS = 45
 _CLOSE = 1e-11
 
 
@@ -42,7 +43,7 @@ class Problems:
     v_z: FloatArray
     v_cross: FloatArray | None
 
-    def take(self, at: npt.NDArray[np.int64]) -> "Problems":
+    def take(self, at: IntArray) -> "Problems":
         """Keep some of the problems."""
         cross = None if self.v_cross is None else self.v_cross[at]
         return Problems(x=self.x[at], z=self.z[at], v_x=self.v_x[at], v_z=self.v_z[at], v_cross=cross)
@@ -62,13 +63,18 @@ class Lines:
     converged: npt.NDArray[np.bool_]
 
 
+def solved(table: FloatArray, right: FloatArray) -> FloatArray:
+    """Solve table @ answer = right for stacks of matrices."""
+    return np.asarray(np.linalg.solve(table, right), dtype=np.float64)
+
+
 def noise(problems: Problems, angle: FloatArray, tau2: FloatArray) -> FloatArray:
     """Return W(angle, tau2), shape (n_problems, n_contrasts, n_contrasts)."""
     c, s = np.cos(angle)[:, None, None], np.sin(angle)[:, None, None]
-    table = c**2 * problems.v_z + s**2 * problems.v_x
+    table: FloatArray = c**2 * problems.v_z + s**2 * problems.v_x
     if problems.v_cross is not None:
         table -= c * s * problems.v_cross
-    at = np.arange(table.shape[1])
+    at: IntArray = np.arange(problems.x.shape[1])
     table[:, at, at] += (np.cos(angle) ** 2 * tau2)[:, None]
     return table
 
@@ -76,7 +82,7 @@ def noise(problems: Problems, angle: FloatArray, tau2: FloatArray) -> FloatArray
 def york_sum(problems: Problems, angle: FloatArray, tau2: FloatArray) -> FloatArray:
     """Return S for each problem at its own angle and tau2."""
     u = np.cos(angle)[:, None] * problems.z - np.sin(angle)[:, None] * problems.x
-    g = np.linalg.solve(noise(problems, angle, tau2), u[..., None])[..., 0]
+    g = solved(noise(problems, angle, tau2), u[..., None])[..., 0]
     return (u * g).sum(axis=1)
 
 
@@ -96,12 +102,29 @@ def with_spread(problems: Problems, target: FloatArray, floor: float) -> tuple[L
     if over.size == 0:
         return plain, plain
     part = _searched(problems.take(over), plain.tau2[over], target[over], plain.angle[over])
-    angle, tau2, statistic, converged = (
-        each.copy() for each in (plain.angle, plain.tau2, plain.statistic, plain.converged)
-    )
-    angle[over], tau2[over], statistic[over] = part.angle, part.tau2, part.statistic
-    converged[over] = part.converged
-    return plain, Lines(angle=angle, tau2=tau2, statistic=statistic, converged=converged)
+    if not part.converged.all():
+        stuck = np.flatnonzero(~part.converged)
+        part = _with(part, stuck, _bracketed(problems.take(over[stuck]), target[over[stuck]], floor))
+    return plain, _with(plain, over, part)
+
+
+def _with(lines: Lines, at: IntArray, part: Lines) -> Lines:
+    """Put other lines in some places."""
+    angle, tau2, statistic = lines.angle.copy(), lines.tau2.copy(), lines.statistic.copy()
+    converged = lines.converged.copy()
+    angle[at], tau2[at], statistic[at], converged[at] = part.angle, part.tau2, part.statistic, part.converged
+    return Lines(angle=angle, tau2=tau2, statistic=statistic, converged=converged)
+
+
+def _bracketed(problems: Problems, target: FloatArray, floor: float) -> Lines:
+    """Halve an interval of log tau2, with the lowest S at each: slow, and sure even where the lowest S jumps between angles."""
+    low, high = np.full(target.size, max(floor, 1e-12)), np.full(target.size, 1e3)
+    for _ in range(_HALVINGS):
+        middle = np.sqrt(low * high)
+        above = lowest(problems, middle).statistic > target
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    found = lowest(problems, high)
+    return Lines(angle=found.angle, tau2=high, statistic=found.statistic, converged=found.converged)
 
 
 def _searched(
@@ -131,8 +154,8 @@ def _searched(
 
 def _best_of_grid(problems: Problems, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
     # Half steps, so that neither the flat nor the vertical line, where noise may be singular, is among the angles.
-    angles = (np.arange(_N_ANGLES) + 0.5) * np.pi / _N_ANGLES - np.pi / 2
-    values = np.stack([york_sum(problems, np.full(tau2.size, angle), tau2) for angle in angles])
+    angles: FloatArray = (np.arange(_N_ANGLES) + 0.5) * np.pi / _N_ANGLES - np.pi / 2
+    values: FloatArray = np.stack([york_sum(problems, np.full(tau2.size, angle), tau2) for angle in angles])
     best = values.argmin(axis=0)
     return angles[best], values[best, np.arange(tau2.size)]
 
@@ -165,11 +188,11 @@ def _step(
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     u, du = c * problems.z - s * problems.x, -s * problems.z - c * problems.x
     w = noise(problems, angle, tau2)
-    first = np.linalg.solve(w, np.stack([u, du], axis=2))
+    first = solved(w, np.stack([u, du], axis=2))
     g, dg = first[..., 0], first[..., 1]
     dw, ddw = _turned_noise(problems, angle, tau2)
     wg = (dw @ g[..., None])[..., 0]
-    second = np.linalg.solve(w, wg[..., None])[..., 0]
+    second = solved(w, wg[..., None])[..., 0]
     value = _dot(u, g)
     slope = 2 * _dot(du, g) - _dot(g, wg)
     gauss = 2 * _dot(du, dg) - 4 * _dot(dg, wg) + 2 * _dot(wg, second)
@@ -194,8 +217,8 @@ def _step(
 def _turned_noise(problems: Problems, angle: FloatArray, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:
     """First and second derivative of W by the angle."""
     double, cosine = np.sin(2 * angle)[:, None, None], np.cos(2 * angle)[:, None, None]
-    apart = problems.v_x - problems.v_z
-    at = np.arange(apart.shape[1])
+    apart: FloatArray = problems.v_x - problems.v_z
+    at: IntArray = np.arange(problems.x.shape[1])
     apart[:, at, at] -= tau2[:, None]
     first, second = double * apart, 2 * cosine * apart
     if problems.v_cross is not None:

@@ -10,8 +10,8 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, with_spread
-from evalstats.stats.tails import normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, solved, with_spread
+from evalstats.stats.tails import SMALLEST_P, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.threads import one_thread
 
 
@@ -127,9 +127,7 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
         raise InputError(f"tau2 is {tau2}; give a variance of 0 or more, or None to estimate it")
     sides = scaled_sides(scores)
     problems = sides.all_models()
-    plain, best, spread = _searched(problems, sides, tau2, conf_level)
-    shape = line_shape(sides, problems, best)
-    return _told(sides, problems, shape, plain, best, spread, conf_level)
+    return _told(sides, problems, _searched(problems, sides, tau2, conf_level), conf_level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,14 +186,22 @@ def line_shape(sides: Sides, problems: Problems, lines: Lines, keep: np.ndarray 
     )
 
 
-def _searched(problems: Problems, sides: Sides, tau2: float | None, conf_level: float) -> tuple[Lines, Lines, Lines]:
-    """The line at tau = 0, the line asked for, and those at the ends of tau's interval (low, high)."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Searched:
+    """The line at tau = 0, the line asked for, and those of S's mean and of both ends of tau's interval."""
+
+    plain: Lines
+    best: Lines
+    spread: Lines
+
+
+def _searched(problems: Problems, sides: Sides, tau2: float | None, conf_level: float) -> _Searched:
     df = sides.n_models - 2
     tail = (1.0 - conf_level) / 2.0
     target = np.array([df, special.chdtri(df, tail), special.chdtri(df, 1.0 - tail)], dtype=np.float64)
-    plain, three = with_spread(problems.repeat(3), target, sides.floor)
-    best = _only(three, 0) if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
-    return _only(plain, 0), best, three
+    plain, spread = with_spread(problems.repeat(3), target, sides.floor)
+    best = _only(spread, 0) if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
+    return _Searched(plain=_only(plain, 0), best=best, spread=spread)
 
 
 def _only(lines: Lines, at: int) -> Lines:
@@ -205,44 +211,47 @@ def _only(lines: Lines, at: int) -> Lines:
     )
 
 
-def _told(
-    sides: Sides, problems: Problems, shape: LineShape, plain: Lines, best: Lines, spread: Lines, conf_level: float
-) -> LineFit:
-    ratio = sides.unit_z / sides.unit_x
+def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float) -> LineFit:
+    """Turn the lines back into the units of the scores."""
     n, df = sides.n_models, sides.n_models - 2
-    slope, weights = float(shape.slope[0]), shape.mean_weights[0]
-    level = float(weights @ (sides.z - slope * sides.x))
-    b, std_error = slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
+    shape = line_shape(sides, problems, found.best)
+    scaled_slope, weights = float(shape.slope[0]), shape.mean_weights[0]
+    level = float(weights @ (sides.z - scaled_slope * sides.x))
+    ratio = sides.unit_z / sides.unit_x
+    slope, std_error = scaled_slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
     reach = normal_quantile(conf_level) * std_error
+    tau2 = _above_floor(found.best.tau2, sides)
     # The place on the lab's own axis where the slope does not matter to the level.
     pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
-    omega = _residual_noise(sides, slope, float(best.tau2[0]))
+    omega = _residual_noise(sides, scaled_slope, float(found.best.tau2[0]))
     level_variance = max(0.0, float(weights @ omega @ weights)) * sides.unit_z**2
-    statistic = float(plain.statistic[0])
-    taus = np.sqrt(np.where(spread.tau2 > sides.floor, spread.tau2, 0.0)) * sides.unit_z
-    tau2 = float(best.tau2[0]) if best.tau2[0] > sides.floor else 0.0
-    tail = (1.0 - conf_level) / 2.0
+    statistic, taus = float(found.plain.statistic[0]), np.sqrt(_above_floor(found.spread.tau2, sides))
+    lines = (found.plain, found.best, found.spread)
     return LineFit(
-        slope=b,
-        intercept=sides.mean_z + level * sides.unit_z - b * sides.mean_x,
+        slope=slope,
+        intercept=sides.mean_z + level * sides.unit_z - slope * sides.mean_x,
         slope_std_error=std_error,
         intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
-        slope_low=b - reach,
-        slope_high=b + reach,
-        slope_p_value=_no_slope_p(sides),
-        tau2=tau2 * sides.unit_z**2,
+        slope_low=slope - reach,
+        slope_high=slope + reach,
+        slope_p_value=_no_slope_p(sides, problems),
+        tau2=float(tau2[0]),
         tau_low=float(taus[1]),
-        tau_high=None if statistic <= special.chdtri(df, 1.0 - tail) else float(taus[2]),
+        tau_high=None if taus[2] == 0.0 else float(taus[2]),
         statistic=statistic,
         df=df,
         p_value=positive_p(float(special.chdtrc(df, statistic))),
-        lab_p_value=_lab_p(problems, n),
-        residual=(sides.z - slope * sides.x - level) * sides.unit_z,
+        lab_p_value=float(lab_spread_p(problems)[0]),
+        residual=(sides.z - scaled_slope * sides.x - level) * sides.unit_z,
         leverage=shape.leverage[0],
         n_models=n,
         conf_level=conf_level,
-        converged=bool(plain.converged[0] and best.converged[0] and spread.converged.all()),
+        converged=all(bool(each.converged.all()) for each in lines),
     )
+
+
+def _above_floor(tau2: FloatArray, sides: Sides) -> FloatArray:
+    return np.where(tau2 > sides.floor, tau2, 0.0) * sides.unit_z**2
 
 
 def _residual_noise(sides: Sides, slope: float, tau2: float) -> FloatArray:
@@ -250,38 +259,40 @@ def _residual_noise(sides: Sides, slope: float, tau2: float) -> FloatArray:
     return sides.v_z + slope**2 * sides.v_x - slope * both + tau2 * np.eye(sides.n_models)
 
 
-def _lab_p(problems: Problems, n: int) -> float:
-    """P of lab scores this far apart where all true ones are equal; exact contrasts are known to rounding."""
-    v_x = problems.v_x[0]
-    v_x = v_x + max(1e-12, 1e-12 * float(np.trace(v_x))) * np.eye(n - 1)
-    apart = float(problems.x[0] @ np.linalg.solve(v_x, problems.x[0]))
-    return positive_p(float(special.chdtrc(n - 1, apart)))
+def lab_spread_p(problems: Problems) -> FloatArray:
+    """Return the p of lab scores this far apart where all true ones are equal, for each problem.
+
+    Chi-squared of the contrasts; those that are exact count by how far they are beyond rounding.
+    """
+    p = problems.x.shape[1]
+    trace: FloatArray = np.trace(problems.v_x, axis1=1, axis2=2)
+    rounding = 1e-12 * np.maximum(1.0, trace)
+    pulled = solved(problems.v_x + rounding[:, None, None] * np.eye(p), problems.x[..., None])[..., 0]
+    apart: FloatArray = (problems.x * pulled).sum(axis=1)
+    return np.maximum(special.chdtrc(p, apart), SMALLEST_P)
 
 
-def _no_slope_p(sides: Sides) -> float:
+def _no_slope_p(sides: Sides, problems: Problems) -> float:
     """P of no association: with slope 0 live scores rest on live noise and tau alone, and the lab is any other column."""
     n = sides.n_models
-    problems = sides.all_models()
-    level = Problems(x=problems.x, z=problems.z, v_x=np.zeros_like(problems.v_x), v_z=problems.v_z, v_cross=None)
-    tau2 = _flat_tau2(level, n - 1, sides.floor)
-    weighted = np.linalg.solve(problems.v_z[0] + tau2 * np.eye(n - 1), np.stack([problems.x[0], problems.z[0]], axis=1))
-    both = 0.0
-    if problems.v_cross is not None:
-        both = float(np.trace(np.linalg.solve(problems.v_z[0] + tau2 * np.eye(n - 1), problems.v_cross[0]))) / 2.0
-    inner = float(problems.x[0] @ weighted[:, 1]) - both
-    lab, live = float(problems.x[0] @ weighted[:, 0]), float(problems.z[0] @ weighted[:, 1])
+    x, z, v_z = problems.x[0], problems.z[0], problems.v_z[0]
+    tau2 = _flat_tau2(z, v_z, sides.floor)
+    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
+    # Errors that both sides share make scores go together without any slope: as much as that is expected.
+    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
+    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
     if tau2 <= sides.floor:
         return two_sided_normal_p(inner / math.sqrt(lab))
     share = min(inner**2 / (lab * live), 1.0 - 1e-15)
     return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
 
 
-def _flat_tau2(level: Problems, df: int, floor: float) -> float:
-    """The tau2 at which live scores about their mean have a sum of `df`, or the floor."""
-    roots, turned = np.linalg.eigh(level.v_z[0])
-    squares = (turned.T @ level.z[0]) ** 2
-    roots = np.maximum(roots, 0.0)
-    tau2 = floor if floor > 0.0 else 0.0
+def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
+    """Return the tau2 at which live contrasts alone have a sum of squares of their number, or the floor."""
+    eigen = np.linalg.eigh(v_z)
+    squares: FloatArray = (eigen.eigenvectors.T @ z) ** 2
+    roots: FloatArray = np.maximum(eigen.eigenvalues, 0.0)
+    tau2, df = floor, z.size
     for _ in range(100):
         parts = squares / (roots + tau2)
         total = float(parts.sum())

@@ -1,0 +1,224 @@
+"""The line from lab to live by other methods: what they agree on does not hang on one."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import FloatArray, check_level, is_constant
+from evalstats.stats.gap.scores import LabLiveScores, centred_variance
+from evalstats.stats.gap.york import LineFit, fit_line
+from evalstats.stats.tails import normal_quantile
+
+_ANGLES = 1441
+_MAD = 1.482602218505602  # the normal law's standard deviation over its median absolute deviation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnotherLine:
+    """A line by another method.
+
+    Attributes
+    ----------
+    slope, intercept, slope_std_error
+        In the units of the scores; None where the method gives no error.
+    n_beyond
+        Models whose residual its own arithmetic would call significant, unadjusted; None where it has none.
+    place
+        Of the model left out, for the line without the highest leverage.
+    """
+
+    slope: float
+    intercept: float
+    slope_std_error: float | None = None
+    n_beyond: int | None = None
+    place: int | None = None
+
+
+def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> AnotherLine:
+    """Regress live on lab as if the lab were exact: what a "gap" is commonly read from.
+
+    Noise in the lab draws the slope towards 0 by the lab's reliability, and the residuals of the best and worst models away
+    from it. `n_beyond` counts residuals beyond what the live standard error alone explains, as such tables do: it shows the
+    harm, and is nothing to act on.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 3 models or a constant lab.
+
+    Examples
+    --------
+    >>> lab = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> line = least_squares(LabLiveScores(lab=lab, live=1 + 2 * lab, live_covariance=np.eye(4)))
+    >>> round(line.slope, 12), round(line.intercept, 12), line.n_beyond
+    (2.0, 1.0, 0)
+    """
+    check_level(conf_level)
+    x, z, n = _sides(scores)
+    away = x - x.mean()
+    slope = float(away @ z / (away @ away))
+    intercept = float(z.mean() - slope * x.mean())
+    residual = z - intercept - slope * x
+    beyond = None
+    if scores.live_covariance is not None:
+        spread = np.sqrt(own_variances(scores.live_covariance))
+        beyond = int((np.abs(residual) > normal_quantile(conf_level) * spread).sum())
+    return AnotherLine(
+        slope=slope,
+        intercept=intercept,
+        slope_std_error=math.sqrt(float(residual @ residual) / (n - 2) / float(away @ away)),
+        n_beyond=beyond,
+    )
+
+
+def deming(scores: LabLiveScores, *, conf_level: float = 0.95) -> AnotherLine:
+    """Fit Deming's line: errors on both sides, the same for all models, and no spread of true gaps.
+
+    The variances are the means over models, without what models share. The standard error is the jackknife's (Linnet 1990,
+    doi:10.1002/sim.4780091210). Where models differ beyond noise it treats that as noise of both sides.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 3 models, without errors, or with a constant side.
+
+    Examples
+    --------
+    >>> lab = np.array([0.0, 1.0, 2.0, 3.0])
+    >>> errors = np.eye(4) * 0.01
+    >>> scores = LabLiveScores(lab=lab, live=1 + 2 * lab, lab_covariance=errors, live_covariance=errors)
+    >>> round(deming(scores).slope, 12)
+    2.0
+    """
+    check_level(conf_level)
+    x, z, n = _sides(scores)
+    v_x, v_z = _mean_variances(scores)
+    slope = _deming_slope(x, z, v_x, v_z)
+    left = [_deming_slope(np.delete(x, m), np.delete(z, m), v_x, v_z) for m in range(n)] if n > 3 else []
+    away = np.array(left) - np.mean(left) if left else None
+    intercept = float(z.mean() - slope * x.mean())
+    residual = z - intercept - slope * x
+    reach = normal_quantile(conf_level) * math.sqrt(v_z + slope**2 * v_x)
+    return AnotherLine(
+        slope=slope,
+        intercept=intercept,
+        slope_std_error=None if away is None else math.sqrt(float(away @ away) * (n - 1) / n),
+        n_beyond=int((np.abs(residual) > reach).sum()),
+    )
+
+
+def theil_sen(scores: LabLiveScores) -> AnotherLine:
+    """Fit a line by ranks that few outlying models cannot move, with errors on both sides.
+
+    Theil and Sen choose the slope at which residuals have no rank correlation (Kendall's) with the lab scores. Where the lab
+    has errors these are in both, so that the slope is drawn to 0. Here residuals shall have none with the *adjusted* lab
+    scores x + k r, k = b s_x^2 / Var(r), from which the common error is removed as York removes it; Var(r) is robust (from the
+    median absolute deviation) and no less than the noise. Without errors in the lab this is the Theil-Sen line.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 3 models, without errors, or with a constant side.
+
+    References
+    ----------
+    Sen 1968, JASA 63:1379, doi:10.1080/01621459.1968.10480934.
+
+    Examples
+    --------
+    >>> lab = np.arange(6.0)
+    >>> live = 2 * lab + np.array([0, 0, 0, 0, 0, 30.0])
+    >>> line = theil_sen(LabLiveScores(lab=lab, live=live, lab_covariance=np.zeros((6, 6)), live_covariance=np.eye(6)))
+    >>> round(line.slope, 2)
+    2.0
+    """
+    x, z, n = _sides(scores)
+    v_x, v_z = _mean_variances(scores)
+    first, second = np.triu_indices(n, 1)
+    unit = float(np.median(np.abs(z - np.median(z)))) / max(float(np.median(np.abs(x - np.median(x)))), 1e-300)
+    unit = unit if unit > 0.0 and math.isfinite(unit) else float(z.std() / x.std())
+    with np.errstate(divide="ignore", invalid="ignore"):
+        pairs = (z[second] - z[first]) / (x[second] - x[first])
+    steps = np.tan(np.linspace(-np.pi / 2, np.pi / 2, _ANGLES + 2)[1:-1]) * unit
+    slopes = np.unique(np.concatenate([pairs[np.isfinite(pairs)], steps]))
+    residual = z - slopes[:, None] * x
+    residual -= np.median(residual, axis=1, keepdims=True)
+    noise = v_z + slopes**2 * v_x
+    spread = np.maximum((_MAD * np.median(np.abs(residual), axis=1)) ** 2, np.maximum(noise, 1e-300))
+    points = x + (slopes * v_x / spread)[:, None] * residual
+    moved = np.sign(residual[:, second] - residual[:, first]) * np.sign(points[:, second] - points[:, first])
+    agreement = moved.sum(axis=1)
+    slope = _crossing(slopes, agreement, float(np.sign((z - z.mean()) @ (x - x.mean()))))
+    return AnotherLine(slope=slope, intercept=float(np.median(z - slope * x)))
+
+
+def without_leverage(scores: LabLiveScores, fit: LineFit, *, conf_level: float = 0.95) -> AnotherLine:
+    """Fit York's line without the model that holds most of the information on its slope.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 4 models, or where a side is constant without it.
+
+    Examples
+    --------
+    >>> lab = np.array([0.0, 1.0, 2.0, 3.0, 20.0])
+    >>> scores = LabLiveScores(lab=lab, live=2 * lab, lab_covariance=np.eye(5) * 0.01, live_covariance=np.eye(5) * 0.01)
+    >>> line = without_leverage(scores, fit_line(scores))
+    >>> line.place, round(line.slope, 6)
+    (4, 2.0)
+    """
+    place = int(fit.leverage.argmax())
+    rest = fit_line(scores.subset(np.delete(np.arange(scores.n_models), place)), conf_level=conf_level)
+    return AnotherLine(slope=rest.slope, intercept=rest.intercept, slope_std_error=rest.slope_std_error, place=place)
+
+
+def own_variances(covariance: FloatArray) -> FloatArray:
+    """Return each model's noise variance without what all models share; their mean is `centred_variance`.
+
+    Examples
+    --------
+    >>> own_variances(np.full((3, 3), 5.0) + np.eye(3)).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    n = covariance.shape[0]
+    centred = np.diag(covariance) - 2.0 * covariance.mean(axis=1) + covariance.mean()
+    # A variance about the mean of all holds (1 - 2/n) of the model's own and the mean of all over n.
+    return np.maximum((centred - centred.sum() / (n * (n - 1.0))) * n / (n - 2.0), 0.0)
+
+
+def _sides(scores: LabLiveScores) -> tuple[FloatArray, FloatArray, int]:
+    n = scores.n_models
+    if n < 3:
+        raise CannotAnswerError(f"{n} shared models are too few for a line from lab to live; at least 3 are needed")
+    for side, values in (("lab", scores.lab), ("live", scores.live)):
+        if is_constant(values):
+            raise CannotAnswerError(f"all {n} models have the same {side} score, {values[0]:g}; no line can be drawn")
+    return scores.lab, scores.live, n
+
+
+def _mean_variances(scores: LabLiveScores) -> tuple[float, float]:
+    if scores.lab_covariance is None or scores.live_covariance is None:
+        raise CannotAnswerError("a line with errors on both sides needs the standard errors of both")
+    return centred_variance(scores.lab_covariance), centred_variance(scores.live_covariance)
+
+
+def _deming_slope(x: FloatArray, z: FloatArray, v_x: float, v_z: float) -> float:
+    """Return (q + sqrt(q^2 + 4 ratio s_xz^2)) / (2 s_xz), q = s_zz - ratio s_xx; scaled so that a ratio may be infinite."""
+    away, up = x - x.mean(), z - z.mean()
+    s_xx, s_zz, s_xz = float(away @ away), float(up @ up), float(away @ up)
+    if v_x == 0.0 or s_xz == 0.0:
+        return s_xz / s_xx
+    ratio = v_z / v_x
+    q = s_zz - ratio * s_xx
+    return (q + math.sqrt(q * q + 4.0 * ratio * s_xz * s_xz)) / (2.0 * s_xz)
+
+
+def _crossing(slopes: FloatArray, agreement: FloatArray, sign: float) -> float:
+    """Return the middle of the slopes at which agreement passes 0, where its sign is that of the scores' covariance."""
+    side = np.sign(slopes) * sign >= 0.0
+    slopes, agreement = slopes[side], agreement[side]
+    least = np.abs(agreement).min()
+    return float(np.median(slopes[np.abs(agreement) == least]))
