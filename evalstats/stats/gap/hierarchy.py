@@ -261,10 +261,7 @@ def _sensitivity(posterior: Posterior, level: float) -> tuple[tuple[str, float],
         return float((law.quantile((1 + level) / 2) - law.quantile((1 - level) / 2))[0])
 
     usual = width(posterior)
-    return tuple(
-        (name, width(posterior_of(posterior.data, other, start=posterior.top())) / usual)
-        for name, other in ALTERNATIVES
-    )
+    return tuple((name, width(posterior.under(other)) / usual) for name, other in ALTERNATIVES)
 
 
 def _warnings(scores: LabLiveScores) -> tuple[str, ...]:

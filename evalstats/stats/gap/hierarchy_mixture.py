@@ -7,8 +7,7 @@ from scipy.special import ndtr
 
 from evalstats.stats.checks import FloatArray
 
-_STEPS = 60
-_REACH = 40.0
+_STEPS = 45
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +46,10 @@ class Mixture:
         return np.asarray((self.weight * ndtr((value - self.mean) / self.sd)).sum(axis=0), dtype=np.float64)
 
     def quantile(self, p: float) -> FloatArray:
-        """Return the quantiles, shape (n,), by halving an interval that surely holds them."""
-        low: FloatArray = np.min(self.mean - _REACH * self.sd, axis=0)
-        high: FloatArray = np.max(self.mean + _REACH * self.sd, axis=0)
+        """Return the quantiles, shape (n,), by halving an interval that surely holds them (Cantelli's inequality)."""
+        centre, spread = self.centre(), 1.001 * self.spread()
+        low: FloatArray = centre - spread * float(np.sqrt((1 - p) / p))
+        high: FloatArray = centre + spread * float(np.sqrt(p / (1 - p)))
         for _ in range(_STEPS):
             middle: FloatArray = (low + high) / 2
             under = self.below(middle) < p

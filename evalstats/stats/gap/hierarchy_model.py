@@ -82,8 +82,8 @@ class Conditional:
         other scores is pull / precision, with variance 1 / precision (Dubrule 1983).
     lab_pull
         float64, shape (n_points, n_models - 1): the elements of Q y for the lab, in the basis.
-    root
-        Cholesky factors of the covariance of live given lab.
+    inverse
+        float64, shape (n_points, n_models - 1, n_models - 1): inverse covariance of live given lab, in the basis.
     gain
         float64, shape (n_points, n_models - 1) or with one more axis: regression of live errors and scores on lab.
     """
@@ -91,7 +91,7 @@ class Conditional:
     pull: FloatArray
     precision: FloatArray
     lab_pull: FloatArray
-    root: FloatArray
+    inverse: FloatArray
     gain: FloatArray
 
 
@@ -145,17 +145,14 @@ def conditional(data: Contrasts, at: Parameters) -> Conditional:
     """Return what the scores say at each point of the parameters."""
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     gain, rest, table = _live_given_lab(data, at, lab_variance)
-    root = np.linalg.cholesky(table)
-    right = np.concatenate([np.broadcast_to(data.basis.T, (len(rest), *data.basis.T.shape)), rest[:, :, None]], axis=2)
-    white = np.linalg.solve(root, right)
-    models, residual = white[:, :, :-1], white[:, :, -1]
-    heavy = np.linalg.solve(table, rest[:, :, None])[:, :, 0]
+    inverse = np.linalg.inv(table).astype(np.float64)
+    heavy = (inverse @ rest[:, :, None])[:, :, 0]
     back = gain * heavy if gain.ndim == 2 else np.einsum("pzx,pz->px", gain, heavy)
     return Conditional(
-        pull=np.einsum("pim,pi->pm", models, residual),
-        precision=np.square(models).sum(axis=1),
+        pull=heavy @ data.basis.T,
+        precision=np.einsum("mi,pim->pm", data.basis, inverse @ data.basis.T),
         lab_pull=data.lab / lab_variance - back,
-        root=root.astype(np.float64),
+        inverse=inverse,
         gain=gain,
     )
 
@@ -207,5 +204,5 @@ def gained(data: Contrasts, at: Parameters, given: Conditional, shared: FloatArr
     lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
     diagonal = given.gain.ndim == 2
     through = given.gain[:, :, None] * shared if diagonal else np.asarray(given.gain @ shared, dtype=np.float64)
-    white = np.linalg.solve(given.root, through)
-    return given.lab_pull @ shared, (1 / lab_variance) @ np.square(shared) + np.square(white).sum(axis=1)
+    known = (through * (given.inverse @ through)).sum(axis=1)
+    return given.lab_pull @ shared, (1 / lab_variance) @ np.square(shared) + known

@@ -1,7 +1,7 @@
 """The posterior of slope and spreads: coordinates in which it is nearly normal, and what follows from it for models."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -106,6 +106,14 @@ class Posterior:
     def top(self) -> FloatArray:
         """Return the coordinates of the highest point."""
         return self.lattice.points[int(np.argmax(self.lattice.log_density))]
+
+    def under(self, other: Priors) -> "Posterior":
+        """Return the posterior under other priors, on the same lattice where it reaches far enough."""
+        at = self.at
+        change = other.log_density(at.slope, at.sigma, at.tau) - self.priors.log_density(at.slope, at.sigma, at.tau)
+        if not self.lattice.holds(self.lattice.weights(change[:, None])).all():
+            return posterior_of(self.data, other, start=self.top())
+        return replace(self, priors=other, lattice=replace(self.lattice, log_density=self.lattice.log_density + change))
 
 
 LogRatio = Callable[[Parameters, Conditional], FloatArray]
