@@ -83,7 +83,7 @@ def _on_one_scale(live: FloatArray, noise: FloatArray, drops: Drops, share: floa
         reason=reason,
         expected=share,
         explained=_explained(fit.tau2, flat),
-        p_value=fit.slope_p_value,
+        p_value=None if part is None else _p_value(fit.slope / fit.slope_std_error, df),
         df=df,
         method="; York's line of live less ideal score on the drop",
         warnings=() if fit.converged else (_NO_REST,),
@@ -106,7 +106,7 @@ def _on_two_scales(live: FloatArray, noise: FloatArray, drops: Drops, share: flo
         reason=reason,
         expected=share * float(fit.slopes[0]),
         explained=_explained(fit.tau2, alone.tau2),
-        p_value=two_sided_t_p(slope / error, df) if df is not None else two_sided_normal_p(slope / error),
+        p_value=None if part is None else _p_value(slope / error, df),
         df=df,
         method="; plane of live scores on ideal score and drop, errors on all sides",
         warnings=() if fit.converged else (_NO_REST,),
@@ -119,6 +119,11 @@ def _part(drops: Drops, slope: float, error: float, df: float | None, level: flo
         return None, "models do not differ in their drop by more than noise, so no slope is determined"
     half = (normal_quantile(level) if df is None else t_quantile(level, df)) * error
     return Part(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half), None
+
+
+def _p_value(z: float, df: float | None) -> float:
+    """Return the p-value that belongs to the interval."""
+    return two_sided_normal_p(z) if df is None else two_sided_t_p(z, df)
 
 
 def _explained(tau2: float, alone: float) -> float | None:

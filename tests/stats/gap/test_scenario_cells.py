@@ -1,0 +1,198 @@
+"""Rates by model and cell against their definition, the clustered covariance against a dense one, and coverage."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.clusters import cluster_mean
+from evalstats.stats.gap.scenario_cells import CellRates, cell_rates, combined, gaps
+from evalstats.stats.gap.scenario_pooling import averaged_correlations, half_chi2, pooled_gaps
+from evalstats.stats.many.score_covariance import score_covariance
+from evalstats.stats.mixed.pooling import pooled_table
+
+# Sums in another order differ by rounding.
+CLOSE = 1e-12
+
+
+def rates_of(scores: np.ndarray, cluster: np.ndarray, **bounds: float) -> CellRates:
+    """From scores of shape (n_items, n_models, n_cells); NaN where there is none."""
+    item, model, cell = np.nonzero(~np.isnan(scores))
+    return cell_rates(
+        cluster[item],
+        model.astype(np.int64),
+        cell.astype(np.int64),
+        np.ones(item.size),
+        scores[item, model, cell],
+        n_clusters=int(cluster.max()) + 1,
+        n_models=scores.shape[1],
+        n_cells=scores.shape[2],
+        **bounds,
+    )
+
+
+@pytest.fixture
+def some() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(5)
+    cluster = np.sort(rng.integers(9, size=60)).astype(np.int64)
+    scores = rng.random((60, 3, 2)) + rng.normal(0, 0.3, 9)[cluster][:, None, None]
+    scores[rng.random(scores.shape) < 0.2] = np.nan
+    return scores, cluster
+
+
+def test_rates_and_covariance_are_those_of_a_dense_table(some: tuple[np.ndarray, np.ndarray]):
+    scores, cluster = some
+    found = rates_of(scores, cluster)
+    np.testing.assert_allclose(found.rate, np.nanmean(scores, axis=0), rtol=CLOSE)
+    everything = combined(found, np.eye(6))
+    np.testing.assert_allclose(
+        everything.covariance, score_covariance(scores.reshape(60, 6), clusters=cluster), atol=CLOSE
+    )
+    assert found.n.sum() == np.count_nonzero(~np.isnan(scores))
+
+
+def test_one_cell_is_the_clustered_mean(some: tuple[np.ndarray, np.ndarray]):
+    scores, cluster = some
+    found = combined(rates_of(scores, cluster), np.eye(6))
+    for column in range(6):
+        own = scores.reshape(60, 6)[:, column]
+        has = ~np.isnan(own)
+        known = cluster_mean(own[has], cluster[has]).estimate
+        assert np.sqrt(found.covariance[column, column]) == pytest.approx(known.std_error, rel=CLOSE)
+        assert found.df[column] == pytest.approx(known.df, rel=1e-9)
+
+
+def test_a_mean_over_models_of_a_full_table_is_the_mean_of_item_means():
+    rng = np.random.default_rng(6)
+    cluster = np.repeat(np.arange(8), 5).astype(np.int64)
+    scores = rng.random((40, 4, 1)) + rng.normal(0, 0.2, 8)[cluster][:, None, None]
+    found = combined(rates_of(scores, cluster), np.full((1, 4), 0.25))
+    known = cluster_mean(scores.mean(axis=(1, 2)), cluster).estimate
+    assert found.estimate[0] == pytest.approx(known.estimate, rel=CLOSE)
+    assert np.sqrt(found.covariance[0, 0]) == pytest.approx(known.std_error, rel=CLOSE)
+    assert found.df[0] == pytest.approx(known.df, rel=1e-9)
+
+
+def test_entries_of_one_cluster_and_cell_add_up(some: tuple[np.ndarray, np.ndarray]):
+    scores, cluster = some
+    whole = rates_of(scores, cluster)
+    rng = np.random.default_rng(1)
+    shuffled = rng.permutation(60)
+    again = rates_of(scores[shuffled], cluster[shuffled])
+    np.testing.assert_allclose(again.rate, whole.rate, rtol=CLOSE)
+    np.testing.assert_allclose(
+        (again.residual.T @ again.residual).toarray(), (whole.residual.T @ whole.residual).toarray(), atol=CLOSE
+    )
+
+
+def test_weights_scale_out(some: tuple[np.ndarray, np.ndarray]):
+    scores, cluster = some
+    item, model, cell = np.nonzero(~np.isnan(scores))
+    sizes = {"n_clusters": 9, "n_models": 3, "n_cells": 2}
+    once, ten = (
+        cell_rates(cluster[item], model, cell, np.full(item.size, w), w * scores[item, model, cell], **sizes)
+        for w in (1.0, 10.0)
+    )
+    np.testing.assert_allclose(combined(ten, np.eye(6)).covariance, combined(once, np.eye(6)).covariance, atol=CLOSE)
+
+
+def test_swapping_sides_turns_the_sign_only(some: tuple[np.ndarray, np.ndarray]):
+    scores, cluster = some
+    lab = combined(rates_of(scores, cluster), np.eye(6))
+    live = combined(rates_of(scores[:30] ** 2, cluster[:30]), np.eye(6))
+    there, back = gaps(lab, live), gaps(live, lab)
+    np.testing.assert_allclose(there.estimate, -back.estimate, atol=CLOSE)
+    np.testing.assert_allclose(there.std_error, back.std_error)
+    np.testing.assert_allclose(there.p_value, back.p_value)
+    np.testing.assert_allclose(there.df, back.df)
+
+
+def test_welch_by_hand():
+    rng = np.random.default_rng(2)
+    lab, live = rng.random((12, 1, 1)), rng.random((20, 1, 1))
+    one = np.eye(1)
+    found = gaps(
+        *(combined(rates_of(side, np.arange(len(side))), one) for side in (lab, live)),
+    )
+    known = stats.ttest_ind(live.ravel(), lab.ravel(), equal_var=False)
+    assert found.p_value[0] == pytest.approx(known.pvalue, rel=1e-9)
+    assert found.df[0] == pytest.approx(known.df, rel=1e-9)
+
+
+def test_ten_of_ten_is_no_certainty():
+    scores = np.ones((10, 1, 1))
+    found = rates_of(scores, np.arange(10), low=0.0, high=1.0)
+    share = 11 / 12
+    assert found.floor[0] == pytest.approx(share * (1 - share) / 10)
+    half = rates_of(scores / 2, np.arange(10), low=0.0, high=1.0)
+    assert half.floor[0] > found.floor[0]
+
+
+def test_without_bounds_scores_that_are_all_alike_have_no_interval():
+    rng = np.random.default_rng(0)
+    lab = combined(rates_of(np.ones((10, 1, 1)), np.arange(10)), np.eye(1))
+    live = combined(rates_of(rng.random((10, 1, 1)), np.arange(10)), np.eye(1))
+    found = gaps(lab, live)
+    assert np.isnan(found.std_error[0])
+    assert found.reasons[0] == "lab: all scores are alike, so their spread is unknown"
+
+
+@pytest.mark.parametrize(("clusters", "words"), [(4, "4 clusters are too few"), (1, "1 cluster is too few")])
+def test_few_clusters_give_no_interval(clusters: int, words: str):
+    rng = np.random.default_rng(0)
+    many = combined(rates_of(rng.random((40, 1, 1)), np.arange(40)), np.eye(1))
+    few = combined(rates_of(rng.random((40, 1, 1)), np.arange(40) % clusters), np.eye(1))
+    found = gaps(many, few)
+    assert np.isnan(found.p_value[0])
+    assert "live: " + words in str(found.reasons[0])
+
+
+def test_clusters_that_are_worth_fewer_than_five_give_no_interval():
+    rng = np.random.default_rng(0)
+    cluster = np.concatenate([np.zeros(50), np.arange(1, 5)]).astype(np.int64)
+    side = combined(rates_of(rng.random((54, 1, 1)), cluster), np.eye(1))
+    assert "so unequal" in str(gaps(side, side).reasons[0])
+
+
+def test_bad_entries_are_refused():
+    one = np.zeros(3, dtype=np.int64)
+    sizes = {"n_clusters": 1, "n_models": 1, "n_cells": 1}
+    with pytest.raises(InputError, match="no number"):
+        cell_rates(one, one, one, np.ones(3), np.array([1.0, np.nan, 0.0]), **sizes)
+    with pytest.raises(InputError, match="negative"):
+        cell_rates(one, one, one, np.array([1.0, -1.0, 1.0]), np.ones(3), **sizes)
+    with pytest.raises(InputError, match="codes run"):
+        cell_rates(one + 1, one, one, np.ones(3), np.ones(3), **sizes)
+    with pytest.raises(InputError, match="one entry"):
+        cell_rates(one[:2], one, one, np.ones(3), np.ones(3), **sizes)
+
+
+def test_averaged_correlations_keep_variances_and_an_exchangeable_truth():
+    model, cell = (at.ravel() for at in np.indices((4, 3)))
+    kind = (model[:, None] == model) + 2 * (cell[:, None] == cell)
+    correlation = np.choose(kind, [0.1, 0.2, 0.4, 1.0])
+    sd = np.linspace(1, 2, 12)
+    truth = correlation * np.outer(sd, sd)
+    np.testing.assert_allclose(averaged_correlations(truth, kind), truth, atol=1e-9)
+    rng = np.random.default_rng(0)
+    few = rng.standard_normal((5, 12))
+    smooth = averaged_correlations(few.T @ few, kind)
+    np.testing.assert_allclose(np.diag(smooth), np.diag(few.T @ few))
+    assert np.linalg.eigvalsh(smooth)[0] > 0
+
+
+def test_pooling_is_pooled_table_where_errors_are_exchangeable():
+    rng = np.random.default_rng(4)
+    table = rng.normal(0, 0.1, (4, 3))
+    half = 0.0005 * np.eye(12)
+    found = pooled_gaps(table, half, half)
+    known = pooled_table(table, 2 * half)
+    # Averaged correlations of 0 are 0 up to rounding.
+    np.testing.assert_allclose(found.value, known.values, atol=1e-9)
+    assert found.tau**2 == pytest.approx(known.variance, rel=1e-6)
+    assert found.p_value == pytest.approx(half_chi2(known.deviance_drop), rel=1e-6)
+
+
+def test_one_model_is_not_pooled():
+    with pytest.raises(CannotAnswerError, match="nothing to pool"):
+        pooled_gaps(np.array([[0.1, 0.2, 0.3]]), 0.01 * np.eye(3))
