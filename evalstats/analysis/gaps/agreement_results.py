@@ -45,8 +45,15 @@ class CoefficientRow:
         Exact permutation p of no association where models are few, else by draws of permutations.
     ceiling, ceiling_low, ceiling_high
         What this coefficient would be expected to be if the true scores agreed perfectly, given the noise of both sides.
+        `ceiling_low` and `ceiling_high` hold what one sample would then show: agreement below them is not noise alone.
     disattenuated, disattenuated_low, disattenuated_high
-        Pearson only: the correlation of true scores. May exceed 1, which is reported and not clipped.
+        Pearson only: the correlation of true scores. May exceed 1, which is reported and not clipped; the ends hold
+        correlations that can be. `disattenuated_source` says of what: "all" (models like these), or "items and votes" (these
+        models) where models are few.
+    these_low, these_high
+        The same for these very models.
+    true_reason
+        Why there is no ceiling, no correlation of true scores, or no interval of it.
     """
 
     name: Coefficient
@@ -62,6 +69,10 @@ class CoefficientRow:
     disattenuated: float | None = None
     disattenuated_low: float | None = None
     disattenuated_high: float | None = None
+    disattenuated_source: Source | None = None
+    these_low: float | None = None
+    these_high: float | None = None
+    true_reason: str | None = None
     reason: str | None = None
 
     def interval(self, source: Source) -> SourceInterval | None:
@@ -174,7 +185,7 @@ class PairOrder:
     confidence_agreement, confidence_low, confidence_high
         Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged over pairs (unadjusted intervals).
     matrix
-        For each pair (place in the rows, place in the rows): "same", "contradicted", "lab only", "live only", "neither".
+        For each pair (name, name), up to 100 models: "same", "contradicted", "lab only", "live only", "neither".
     """
 
     n_pairs: int
