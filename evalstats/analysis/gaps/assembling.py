@@ -77,7 +77,11 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
         seed=made.options.seed,
         version=toolkit_version(),
         sources=(*made.lab.sources, *made.live.sources),
-        warnings=tuple(dict.fromkeys((*_names(found), *made.lab.warnings, *made.live.warnings, *calibration.warnings))),
+        warnings=tuple(
+            dict.fromkeys(
+                (*_names(found), *found.warnings, *made.lab.warnings, *made.live.warnings, *calibration.warnings)
+            )
+        ),
         notes=tuple(dict.fromkeys((*found.names.notes, *_scale_note(found), *made.lab.notes, *made.live.notes))),
     )
     return without_small_cells(result, made, asked.min_cell)

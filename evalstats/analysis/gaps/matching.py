@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 import polars as pl
 
 from evalstats.analysis.boards.entries import ENTRY
@@ -16,6 +17,8 @@ from evalstats.schema.data import EvalData
 from evalstats.stats.gap.scores import LabLiveScores
 
 FEWEST = 3
+_LEAST_WITH_ERRORS = 6  # for a line
+_MOST_OF = 0.5
 _NAMED = 5
 
 
@@ -43,6 +46,7 @@ class Matched:
     material: Material
     names: NameMatch
     scale_reason: str
+    warnings: tuple[str, ...] = ()
 
 
 def matched(asked: Asked) -> Matched:
@@ -61,7 +65,7 @@ def matched(asked: Asked) -> Matched:
         joined = _kept(joined, asked.models)
     if len(joined) < FEWEST:
         raise CannotAnswerError(_too_few(len(joined), names))
-    joined.sort()
+    joined, told = _with_errors(sorted(joined), asked)
     shared = tuple(each[0] for each in joined)
     lab = cut(asked.lab, [each[1] for each in joined])
     live = cut(asked.live, [each[2] for each in joined])
@@ -83,7 +87,32 @@ def matched(asked: Asked) -> Matched:
         lab_data=_renamed(asked.lab, asked.lab_data, dict(zip(lab.models, shared, strict=True))),
         live_data=_renamed(asked.live, asked.live_data, dict(zip(live.models, shared, strict=True))),
     )
-    return Matched(material=material, names=names, scale_reason=why)
+    return Matched(material=material, names=names, scale_reason=why, warnings=told)
+
+
+def _with_errors(
+    joined: list[tuple[str, str, str]], asked: Asked
+) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
+    """Leave out the models without a standard error where most have one; else errors count as unknown for all."""
+    known = [_has_error(asked.lab, lab) and _has_error(asked.live, live) for _, lab, live in joined]
+    without = [each[0] for each, has in zip(joined, known, strict=True) if not has]
+    if not without:
+        return joined, ()
+    kept = [each for each, has in zip(joined, known, strict=True) if has]
+    if len(kept) >= max(_LEAST_WITH_ERRORS, _MOST_OF * len(joined)):
+        names = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
+        said = f"{plural(len(without), 'shared model')} without a standard error on one side left out: {names}"
+        return kept, (said,)
+    return joined, (
+        f"{len(kept)} of {plural(len(joined), 'shared model')} {'has' if len(kept) == 1 else 'have'} standard errors on both "
+        "sides: errors of a side that lacks any count as unknown, and only agreement can be told",
+    )
+
+
+def _has_error(prepared: Prepared, name: str) -> bool:
+    covariance = prepared.side.covariance
+    at = prepared.side.models.index(name)
+    return covariance is not None and bool(np.isfinite(covariance[at, at]))
 
 
 def _kept(joined: list[tuple[str, str, str]], models: Sequence[str]) -> list[tuple[str, str, str]]:

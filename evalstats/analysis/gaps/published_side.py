@@ -7,7 +7,6 @@ from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.gaps.material import RankSets, Side
 from evalstats.analysis.provenance import notes_of, sources_of
-from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
@@ -20,8 +19,8 @@ _FEW = 0.1  # of the models may have several numbers and be left out
 def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
     """Take published numbers of one metric, one for each model.
 
-    Errors are those published, or taken from the width of published intervals. A model without one leaves the side without
-    errors if it is most of them; else it is left out.
+    Errors are those published, or taken from the width of published intervals; NaN on the diagonal of the covariance for a
+    model without one. A model that has several numbers is left out, unless many have.
 
     Raises
     ------
@@ -39,7 +38,8 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
     rows, doubled = _one_each(rows, chosen, where)
-    rows, covariance, said = _errors(rows.sort(PUBLISHED_ENTRY), where)
+    rows = rows.sort(PUBLISHED_ENTRY)
+    covariance = _errors(rows)
     estimate = rows["estimate"].to_numpy().astype(np.float64)
     runs = rows["run"].drop_nulls().unique().sort().to_list()
     side = Side(
@@ -66,7 +66,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         last_day=_day(rows["date"].max()),
         method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
         sources=sources_of(data, runs),
-        warnings=(*doubled, *said),
+        warnings=doubled,
         notes=(*notes, *notes_of(data, runs)),
     )
     return side, lambda places: _ranks(side, list(places))
@@ -86,22 +86,13 @@ def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFr
     return rows.filter(~several), (said,)
 
 
-def _errors(rows: pl.DataFrame, where: str) -> tuple[pl.DataFrame, FloatArray | None, tuple[str, ...]]:
-    """Return the rows to use, their covariance, and what was left out."""
+def _errors(rows: pl.DataFrame) -> FloatArray | None:
+    """Return the published variances; NaN for a model without one, None where no model has one."""
     usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
-    n, known = rows.height, int(usable.sum())
-    if known < max(2, n / 2):
-        what = "no" if not known else f"{known} of {n}"
-        return rows, None, (f"{what} {where} numbers have a standard error: errors of that side are unknown",)
-    said: tuple[str, ...] = ()
-    if known < n:
-        names = rows.filter(~usable)[PUBLISHED_ENTRY].to_list()
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        said = (
-            f"{plural(len(names), f'{where} model')} without a standard error left out: {', '.join(names[:_NAMED])}{more}",
-        )
-    rows = rows.filter(usable)
-    return rows, np.diag(rows["std_error"].to_numpy().astype(np.float64) ** 2), said
+    if not usable.any():
+        return None
+    errors = np.where(usable.to_numpy(), rows["std_error"].fill_null(np.nan).to_numpy().astype(np.float64), np.nan)
+    return np.diag(errors**2)
 
 
 def _ranks(side: Side, at: list[int]) -> tuple[IntArray, IntArray]:

@@ -100,24 +100,27 @@ def prepared_side(
 
 
 def cut(prepared: Prepared, names: Sequence[str]) -> Side:
-    """Keep the models named, in this order, with their rank sets among themselves; the others stand in `only_here`."""
+    """Keep the models named, in this order, with their rank sets among themselves; the others stand in `only_here`.
+
+    Errors are kept where each of these models has one.
+    """
     side = prepared.side
     at = [side.models.index(name) for name in names]
-    low, high = prepared.ranks(at)
     errors = side.std_error()
+    known = errors is not None and bool(np.isfinite(errors[at]).all())
+    none = np.zeros(len(at), dtype=np.int64)
+    low, high = prepared.ranks(at) if known else (none, none)
     rest = [j for j in range(len(side.models)) if j not in set(at)]
     return replace(
         side,
         models=tuple(names),
         estimate=side.estimate[at],
-        covariance=None if side.covariance is None else side.covariance[np.ix_(at, at)],
+        covariance=side.covariance[np.ix_(at, at)] if known and side.covariance is not None else None,
         n=side.n[at],
         n_clusters=side.n_clusters[at],
         rank_low=low,
         rank_high=high,
-        only_here=tuple(
-            (side.models[j], float(side.estimate[j]), None if errors is None else float(errors[j])) for j in rest
-        ),
+        only_here=tuple((side.models[j], float(side.estimate[j]), _known(errors, j)) for j in rest),
     )
 
 
@@ -138,6 +141,10 @@ def on_one_scale(lab: Side, live: Side) -> tuple[bool, str]:
     if lab.kind == "aggregates" and lab.low is None:
         return False, f"the range of {lab.metric!r} is not known, so one scale cannot be taken for granted"
     return True, ""
+
+
+def _known(errors: FloatArray | None, j: int) -> float | None:
+    return None if errors is None or not np.isfinite(errors[j]) else float(errors[j])
 
 
 def _end(value: float | None) -> str:
