@@ -9,6 +9,7 @@ from scipy import stats
 from evalstats.analysis.gaps.material import CellSums, Material, Side
 from evalstats.analysis.gaps.naming_dates import dated_otherwise
 from evalstats.analysis.gaps.results import Threat
+from evalstats.analysis.gaps.words import difference_unit
 from evalstats.analysis.scenarios.words import p_text, some
 from evalstats.display.numbers import number, plural
 from evalstats.schema.data import EvalData
@@ -265,7 +266,7 @@ def _survivorship(material: Material) -> Threat:
         if difference is not None:
             shown = number(abs(difference * side.scale), 1)
             where = "higher" if difference > 0 else "lower"
-            unit = f" {side.unit}" if side.unit else ""
+            unit = f" {difference_unit(side.unit)}".rstrip()
             median = f"their median score is {shown}{unit} {where}"
             text += f"; {median} ({p_text(p)})" if p is not None else f"; {median}"
             seen = seen or (p is not None and p < _CHANCE)

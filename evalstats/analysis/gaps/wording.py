@@ -26,7 +26,7 @@ from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph
 from evalstats.display.numbers import plural
 
 _STATUS = {"seen": "seen in these data", "possible": "not ruled out", "ruled out": "ruled out"}
-_NEAR = 8
+_NEAR = 6
 
 
 def gap_sentences(found: LabLiveGap) -> list[str]:
@@ -145,9 +145,11 @@ def _sources(found: LabLiveGap) -> str:
 def _notes(found: LabLiveGap) -> list[Block]:
     notes = [stopped(text) for text in found.notes]
     if found.joined_by_alias:
-        pairs = [f"{lab} (lab) and {live} (live)" for lab, live in found.joined_by_alias]
-        notes.append(f"Joined by the alias table: {some(pairs, _NEAR)}.")
+        pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
+        notes.append(f"Joined by aliases, the lab's name first: {some(pairs, _NEAR)}.")
     if found.near_names:
-        pairs = [f"{lab} (lab) and {live} (live)" for lab, live in found.near_names]
-        notes.append(f"Alike, and not joined: {some(pairs, _NEAR)}; if they are one model, say so with --aliases.")
+        pairs = [f"{lab} and {live}" for lab, live in found.near_names]
+        notes.append(
+            f"Alike and not joined, the lab's name first: {some(pairs, _NEAR)}; --aliases says which are one model."
+        )
     return [Bullets(title="Notes", items=tuple(dict.fromkeys(notes)))] if notes else []

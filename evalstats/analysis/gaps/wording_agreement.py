@@ -3,7 +3,7 @@
 from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.gaps.agreement_results import CoefficientRow, PairOrder, Source
 from evalstats.analysis.gaps.results import LabLiveGap
-from evalstats.analysis.gaps.words import coefficient, digits_of, gap_text, grouped, level, of, share
+from evalstats.analysis.gaps.words import coefficient, digits_of, gap_text, gap_unit, grouped, level, of, share
 from evalstats.display.blocks import Block, Bullets, Heading, Table
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 
@@ -15,7 +15,7 @@ _SOURCES: dict[Source, str] = {
     "models": "Other models, scores as exact",
     "all": "Other models, with all noise",
 }
-_KINDS = {"random": "any", "top": "of the better half live", "adjacent": "neighbours live"}
+_KINDS = {"random": "Any", "top": "Better half live", "adjacent": "Neighbours live"}
 CONTRADICTIONS = 10
 
 
@@ -25,10 +25,9 @@ def agreement_blocks(found: LabLiveGap) -> list[Block]:
     said = _beside_coefficients(found)
     if said:
         blocks.append(Bullets(items=tuple(said)))
-    blocks.extend(table for table in (parts_table(found), slices_table(found)) if table is not None)
-    subsets = _subset_lines(found)
-    if subsets:
-        blocks.append(Bullets(title="Subsets of models, Kendall's coefficient", items=tuple(subsets)))
+    blocks.extend(
+        table for table in (parts_table(found), subsets_table(found), slices_table(found)) if table is not None
+    )
     return [*blocks, *pairs_blocks(found)]
 
 
@@ -98,17 +97,17 @@ def parts_table(found: LabLiveGap) -> Table | None:
         "Spearman": [coefficient(row.spearman) for row in rows],
         f"{level(found)} interval": [_ends(row.conf_low, row.conf_high) for row in rows],
         "Kendall": [coefficient(row.kendall) for row in rows],
-        "Also top in the lab": ["–" if row.n_shared is None else str(row.n_shared) for row in rows],
+        "Shared": ["–" if row.n_shared is None else str(row.n_shared) for row in rows],
         "By chance": [number(row.n_shared_by_chance, 1) for row in rows],
     }
     return table_of(
         columns,
         caption=(
             "Within parts of the order: over a wide range of models even a rough benchmark agrees; among models that are close "
-            "it need not. Intervals are for these models"
+            "it need not. Intervals are for these models. Shared: how many are among as many best on the other side"
         ),
         left=("Models",),
-        wide=("Also top in the lab", "By chance"),
+        wide=("Shared", "By chance"),
     )
 
 
@@ -122,7 +121,7 @@ def slices_table(found: LabLiveGap) -> Table | None:
         "Spearman": [coefficient(row.spearman) for row in rows],
         f"{level(found)} interval": [_ends(row.conf_low, row.conf_high) for row in rows],
         "Ceiling": [coefficient(row.ceiling) for row in rows],
-        "Cut": [row.cut for row in rows],
+        "Cut": ["lab alone" if row.cut == "lab" else "both sides" for row in rows],
     }
     if len({row.cut for row in rows}) == 1:
         del columns["Cut"]
@@ -133,13 +132,29 @@ def slices_table(found: LabLiveGap) -> Table | None:
     )
 
 
-def _subset_lines(found: LabLiveGap) -> list[str]:
+def subsets_table(found: LabLiveGap) -> Table | None:
+    """Kendall's coefficient over repeated subsets of models: one line for each size, one column for each way to draw."""
     rows = found.agreement.subsets
-    return [
-        f"{row.size} models, {_KINDS[row.kind]}: mean {number(row.mean)}, 9 of 10 from {number(row.low)} to {number(row.high)} "
-        f"({row.n_subsets:,} draws)."
-        for row in rows
-    ]
+    if not rows:
+        return None
+    kinds = [kind for kind in _KINDS if any(row.kind == kind for row in rows)]
+    sizes = sorted({row.size for row in rows})
+    by = {(row.size, row.kind): row for row in rows}
+
+    def cell(size: int, kind: str) -> str:
+        row = next((row for key, row in by.items() if key == (size, kind)), None)
+        return "–" if row is None else f"{number(row.mean)} {interval(row.low, row.high)}"
+
+    columns = {"Models drawn": [str(size) for size in sizes]}
+    columns |= {_KINDS[kind]: [cell(size, kind) for size in sizes] for kind in kinds}
+    return table_of(
+        columns,
+        caption=(
+            "Kendall's coefficient over repeated draws of fewer models: mean, and from where to where 9 of 10 draws lie (no "
+            "interval of confidence)"
+        ),
+        left=(),
+    )
 
 
 # --- pairs ---
@@ -209,8 +224,8 @@ def contradictions_table(found: LabLiveGap) -> Table | None:
     columns = {
         "Better live": [each.better_live for each in shown],
         "Better in the lab": [each.better_lab for each in shown],
-        of("Live", found.live.unit): [gap_text(each.live_difference, found, unit=False) for each in shown],
-        of("Lab", lab.unit): [
+        of("Live", gap_unit(found.live)): [gap_text(each.live_difference, found, unit=False) for each in shown],
+        of("Lab", gap_unit(lab)): [
             scaled(each.lab_difference, lab.scale, digits_of(found, lab), sign=True) for each in shown
         ],
         "p live": [p_value(each.live_p_adjusted) for each in shown],

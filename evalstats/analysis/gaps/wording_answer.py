@@ -11,6 +11,7 @@ from evalstats.analysis.gaps.words import (
     flagged,
     gap_ends,
     gap_text,
+    gap_unit,
     grouped,
     level,
     metric_side,
@@ -27,6 +28,11 @@ from evalstats.display.numbers import interval, number, plural
 
 _NAMED = 3
 _TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "caution", "invalid": "bad"}
+_NOISE = {
+    "items": " by lab noise alone",
+    "votes": " by live noise alone",
+    "models": ", scores taken as exact",
+}
 LAYERS = {
     "agreement": "agreement",
     "line": "gaps by a line through the other models",
@@ -122,7 +128,7 @@ def order_sentences(found: LabLiveGap) -> list[str]:
         ]
     these, like = these_models(row), models_like_these(row)
     ends = [
-        f"{interval(each.conf_low, each.conf_high)} {words}"
+        f"{interval(each.conf_low, each.conf_high)} {words}{_NOISE.get(each.source, '')}"
         for each, words in ((these, "for these models"), (like, "for models like these"))
         if each is not None
     ]
@@ -189,10 +195,16 @@ def top_sentences(found: LabLiveGap) -> list[str]:
 
 def _top_meaning(rows: list[PartRow]) -> str:
     open_ = [row for row in rows if row.conf_low is not None and row.conf_low <= 0 <= (row.conf_high or 0.0)]
-    if not open_:
-        return ""
-    where = "There" if len(open_) == len(rows) else f"Within the {some([row.label for row in open_])}"
-    return f" {where} the lab's order is not shown to say anything."
+    turned = [row for row in rows if row.conf_high is not None and row.conf_high < 0]
+    said = ""
+    for those, words in (
+        (open_, "the lab's order is not shown to say anything"),
+        (turned, "the lab orders these models the other way round"),
+    ):
+        if those:
+            where = "there" if len(those) == len(rows) else f"within the {some([row.label for row in those])}"
+            said += f" {capital(where)} {words}."
+    return said
 
 
 def pairs_sentences(found: LabLiveGap) -> list[str]:
@@ -261,16 +273,17 @@ def mix_sentences(found: LabLiveGap) -> list[str]:
     parts = found.decomposition
     if parts is None:
         return []
-    row, unit = parts.overall, metric_side(found).unit
+    uncovered = sum(cell.live_share for cell in parts.cells if cell.status == "lab never covers")
+    row, unit = parts.overall, gap_unit(metric_side(found))
     named = [
         (row.mix, "because live users bring other scenarios"),
         (row.behaviour, "because models do otherwise within the same scenarios"),
-        (row.unexplained, "in scenarios that one side never has, so that nothing explains it"),
+        (row.unexplained, "in scenarios that the lab never covers, so that nothing explains it"),
     ]
     told = [
         f"{part_text(part, found)}{f' {unit}' if unit else ''} {part_ends(part, found)} {words}"
         for part, words in named
-        if part is not None and part.conf_low is not None
+        if part is not None and part.conf_low is not None and (part is not row.unexplained or uncovered)
     ]
     said = [f"Of that difference: {'; '.join(told)}."] if told else []
     if row.poststratified is not None:
@@ -278,7 +291,6 @@ def mix_sentences(found: LabLiveGap) -> list[str]:
         weighted = part_text(row.poststratified, found, sign=False)
         ends = part_ends(row.poststratified, found, sign=False)
         said.append(f"Weighted to the live mix the lab says {weighted}{'%' if percent == '%' else ''} {ends}.")
-    uncovered = sum(cell.live_share for cell in parts.cells if cell.status == "lab never covers")
     if uncovered > 0:
         said.append(f"{share(uncovered)} of live use falls where the lab has no item.")
     return said

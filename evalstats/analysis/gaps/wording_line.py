@@ -5,6 +5,7 @@ from evalstats.analysis.gaps.results import CalibrationLine, LabLiveGap, SideAcc
 from evalstats.analysis.gaps.words import (
     digits_of,
     gap_ends,
+    gap_unit,
     level,
     p_text,
     share,
@@ -68,10 +69,10 @@ def line_sentences(found: LabLiveGap, line: CalibrationLine) -> list[str]:
 def _ratio(found: LabLiveGap) -> tuple[float, str]:
     """Return what to multiply a slope with to be in shown units, and the words for one step in the lab."""
     live, lab = found.live, found.lab
-    unit = live.unit or "live points"
+    unit = gap_unit(live) or "points"
     if found.same_scale:
-        return 1.0, f"{unit} for each {lab.unit or 'point'} in the lab"
-    return live.scale / lab.scale, f"{unit} for each {lab.unit or 'point of ' + lab.metric} in the lab"
+        return 1.0, f"{unit} for each {gap_unit(lab) or 'point'} in the lab"
+    return live.scale / lab.scale, f"{unit} for each {gap_unit(lab) or 'point of ' + lab.metric} in the lab"
 
 
 def _one_to_one(found: LabLiveGap, line: CalibrationLine) -> str:
@@ -98,7 +99,7 @@ def others_table(found: LabLiveGap, line: CalibrationLine) -> Table | None:
     columns = {
         "Line": names,
         "Slope": [number(slope * ratio) for slope in slopes],
-        "At a lab score of 0": [scaled(value, found.live.scale, digits) for value in intercepts],
+        "Intercept": [scaled(value, found.live.scale, digits) for value in intercepts],
         "Models beyond": beyond,
     }
     if all(value == "–" for value in beyond[1:]):
@@ -122,7 +123,7 @@ def side_lines(found: LabLiveGap) -> list[str]:
 
 
 def _side(side: SideAccount, name: str) -> str:
-    count = "" if side.n_units is None else f", {side.n_units:,} {side.unit_word or 'rows'}"
+    count = "" if side.n_units is None else f", {_units(side.n_units, side.unit_word)}"
     clusters = ""
     if side.clusters:
         n = "" if side.n_clusters is None else f" ({side.n_clusters:,})"
@@ -136,6 +137,11 @@ def _side(side: SideAccount, name: str) -> str:
     if side.only_here:
         text += f" {plural(len(side.only_here), 'model')} only here: {some(side.only_here)}."
     return text
+
+
+def _units(n: int, word: str) -> str:
+    """Count what a side rests on; published tables count whatever they count."""
+    return f"{n:,} {word}" if word and word != "units" else f"{n:,} in all behind them"
 
 
 def _days(side: SideAccount) -> str:

@@ -4,7 +4,9 @@ from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.gaps.mix_results import CellPart, Decomposition, DecompositionRow, Part, Weighting
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import (
+    gap_unit,
     grouped,
+    is_share,
     level,
     metric_side,
     part_ends,
@@ -108,8 +110,8 @@ def by_model_table(found: LabLiveGap, parts: Decomposition) -> Table | None:
 
 
 def _units(found: LabLiveGap) -> str:
-    unit = metric_side(found).unit
-    return " (% and pp)" if unit == "pp" else f" ({unit})" if unit else ""
+    side = metric_side(found)
+    return " (% and pp)" if is_share(side) else f" ({score_unit(side)})" if side.unit else ""
 
 
 def _in_percent(found: LabLiveGap) -> str:
@@ -117,7 +119,7 @@ def _in_percent(found: LabLiveGap) -> str:
 
 
 def _in_unit(found: LabLiveGap) -> str:
-    unit = metric_side(found).unit
+    unit = gap_unit(metric_side(found))
     return f", in {unit}" if unit else ""
 
 
@@ -205,10 +207,11 @@ def _weighting(weights: Weighting | None) -> list[str]:
         if weights.trim and weights.trimmed
         else ""
     )
+    digits = 1 if weights.ratio < 10 else 0
     said = [
         (
             f"Lab items weighted to the live mix ({raked}): {plural(weights.n, 'item')} are worth "
-            f"{number(weights.effective_n, 0)}, the largest weight is {number(weights.ratio, 1)} times the smallest{trim}."
+            f"{number(weights.effective_n, 0)}, the largest weight is {number(weights.ratio, digits)} times the smallest{trim}."
         )
     ]
     if not weights.converged:

@@ -9,6 +9,7 @@ from evalstats.analysis.gaps.words import (
     flagged,
     gap_ends,
     gap_text,
+    gap_unit,
     grouped,
     level,
     of,
@@ -149,9 +150,6 @@ def beside_models(found: LabLiveGap) -> list[str]:
             continue  # said once, of all
         whom = "All models" if len(names) == len(found.rows) else some(names, _NAMED)
         said.append(f"{whom}: {reason}.")
-    renamed = [f"{row.lab_name} in the lab is {row.name}" for row in found.rows if row.lab_name != row.name]
-    if renamed:
-        said.append(f"Under another name: {some(renamed, _NAMED)}.")
     return said
 
 
@@ -183,11 +181,21 @@ def verdict_lines(found: LabLiveGap) -> list[str]:
     if "inconclusive" in have:
         why = "" if margin else " No margin was declared, so no model can be called aligned; --margin declares one."
         said.append(f"inconclusive: neither is shown; it does not say that there is no gap.{why}")
+        if any(_more_than_noise(row) for row in found.rows):
+            said.append(
+                "inconclusive beside an interval that excludes 0: more than noise, but no more than the true gaps of the other "
+                "models spread by, so the model does not stand out."
+            )
         if few and not margin:
             said.append(
                 "With fewer than 10 models a gap is called only beyond a declared margin, and none was declared."
             )
     return said
+
+
+def _more_than_noise(row: GapRow) -> bool:
+    low, high = row.conf_low, row.conf_high
+    return row.verdict == "inconclusive" and low is not None and high is not None and (low > 0 or high < 0)
 
 
 # --- on one scale ---
@@ -204,20 +212,34 @@ def differences_table(found: LabLiveGap) -> Table | None:
     more = f"; {len(shown)} of {len(rows)}, the largest" if len(shown) < len(rows) else ""
     columns = {
         "Model": [row.name for row in shown],
-        of("Live less lab", found.live.unit): [gap_text(row.difference, found, unit=False) for row in shown],
+        of("Live less lab", gap_unit(found.live)): [gap_text(row.difference, found, unit=False) for row in shown],
         f"{level(found)} interval": [gap_ends(row.difference_low, row.difference_high, found) for row in shown],
         "Verdict": [row.difference_verdict or "–" for row in shown],
+        **_deviations(found, shown),
         "p (adjusted)": [p_value(row.difference_adjusted) for row in shown],
     }
+    beyond = "; beyond the mean: less what all models lose or gain on average" if "Beyond the mean" in columns else ""
     return table_of(
         columns,
         caption=(
-            "Plain differences: live less lab, in which what moves all models alike is not taken out (a harder mix of questions "
-            f"is in each of them){more}"
+            "Plain differences: live less lab. What moves all models alike, such as harder questions, is in each of them"
+            f"{beyond}{more}"
         ),
         left=("Model", "Verdict"),
-        wide=("p (adjusted)",),
+        wide=("Beyond the mean", "Its interval", "p (adjusted)"),
     )
+
+
+def _deviations(found: LabLiveGap, shown: Sequence[GapRow]) -> dict[str, list[str]]:
+    """Return what each model adds to the overall difference, where that was estimated."""
+    if found.level is None or not found.level.deviations:
+        return {}
+    by = {each.name: each for each in found.level.deviations}
+    mine = [by.get(row.name) for row in shown]
+    return {
+        "Beyond the mean": [gap_text(each and each.estimate, found, unit=False) for each in mine],
+        "Its interval": ["–" if each is None else gap_ends(each.conf_low, each.conf_high, found) for each in mine],
+    }
 
 
 # --- forecasts ---
@@ -261,26 +283,28 @@ def _how_well(found: LabLiveGap) -> str:
 
 def forecast_table(found: LabLiveGap, forecasts: Sequence[Forecast]) -> Table:
     """One line for each model that only the lab has."""
-    shown = forecasts[:LINES]
-    more = f"; the first {len(shown)} of {len(forecasts)}" if len(shown) < len(forecasts) else ""
+    sign = -1.0 if found.live.higher_is_better else 1.0
+    order = sorted(forecasts, key=lambda each: (each.expected is None, sign * (each.expected or 0.0)))
+    shown = order[:LINES]
+    more = f"; the {len(shown)} of {len(forecasts)} with the best to expect" if len(shown) < len(forecasts) else ""
     live = found.live
     columns = {
         "Model": [each.name for each in shown],
-        of("Lab", score_unit(found.lab)): [score_text(each.lab, found, found.lab, unit=False) for each in shown],
-        of("Expected live", score_unit(live)): [score_text(each.expected, found, live, unit=False) for each in shown],
+        "Lab": [score_text(each.lab, found, found.lab, unit=False) for each in shown],
+        "Expected live": [score_text(each.expected, found, live, unit=False) for each in shown],
         f"{level(found)} prediction": [_prediction(each, found) for each in shown],
         "Rank": [ranks(each.rank_low, each.rank_high) for each in shown],
-        "": ["extrapolated" if each.extrapolated else "" for each in shown],
+        "Extrapolated": ["yes" if each.extrapolated else "" for each in shown],
     }
-    if not any(columns[""]):
-        del columns[""]
+    if not any(columns["Extrapolated"]):
+        del columns["Extrapolated"]
     return table_of(
         columns,
         caption=(
-            "Models with a lab score and no live one. The prediction interval holds a new model's live score, its own gap with "
+            f"Models with a lab score and no live one{_units(found)}. The prediction interval holds a new model's live score, its own gap with "
             f"it{more}"
         ),
-        left=("Model", ""),
+        left=("Model", "Extrapolated"),
         wide=("Rank",),
     )
 
@@ -294,6 +318,6 @@ def _prediction(each: Forecast, found: LabLiveGap) -> str:
 def _beside_forecasts(forecasts: Sequence[Forecast]) -> list[str]:
     without = [(each.reason, each.name) for each in forecasts if each.reason]
     return [
-        f"{some(names, _NAMED)}: {reason}."
+        f"{'Each of ' if len(names) > 1 else ''}{some(names, _NAMED)}: {reason}."
         for reason, names in grouped((str(reason), name) for reason, name in without)
     ]

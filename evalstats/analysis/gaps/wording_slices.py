@@ -8,6 +8,7 @@ from evalstats.analysis.gaps.words import (
     capital,
     coefficient,
     gap_text,
+    gap_unit,
     grouped,
     level,
     metric_side,
@@ -54,7 +55,7 @@ def means_table(found: LabLiveGap, scenarios: ScenarioGaps) -> Table:
     more = f"; the {len(shown)} largest of {len(order)}" if len(shown) < len(order) else ""
     columns = {
         capital(scenarios.factor): [row.scenario for row in shown],
-        of("Live less lab", found.live.unit): [gap_text(row.estimate, found, unit=False) for row in shown],
+        of("Live less lab", gap_unit(found.live)): [gap_text(row.estimate, found, unit=False) for row in shown],
         f"{level(found)} interval": [scenario_ends(row, found) for row in shown],
         "Verdict": [row.verdict for row in shown],
         "p (adjusted)": [p_value(row.p_adjusted) for row in shown],
@@ -82,7 +83,7 @@ def single_table(found: LabLiveGap, scenarios: ScenarioGaps) -> Table | None:
     columns = {
         "Model": [row.model for row in shown],
         capital(scenarios.factor): [row.scenario for row in shown],
-        of("Live less lab", found.live.unit): [gap_text(row.estimate, found, unit=False) for row in shown],
+        of("Live less lab", gap_unit(found.live)): [gap_text(row.estimate, found, unit=False) for row in shown],
         f"{level(found)} interval": [scenario_ends(row, found) for row in shown],
         "Pooled": [gap_text(row.pooled, found, unit=False) for row in shown],
         "p (adjusted)": [p_value(row.p_adjusted) for row in shown],
@@ -141,7 +142,7 @@ def drop_blocks(found: LabLiveGap) -> list[Block]:
 
 def drop_sentences(found: LabLiveGap, drops: DropForecast) -> list[str]:
     """Say how much non-ideal users take, whether models differ in it, and whether it forecasts the gap."""
-    unit = metric_side(found).unit
+    unit = gap_unit(metric_side(found))
     said = [
         (
             f"In the lab, non-ideal users change the score by {_with_unit(drops.mean_drop, found)} on average over models; "
@@ -173,7 +174,7 @@ def drop_sentences(found: LabLiveGap, drops: DropForecast) -> list[str]:
 
 
 def _with_unit(part: Part, found: LabLiveGap) -> str:
-    unit = metric_side(found).unit
+    unit = gap_unit(metric_side(found))
     return f"{part_text(part, found)}{f' {unit}' if unit else ''} {part_ends(part, found)}"
 
 

@@ -12,6 +12,7 @@ __all__ = [
     "apart",
     "capital",
     "coefficient",
+    "difference_unit",
     "digits_of",
     "direction",
     "ends",
@@ -19,7 +20,9 @@ __all__ = [
     "gap_digits",
     "gap_ends",
     "gap_text",
+    "gap_unit",
     "grouped",
+    "is_share",
     "level",
     "metric_side",
     "of",
@@ -38,6 +41,8 @@ __all__ = [
 _MOST_DIGITS = 6
 # Where errors are unknown, a hundredth of the spread between models is written.
 _FINE = 100.0
+_PERCENT = frozenset({"%", "pp"})
+_UNITS = {"rating": "rating points"}
 
 
 def level(found: LabLiveGap) -> str:
@@ -45,9 +50,30 @@ def level(found: LabLiveGap) -> str:
     return f"{100 * found.conf_level:g}%"
 
 
+def is_share(side: SideAccount) -> bool:
+    """Whether scores are shares, written in percent."""
+    return side.unit in _PERCENT
+
+
 def score_unit(side: SideAccount) -> str:
-    """Return the unit of a score: that of differences, but percent where these are in percentage points."""
-    return "%" if side.unit == "pp" else side.unit
+    """Return the unit of a score, in a reader's words."""
+    return "%" if is_share(side) else _UNITS.get(side.unit, side.unit)
+
+
+def gap_unit(side: SideAccount) -> str:
+    """Return the unit of a difference of scores: percentage points where these are shares."""
+    return difference_unit(side.unit)
+
+
+def difference_unit(unit: str) -> str:
+    """Return the unit of a difference in a reader's words.
+
+    Examples
+    --------
+    >>> difference_unit("%"), difference_unit("rating"), difference_unit("")
+    ('pp', 'rating points', '')
+    """
+    return "pp" if unit in _PERCENT else _UNITS.get(unit, unit)
 
 
 def digits_of(found: LabLiveGap, side: SideAccount) -> int:
@@ -63,7 +89,7 @@ def digits_of(found: LabLiveGap, side: SideAccount) -> int:
 
 
 def _decimals(size: float, side: SideAccount) -> int:
-    least = 1 if side.unit == "pp" else 0
+    least = 1 if is_share(side) else 0
     return min(max(least, -math.floor(math.log10(size))), _MOST_DIGITS)
 
 
@@ -74,14 +100,14 @@ def gap_digits(found: LabLiveGap) -> int:
 
 def score_text(value: float | None, found: LabLiveGap, side: SideAccount, *, unit: bool = True) -> str:
     """Write a score of one side, with a percent sign where it is a share; other units stand in the heading."""
-    percent = "%" if unit and side.unit == "pp" and value is not None else ""
+    percent = "%" if unit and is_share(side) and value is not None else ""
     return f"{scaled(value, side.scale, digits_of(found, side))}{percent}"
 
 
 def gap_text(value: float | None, found: LabLiveGap, *, unit: bool = True) -> str:
     """Write a gap with its sign, in the live side's unit."""
     shown = scaled(value, found.live.scale, gap_digits(found), sign=True)
-    return f"{shown} {found.live.unit}".rstrip() if unit and value is not None else shown
+    return f"{shown} {gap_unit(found.live)}".rstrip() if unit and value is not None else shown
 
 
 def size_text(value: float, found: LabLiveGap) -> str:
