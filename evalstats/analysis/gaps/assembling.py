@@ -77,12 +77,15 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
         seed=made.options.seed,
         version=toolkit_version(),
         sources=(*made.lab.sources, *made.live.sources),
-        warnings=tuple(
-            dict.fromkeys(
-                (*_names(found), *found.warnings, *made.lab.warnings, *made.live.warnings, *calibration.warnings)
-            )
+        warnings=_once(
+            _names(found),
+            found.warnings,
+            made.lab.warnings,
+            made.live.warnings,
+            agreement.warnings,
+            calibration.warnings,
         ),
-        notes=tuple(dict.fromkeys((*found.names.notes, *_scale_note(found), *made.lab.notes, *made.live.notes))),
+        notes=_once(found.names.notes, _scale_note(found), made.lab.notes, made.live.notes),
     )
     return without_small_cells(result, made, asked.min_cell)
 
@@ -105,9 +108,9 @@ def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
     """Return a line for each model, the best live first."""
     lab, live = _intervals(made.lab, made.options.conf_level), _intervals(made.live, made.options.conf_level)
     errors = made.lab.std_error(), made.live.std_error()
-    order = np.lexsort((np.arange(made.n_models), -made.scores.live))
+    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
     lines: list[GapRow] = []
-    for j in order.tolist():
+    for j in order:
         lab_ranks = _ranks(made.lab, j)
         live_ranks = _ranks(made.live, j)
         own = {field.name: getattr(calibration.rows[j], field.name) for field in dataclasses.fields(ModelGap)}
@@ -236,6 +239,11 @@ def _estimand(calibration: Calibration, made: Material) -> str:
     if calibration.line is None:
         return f"live less lab {made.live.metric} of these models" if made.same_scale else of
     return f"{of}, by the relation that holds among the other models"
+
+
+def _once(*said: tuple[str, ...]) -> tuple[str, ...]:
+    """Put sentences together, each once; the one about checks that were not asked for is none here."""
+    return tuple(dict.fromkeys(each for part in said for each in part if not each.endswith("as asked")))
 
 
 def _names(found: Matched) -> tuple[str, ...]:

@@ -103,10 +103,11 @@ def _with_errors(
         names = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
         said = f"{plural(len(without), 'shared model')} without a standard error on one side left out: {names}"
         return kept, (said,)
-    return joined, (
+    said = (
         f"{len(kept)} of {plural(len(joined), 'shared model')} {'has' if len(kept) == 1 else 'have'} standard errors on both "
-        "sides: errors of a side that lacks any count as unknown, and only agreement can be told",
+        "sides: errors of a side that lacks any count as unknown, and only agreement can be told"
     )
+    return joined, (said,)
 
 
 def _has_error(prepared: Prepared, name: str) -> bool:
