@@ -99,8 +99,8 @@ def _doubt(fit: LineFit) -> str | None:
     flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
     if flat:
         return (
-            f"the slope of live on lab is not clearly different from 0 (p {p_value(fit.slope_p_value)}): lab scores hardly lead to "
-            "an expectation, and models whose gap hangs on such a slope get no verdict"
+            f"the slope of live on lab is not clearly different from 0 (p {p_value(fit.slope_p_value)}): lab scores lead "
+            "to hardly any expectation, and models whose gap hangs on such a slope get no verdict"
         )
     return None
 

@@ -11,7 +11,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.gap.contrasts import Sides, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.slope_search import with_spread
+from evalstats.stats.gap.slope_search import Lines, Problems, lowest, with_spread
 from evalstats.stats.gap.york import LineShape, lab_spread_p, line_shape
 from evalstats.stats.multiplicity import benjamini_hochberg
 from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
@@ -135,7 +135,7 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     sides = scaled_sides(scores)
     others = np.array([np.delete(np.arange(n), m) for m in range(n)], dtype=np.int64)
     problems = sides.problems(others)
-    _, lines = with_spread(problems, np.full(n, float(n - 3)), sides.floor)
+    lines = _others_lines(sides, problems)
     shape = line_shape(sides, problems, lines, others)
     expected, variance = _predicted(sides, others, shape, lines.tau2)
     unit, ratio = sides.unit_z, sides.unit_z / sides.unit_x
@@ -174,6 +174,16 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
         conf_level=conf_level,
         converged=bool(lines.converged.all()),
     )
+
+
+def _others_lines(sides: Sides, problems: Problems) -> Lines:
+    """Fit the line of each model's others, from the line of all."""
+    n = sides.n_models
+    whole, floor = sides.all_models(), np.array([sides.floor])
+    plain = lowest(whole, floor)
+    first = with_spread(whole, np.array([n - 2.0]), sides.floor, angle=plain.angle, tau2=plain.tau2)
+    every = np.zeros(n, dtype=np.int64)
+    return with_spread(problems, np.full(n, n - 3.0), sides.floor, angle=first.angle[every], tau2=first.tau2[every])
 
 
 def _predicted(sides: Sides, others: IntArray, shape: LineShape, tau2: FloatArray) -> tuple[FloatArray, FloatArray]:

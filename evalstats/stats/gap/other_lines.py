@@ -142,15 +142,15 @@ def theil_sen(scores: LabLiveScores) -> AnotherLine:
     with np.errstate(divide="ignore", invalid="ignore"):
         pairs = (z[second] - z[first]) / (x[second] - x[first])
     steps = np.tan(np.linspace(-np.pi / 2, np.pi / 2, _ANGLES + 2)[1:-1]) * unit
-    slopes = np.unique(np.concatenate([pairs[np.isfinite(pairs)], steps]))
+    edges = np.unique(np.concatenate([pairs[np.isfinite(pairs)], steps]))
+    slopes = (edges[1:] + edges[:-1]) / 2.0
     residual = z - slopes[:, None] * x
     residual -= np.median(residual, axis=1, keepdims=True)
-    noise = v_z + slopes**2 * v_x
-    spread = np.maximum((_MAD * np.median(np.abs(residual), axis=1)) ** 2, np.maximum(noise, 1e-300))
-    points = x + (slopes * v_x / spread)[:, None] * residual
+    noise = np.maximum(v_z + slopes**2 * v_x, 1e-300)
+    middle = _MAD * np.median(np.abs(residual), axis=1)
+    points = x + (slopes * v_x / np.maximum(middle**2, noise))[:, None] * residual
     moved = np.sign(residual[:, second] - residual[:, first]) * np.sign(points[:, second] - points[:, first])
-    agreement = moved.sum(axis=1)
-    slope = _crossing(slopes, agreement, float(np.sign((z - z.mean()) @ (x - x.mean()))))
+    slope = _crossing(edges, moved.sum(axis=1), middle / np.sqrt(noise))
     return AnotherLine(slope=slope, intercept=float(np.median(z - slope * x)))
 
 
@@ -180,7 +180,7 @@ def own_variances(covariance: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> own_variances(np.full((3, 3), 5.0) + np.eye(3)).tolist()
+    >>> own_variances(np.full((3, 3), 5.0) + np.eye(3)).round(9).tolist()
     [1.0, 1.0, 1.0]
     """
     n = covariance.shape[0]
@@ -216,9 +216,16 @@ def _deming_slope(x: FloatArray, z: FloatArray, v_x: float, v_z: float) -> float
     return (q + math.sqrt(q * q + 4.0 * ratio * s_xz * s_xz)) / (2.0 * s_xz)
 
 
-def _crossing(slopes: FloatArray, agreement: FloatArray, sign: float) -> float:
-    """Return the middle of the slopes at which agreement passes 0, where its sign is that of the scores' covariance."""
-    side = np.sign(slopes) * sign >= 0.0
-    slopes, agreement = slopes[side], agreement[side]
-    least = np.abs(agreement).min()
-    return float(np.median(slopes[np.abs(agreement) == least]))
+def _crossing(edges: FloatArray, agreement: FloatArray, size: FloatArray) -> float:
+    """Return the middle of the slopes where agreement, told between the edges, passes from above to below 0.
+
+    With errors in the lab it may do so twice; then where residuals are smallest against their noise.
+    """
+    sign = np.sign(agreement)
+    at, away = np.flatnonzero(sign > 0), np.flatnonzero(sign < 0)
+    found: list[tuple[float, float]] = []
+    for last in at:
+        after = away[away > last]
+        if after.size and not np.any((at > last) & (at < after[0])):
+            found.append((float(size[last]), float(edges[last + 1] + edges[after[0]]) / 2.0))
+    return min(found)[1] if found else float(edges[1:-1][np.abs(agreement[1:]).argmin()])

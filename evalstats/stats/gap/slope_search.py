@@ -48,10 +48,6 @@ class Problems:
         cross = None if self.v_cross is None else self.v_cross[at]
         return Problems(x=self.x[at], z=self.z[at], v_x=self.v_x[at], v_z=self.v_z[at], v_cross=cross)
 
-    def repeat(self, n: int) -> "Problems":
-        """Repeat the only problem."""
-        return self.take(np.zeros(n, dtype=np.int64))
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lines:
@@ -74,7 +70,7 @@ def noise(problems: Problems, angle: FloatArray, tau2: FloatArray) -> FloatArray
     table: FloatArray = c**2 * problems.v_z + s**2 * problems.v_x
     if problems.v_cross is not None:
         table -= c * s * problems.v_cross
-    at: IntArray = np.arange(problems.x.shape[1])
+    at: IntArray = np.arange(problems.x.shape[1], dtype=np.int64)
     table[:, at, at] += (np.cos(angle) ** 2 * tau2)[:, None]
     return table
 
@@ -88,65 +84,60 @@ def york_sum(problems: Problems, angle: FloatArray, tau2: FloatArray) -> FloatAr
 
 def lowest(problems: Problems, tau2: FloatArray) -> Lines:
     """Return the lowest point of S over all angles, tau2 (n_problems,) being given."""
-    return _searched(problems, tau2, None)
+    angle, _ = _best_of_grid(problems, tau2)
+    return _searched(problems, angle, tau2, None, tau2)
 
 
-def with_spread(problems: Problems, target: FloatArray, floor: float) -> tuple[Lines, Lines]:
-    """Return the lines at tau2 = floor, and those whose tau2 brings the lowest S down to `target`.
+def with_spread(problems: Problems, target: FloatArray, floor: float, *, angle: FloatArray, tau2: FloatArray) -> Lines:
+    """Return the lines whose tau2 brings the lowest S down to `target`, from a first guess of angle and tau2.
 
-    The lowest S falls as tau2 grows, so there is one such tau2; where S is at or below the target already at the floor, the
-    second is the first.
+    The lowest S falls as tau2 grows, so there is one such tau2; where S is at or below the target already at tau2 = floor, the
+    line is the one there.
     """
-    plain = lowest(problems, np.full(problems.x.shape[0], floor))
-    over = np.flatnonzero(plain.statistic > target)
-    if over.size == 0:
-        return plain, plain
-    part = _searched(problems.take(over), plain.tau2[over], target[over], plain.angle[over])
-    if not part.converged.all():
-        stuck = np.flatnonzero(~part.converged)
-        part = _with(part, stuck, _bracketed(problems.take(over[stuck]), target[over[stuck]], floor))
-    return plain, _with(plain, over, part)
-
-
-def _with(lines: Lines, at: IntArray, part: Lines) -> Lines:
-    """Put other lines in some places."""
-    angle, tau2, statistic = lines.angle.copy(), lines.tau2.copy(), lines.statistic.copy()
-    converged = lines.converged.copy()
-    angle[at], tau2[at], statistic[at], converged[at] = part.angle, part.tau2, part.statistic, part.converged
+    found = _searched(problems, angle, tau2, target, np.full(target.size, floor))
+    stuck = np.flatnonzero(~found.converged)
+    if stuck.size == 0:
+        return found
+    part = _bracketed(problems.take(stuck), target[stuck], floor)
+    angle, tau2, statistic = found.angle.copy(), found.tau2.copy(), found.statistic.copy()
+    converged = found.converged.copy()
+    angle[stuck], tau2[stuck], statistic[stuck], converged[stuck] = (
+        part.angle,
+        part.tau2,
+        part.statistic,
+        part.converged,
+    )
     return Lines(angle=angle, tau2=tau2, statistic=statistic, converged=converged)
 
 
 def _bracketed(problems: Problems, target: FloatArray, floor: float) -> Lines:
     """Halve an interval of log tau2, with the lowest S at each: slow, and sure even where the lowest S jumps between angles."""
+    least = np.full(target.size, floor)
+    plain = lowest(problems, least)
     low, high = np.full(target.size, max(floor, 1e-12)), np.full(target.size, 1e3)
     for _ in range(_HALVINGS):
         middle = np.sqrt(low * high)
         above = lowest(problems, middle).statistic > target
         low, high = np.where(above, middle, low), np.where(above, high, middle)
-    found = lowest(problems, high)
-    return Lines(angle=found.angle, tau2=high, statistic=found.statistic, converged=found.converged)
+    return lowest(problems, np.where(plain.statistic > target, high, least))
 
 
 def _searched(
-    problems: Problems, tau2: FloatArray, target: FloatArray | None, angle: FloatArray | None = None
+    problems: Problems, angle: FloatArray, tau2: FloatArray, target: FloatArray | None, floor: FloatArray
 ) -> Lines:
-    """Newton from the best angle of a grid; where the grid then shows a lower S elsewhere, again from there."""
-    tau2 = tau2.copy()
-    if angle is None:
-        angle, _ = _best_of_grid(problems, tau2)
-    angle = angle.copy()
-    low = tau2.copy()
+    """Newton from a first guess; where a grid of angles then shows a lower S elsewhere, again from there."""
+    angle, tau2 = angle.copy(), tau2.copy()
     statistic, converged = np.empty_like(tau2), np.zeros(tau2.size, dtype=np.bool_)
-    at = np.arange(tau2.size)
+    at: IntArray = np.arange(tau2.size)
+    part = problems
     for _ in range(_ROUNDS):
-        part = problems.take(at)
-        found = _newton(part, angle[at], tau2[at], None if target is None else target[at], low[at])
+        found = _newton(part, angle[at], tau2[at], None if target is None else target[at], floor[at])
         angle[at], tau2[at], statistic[at], converged[at] = found.angle, found.tau2, found.statistic, found.converged
         elsewhere, value = _best_of_grid(part, tau2[at])
-        lower = value < statistic[at] - 1e-7 * (1.0 + statistic[at])
-        if not lower.any():
+        lower = np.flatnonzero(value < statistic[at] - 1e-7 * (1.0 + statistic[at]))
+        if lower.size == 0:
             break
-        at = at[lower]
+        at, part = at[lower], part.take(lower)
         angle[at], converged[at] = elsewhere[lower], False
     turned = np.remainder(angle + np.pi / 2, np.pi) - np.pi / 2
     return Lines(angle=turned, tau2=tau2, statistic=statistic, converged=converged)
@@ -166,25 +157,28 @@ def _newton(
     """Newton's steps for dS/dangle = 0 and, with a target, S = target; each problem stops on its own."""
     angle, tau2 = angle.copy(), tau2.copy()
     statistic, converged = np.empty_like(tau2), np.zeros(tau2.size, dtype=np.bool_)
-    at = np.arange(tau2.size)
+    at: IntArray = np.arange(tau2.size)
+    part = problems
     for _ in range(_MOST_STEPS):
-        s, turn, spread = _step(problems.take(at), angle[at], tau2[at], None if target is None else target[at])
+        s, turn, spread = _step(part, angle[at], tau2[at], None if target is None else target[at], floor[at])
         angle[at] += turn
         before = tau2[at]
         tau2[at] = np.clip(before + spread, floor[at], 10.0 * (before + 1.0))
         statistic[at] = s
         rest = (np.abs(turn) < _CLOSE) & (np.abs(tau2[at] - before) <= _CLOSE * (1e-3 + before))
         converged[at] = rest
-        at = at[~rest]
-        if at.size == 0:
+        if rest.all():
             break
+        if rest.any():
+            moving = np.flatnonzero(~rest)
+            at, part = at[moving], part.take(moving)
     return Lines(angle=angle, tau2=tau2, statistic=statistic, converged=converged)
 
 
 def _step(
-    problems: Problems, angle: FloatArray, tau2: FloatArray, target: FloatArray | None
+    problems: Problems, angle: FloatArray, tau2: FloatArray, target: FloatArray | None, floor: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """S at the point, and the steps of angle and tau2."""
+    """Return S at the point, and the steps of angle and tau2."""
     c, s = np.cos(angle)[:, None], np.sin(angle)[:, None]
     u, du = c * problems.z - s * problems.x, -s * problems.z - c * problems.x
     w = noise(problems, angle, tau2)
@@ -199,8 +193,9 @@ def _step(
     bend = -2 * value + gauss - _dot(g, (ddw @ g[..., None])[..., 0])
     # Where S is not bowl-shaped, the part of its curvature that cannot be negative.
     bend = np.where(bend > 1e-3 * gauss, bend, gauss + 1e-12)
+    plain = np.clip(-slope / bend, -_LONGEST_TURN, _LONGEST_TURN)
     if target is None:
-        return value, np.clip(-slope / bend, -_LONGEST_TURN, _LONGEST_TURN), np.zeros_like(angle)
+        return value, plain, np.zeros_like(angle)
     cos, sin = c[:, 0], s[:, 0]
     by_tau2 = -(cos**2) * _dot(g, g)
     mixed = 2 * cos * sin * _dot(g, g) - 2 * cos**2 * _dot(g, dg - second)
@@ -209,8 +204,11 @@ def _step(
     whole = bend * by_tau2 - mixed * slope
     sound = whole < 0.1 * bend * by_tau2
     divisor = np.where(sound, whole, bend * by_tau2)
-    turn = np.where(sound, (-slope * by_tau2 - mixed * short) / divisor, -slope / bend)
+    turn = np.where(sound, (-slope * by_tau2 - mixed * short) / divisor, plain)
     spread = np.where(sound, (bend * short + slope * slope) / divisor, short / by_tau2)
+    # Nothing to explain is left at the floor: there only the angle moves.
+    held = (tau2 <= floor) & (value <= target)
+    turn, spread = np.where(held, plain, turn), np.where(held, 0.0, spread)
     return value, np.clip(turn, -_LONGEST_TURN, _LONGEST_TURN), spread
 
 
@@ -218,7 +216,7 @@ def _turned_noise(problems: Problems, angle: FloatArray, tau2: FloatArray) -> tu
     """First and second derivative of W by the angle."""
     double, cosine = np.sin(2 * angle)[:, None, None], np.cos(2 * angle)[:, None, None]
     apart: FloatArray = problems.v_x - problems.v_z
-    at: IntArray = np.arange(problems.x.shape[1])
+    at: IntArray = np.arange(problems.x.shape[1], dtype=np.int64)
     apart[:, at, at] -= tau2[:, None]
     first, second = double * apart, 2 * cosine * apart
     if problems.v_cross is not None:

@@ -82,7 +82,7 @@ class _Parts:
         p = self.n
         slope, s2, tau2 = float(at[0]), float(at[1]) ** 2, float(at[2]) ** 2
         table = self.fixed.copy()
-        at_x: IntArray = np.arange(p)
+        at_x: IntArray = np.arange(p, dtype=np.int64)
         at_z = at_x + p
         table[at_x, at_x] += s2
         table[at_z, at_z] += slope**2 * s2 + tau2

@@ -120,7 +120,7 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
     ... )
     >>> fit = fit_line(scores)
     >>> round(fit.slope, 2), round(fit.slope_std_error, 2), fit.tau, round(fit.p_value, 2)
-    (1.91, 0.16, 0.0, 0.84)
+    (1.89, 0.16, 0.0, 0.56)
     """
     check_level(conf_level)
     if tau2 is not None and not (math.isfinite(tau2) and tau2 >= 0.0):
@@ -199,9 +199,11 @@ def _searched(problems: Problems, sides: Sides, tau2: float | None, conf_level: 
     df = sides.n_models - 2
     tail = (1.0 - conf_level) / 2.0
     target = np.array([df, special.chdtri(df, tail), special.chdtri(df, 1.0 - tail)], dtype=np.float64)
-    plain, spread = with_spread(problems.repeat(3), target, sides.floor)
+    plain = lowest(problems, np.array([sides.floor]))
+    three = np.zeros(3, dtype=np.int64)
+    spread = with_spread(problems.take(three), target, sides.floor, angle=plain.angle[three], tau2=plain.tau2[three])
     best = _only(spread, 0) if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
-    return _Searched(plain=_only(plain, 0), best=best, spread=spread)
+    return _Searched(plain=plain, best=best, spread=spread)
 
 
 def _only(lines: Lines, at: int) -> Lines:
