@@ -10,7 +10,7 @@ from evalstats.analysis.gaps.mix_results import Part
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.drop_line import Drops, no_spread_p, spread_beyond_noise
-from evalstats.stats.gap.drop_plane import fit_plane
+from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.york import fit_line
 from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
@@ -77,13 +77,14 @@ def _on_one_scale(live: FloatArray, noise: FloatArray, drops: Drops, share: floa
     fit = fit_line(gap, conf_level=level)
     flat = spread_beyond_noise(gap.live, noise + drops.of_ideal)
     df = float(gap.n_models - 2) if fit.tau2 > 0.0 else None
-    part, reason = _part(drops, fit.slope, fit.slope_std_error, df, level)
+    error = math.sqrt(slope_covariance(gap, fit.slope, fit.tau2))
+    part, reason = _part(drops, fit.slope, error, df, level)
     return DropSlope(
         part=part,
         reason=reason,
         expected=share,
         explained=_explained(fit.tau2, flat),
-        p_value=None if part is None else _p_value(fit.slope / fit.slope_std_error, df),
+        p_value=None if part is None else _p_value(fit.slope / error, df),
         df=df,
         method="; York's line of live less ideal score on the drop",
         warnings=() if fit.converged else (_NO_REST,),

@@ -70,7 +70,7 @@ def outcomes_of(frame: pl.DataFrame, *, live: bool = False) -> EvalData:
     """Tidy outcomes of rows with `cluster`, `model`, `item`, `score`, `scenario`, `user_kind`."""
     own = {"user": pl.col("cluster").cast(pl.String)} if live else {"env_id": pl.col("cluster").cast(pl.String)}
     tidy = frame.with_columns(
-        run=pl.lit("r"),
+        run=pl.col("model"),
         system=pl.col("model"),
         benchmark=pl.lit("live" if live else "bench"),
         task=pl.lit(""),
@@ -163,7 +163,7 @@ def world(
             "cluster": cluster,
             "item": [f"i{at}" for at in item],
             "model": np.array(models)[model],
-            "scenario": np.array(scenarios)[scenario],
+            "scenario": np.array(list(scenarios))[scenario],
             "score": score,
         }
     )

@@ -8,7 +8,7 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.gap.drop_line import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
-from evalstats.stats.gap.drop_plane import fit_plane
+from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.york import fit_line
 from evalstats.stats.many.shrinkage import shrunken_means
@@ -120,12 +120,17 @@ def test_a_plane_with_one_column_is_yorks_line():
     for gap in (0.0, 0.6):
         live = 2 * x + rng.normal(0, gap + 0.1, 12)
         lab = x + rng.multivariate_normal(np.zeros(12), noise)
-        line = fit_line(LabLiveScores(lab=lab, live=live, lab_covariance=noise, live_covariance=0.5 * noise))
-        plane = fit_plane(live, lab[None], 0.5 * noise, noise)
+        scores = LabLiveScores(
+            lab=lab, live=live, lab_covariance=noise, live_covariance=0.5 * noise, cross=-0.2 * noise
+        )
+        line = fit_line(scores)
+        plane = fit_plane(live, lab[None], 0.5 * noise, noise, cross=-0.2 * noise)
         # Two searches with tolerances of their own.
         assert plane.slopes[0] == pytest.approx(line.slope, rel=1e-4)
         assert plane.tau2 == pytest.approx(line.tau2, rel=1e-3, abs=1e-6)
-        assert math.sqrt(plane.covariance[0, 0]) == pytest.approx(line.slope_std_error, rel=1e-3)
+        assert plane.covariance[0, 0] == pytest.approx(slope_covariance(scores, line.slope, line.tau2), rel=1e-3)
+        # York's error is the smaller one, and close where the lab is hardly noise.
+        assert 0.9 < line.slope_std_error / math.sqrt(plane.covariance[0, 0]) < 1.0
         assert plane.statistic == pytest.approx(line.statistic, rel=1e-4)
         assert plane.converged
 
