@@ -109,6 +109,11 @@ def note_of(world: LabLiveWorld) -> str:
     return f"simulated: by evalstats, seed {world.seed}; models, items, users and all results are invented"
 
 
+def run_of(benchmark: str, model: str) -> str:
+    """Name a run, differently on either side, so that both fit into one set of tables."""
+    return f"{benchmark}: {model}"
+
+
 def _lab(sample: LabLiveDraw, truth: LabLiveTruth) -> EvalData:
     n_rows, n_names = sample.lab_success.shape
     rows, model = np.indices((n_rows, n_names)).reshape(2, -1)
@@ -116,7 +121,6 @@ def _lab(sample: LabLiveDraw, truth: LabLiveTruth) -> EvalData:
     crossed = sample.world.design.crossed
     names = truth.lab_names
     frame = _outcomes(truth, names, model, sample.lab_success.ravel(), scenario).with_columns(
-        benchmark=pl.lit(LAB),
         item=numbered("task-", sample.lab_item[rows] + 1),
         # A crossed item has one version for each kind of user.
         variant=named(truth.scenarios, scenario) if crossed else pl.lit(""),
@@ -129,7 +133,6 @@ def _lab(sample: LabLiveDraw, truth: LabLiveTruth) -> EvalData:
 def _sessions(sample: LabLiveDraw, truth: LabLiveTruth, times: pl.Series) -> EvalData:
     session = numbered("s", np.arange(1, sample.user.size + 1))
     frame = _outcomes(truth, truth.live_names, sample.model, sample.success, sample.scenario).with_columns(
-        benchmark=pl.lit(APP),
         item=session,
         variant=pl.lit(""),
         setting=pl.lit("live"),
@@ -151,7 +154,6 @@ def _outcomes(
     model_names = named(names, model)
     return pl.DataFrame(
         {
-            "run": model_names,
             "model": model_names,
             "system": model_names,
             "score": success.astype(np.float64),
@@ -167,10 +169,11 @@ def _outcomes(
 def _data(
     frame: pl.DataFrame, names: tuple[str, ...], benchmark: str, world: LabLiveWorld, *, dependence: list[str] | None
 ) -> EvalData:
+    frame = frame.with_columns(benchmark=pl.lit(benchmark), run=pl.lit(run_of(benchmark, "")) + pl.col("model"))
     counts = dict(frame.group_by("model").len().iter_rows())
     runs = [
         {
-            "run": name,
+            "run": run_of(benchmark, name),
             "model": name,
             "system": name,
             "benchmark": benchmark,
@@ -256,7 +259,7 @@ def _plain(sample: LabLiveDraw, model: int) -> tuple[float, float, int]:
 def _published_row(model: str, benchmark: str, estimate: float, std_error: float, n: int) -> dict[str, object]:
     return {
         "model": model,
-        "run": model,
+        "run": run_of(benchmark, model),
         "benchmark": benchmark,
         "metric": METRIC,
         "estimate": float(estimate),

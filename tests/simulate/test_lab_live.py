@@ -15,7 +15,7 @@ from evalstats.datasets import rutbench_live_mix
 from evalstats.errors import InputError
 from evalstats.loaders.alias_file import read_aliases
 from evalstats.loaders.registry import read
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, combine
 from evalstats.simulate import LabLiveDesign, simulate_lab_live, write_lab_live
 from evalstats.simulate.lab_live_draw import LabLiveDraw, draw_lab_live
 from evalstats.simulate.lab_live_truth import LabLiveTruth, lab_live_truth
@@ -195,6 +195,14 @@ def test_tables_hold_what_was_drawn() -> None:
     ideal = (live["scenario"] == "stable").mean()
     assert ideal == pytest.approx(MIX["stable"], abs=0.06)
     assert (lab["scenario"] == "stable").mean() == pytest.approx(1 / 7, abs=0.002)
+
+
+@pytest.mark.parametrize("live", ["outcomes", "comparisons", "aggregates"])
+def test_both_sides_fit_into_one_set_of_tables(live: Any) -> None:
+    made = simulate_lab_live(6, n_users=30, live=live)
+    whole = combine([made.lab, made.live])
+    for table in ("outcomes", "comparisons", "aggregates", "runs"):
+        assert whole.table(table).height == made.lab.table(table).height + made.live.table(table).height
 
 
 def test_published_numbers_are_those_of_the_outcomes() -> None:
