@@ -4,21 +4,23 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.wording_agreement import agreement_blocks
 from evalstats.analysis.gaps.wording_answer import (
     LAYERS,
-    answer_tone,
-    forecast_sentences,
     gap_sentences_of,
-    headline,
-    level_sentences,
-    mix_sentences,
     order_sentences,
     pairs_sentences,
-    scenario_sentences,
     standing_sentences,
     top_sentences,
 )
+from evalstats.analysis.gaps.wording_forecasts import forecast_blocks
+from evalstats.analysis.gaps.wording_headline import answer_tone, headline
 from evalstats.analysis.gaps.wording_line import level_line, line_blocks, side_lines
 from evalstats.analysis.gaps.wording_mix import mix_blocks
-from evalstats.analysis.gaps.wording_models import forecast_blocks, models_blocks
+from evalstats.analysis.gaps.wording_models import models_blocks
+from evalstats.analysis.gaps.wording_parts import (
+    forecast_sentences,
+    level_sentences,
+    mix_sentences,
+    scenario_sentences,
+)
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
 from evalstats.analysis.gaps.words import capital, grouped, some, stopped
 from evalstats.analysis.wording import plan_items

@@ -1,33 +1,23 @@
-"""The answer to "does the lab predict the live world?" in sentences: order, gaps, level, mix, and what falls away."""
+"""The answer to "does the lab predict the live world?" in sentences: order, gaps, parts, and what falls away."""
 
 from evalstats.analysis.gaps.agreement_results import CoefficientRow, PartRow, SourceInterval
-from evalstats.analysis.gaps.mix_results import ScenarioGap
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gaps.wording_parts import forecast_sentences, level_sentences, mix_sentences, scenario_sentences
 from evalstats.analysis.gaps.words import (
-    apart,
     capital,
     coefficient,
-    direction,
     flagged,
     gap_ends,
     gap_text,
-    gap_unit,
     grouped,
     level,
-    metric_side,
     p_text,
-    part_ends,
-    part_text,
-    score_unit,
-    share,
     size_text,
     some,
 )
-from evalstats.display.blocks import Tone
 from evalstats.display.numbers import interval, number, plural
 
 _NAMED = 3
-_TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "caution", "invalid": "bad"}
 _NOISE = {
     "items": " by lab noise alone",
     "votes": " by live noise alone",
@@ -42,65 +32,6 @@ LAYERS = {
     "drops": "the drop from ideal to non-ideal users",
     "hierarchy": "forecasts for models that only the lab has",
 }
-
-
-def answer_tone(found: LabLiveGap) -> Tone:
-    """Return the tone of the answer."""
-    return _TONES[found.verdict]
-
-
-def headline(found: LabLiveGap) -> str:
-    """Return the answer in one sentence without its full stop."""
-    n = plural(found.n_models, "model")
-    if found.verdict == "invalid":
-        return f"No gap can be told: {found.verdict_reason.rstrip('.')}"
-    if found.verdict == "aligned":
-        within = "" if found.margin is None else f", to within {size_text(found.margin, found)}"
-        return f"All {n} do live as the lab leads to expect{within}"
-    rows = flagged(found)
-    if rows:
-        have = "has a gap" if len(rows) == 1 else "have a gap"
-        return f"{len(rows)} of {n} {have}: {_told(rows)}"
-    others = apart(found)
-    if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
-        more = f"; no model stands out from that{_but_apart(others)}" if found.line is not None else ""
-        return f"{capital(_level_told(found))}{more}"
-    if found.verdict == "gap" and others:
-        return f"{len(others)} of {n} {'differs' if len(others) == 1 else 'differ'} live from the lab: {_told_apart(others)}"
-    return _open(found)
-
-
-def _told(rows: list[GapRow]) -> str:
-    """Say of the flagged models where they lie, by name where they are few."""
-    if len(rows) == 1:
-        where = direction(rows[0].gap or 0.0)
-        return f"{rows[0].name} lies {where} what its lab score leads to expect"
-    sides = [(where, [row.name for row in rows if direction(row.gap or 0.0) == where]) for where in ("below", "above")]
-    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
-    return f"{', and '.join(told)} what the lab leads to expect"
-
-
-def _told_apart(rows: list[GapRow]) -> str:
-    sides = [
-        (where, [row.name for row in rows if direction(row.difference or 0.0) == where]) for where in ("below", "above")
-    ]
-    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
-    return f"{', and '.join(told)} the lab score"
-
-
-def _but_apart(rows: list[GapRow]) -> str:
-    return "" if not rows else f" ({plural(len(rows), 'model')} {'differs' if len(rows) == 1 else 'differ'} by it)"
-
-
-def _open(found: LabLiveGap) -> str:
-    aligned = sum(row.verdict == "aligned" for row in found.rows)
-    inside = f"; {aligned} of {found.n_models} are aligned, the others are open" if aligned else ""
-    if found.line is None:
-        return f"No model is shown to differ live from the lab, and that none does is not shown either{inside}"
-    return f"No model is shown to have a gap, and that none has is not shown either{inside}"
-
-
-# --- sentences after the headline ---
 
 
 def standing_sentences(found: LabLiveGap) -> list[str]:
@@ -243,101 +174,6 @@ def gap_sentences_of(found: LabLiveGap) -> list[str]:
 def _decides(row: GapRow, found: LabLiveGap) -> str:
     low, high = (row.adjusted_low, row.adjusted_high) if row.adjusted_low is not None else (row.conf_low, row.conf_high)
     return gap_ends(low, high, found)
-
-
-def level_sentences(found: LabLiveGap) -> list[str]:
-    """Say how far live scores lie from lab scores on average, where both are on one scale."""
-    if found.level is None or _level_told(found) in headline(found).replace("On average", "on average"):
-        return []
-    words = {
-        "gap": "that is a gap",
-        "aligned": "that is within the margin",
-        "inconclusive": "that is open",
-        "invalid": "that cannot be judged",
-    }[found.level.verdict]
-    return [f"{capital(_level_told(found))}: {words}."]
-
-
-def _level_told(found: LabLiveGap) -> str:
-    row = found.level
-    if row is None:
-        return ""
-    return (
-        f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate)} the lab's "
-        f"({level(found)} interval {gap_ends(row.conf_low, row.conf_high, found)})"
-    )
-
-
-def mix_sentences(found: LabLiveGap) -> list[str]:
-    """Say what of the overall difference is mix, what is behaviour, and what no lab item stands for."""
-    parts = found.decomposition
-    if parts is None:
-        return []
-    uncovered = sum(cell.live_share for cell in parts.cells if cell.status == "lab never covers")
-    row, unit = parts.overall, gap_unit(metric_side(found))
-    named = [
-        (row.mix, "because live users bring other scenarios"),
-        (row.behaviour, "because models do otherwise within the same scenarios"),
-        (row.unexplained, "in scenarios that the lab never covers, so that nothing explains it"),
-    ]
-    told = [
-        f"{part_text(part, found)}{f' {unit}' if unit else ''} {part_ends(part, found)} {words}"
-        for part, words in named
-        if part is not None and part.conf_low is not None and (part is not row.unexplained or uncovered)
-    ]
-    said = [f"Of that difference: {'; '.join(told)}."] if told else []
-    if row.poststratified is not None:
-        percent = score_unit(metric_side(found))
-        weighted = part_text(row.poststratified, found, sign=False)
-        ends = part_ends(row.poststratified, found, sign=False)
-        said.append(f"Weighted to the live mix the lab says {weighted}{'%' if percent == '%' else ''} {ends}.")
-    if uncovered > 0:
-        said.append(f"{share(uncovered)} of live use falls where the lab has no item.")
-    return said
-
-
-def scenario_sentences(found: LabLiveGap) -> list[str]:
-    """Name the scenarios in which the lab does not predict, over all models."""
-    scenarios = found.scenario_gaps
-    if scenarios is None:
-        return []
-    rows = [row for row in scenarios.means if row.verdict == "gap" and row.estimate is not None]
-    n = sum(row.verdict != "invalid" for row in scenarios.means)
-    if not rows:
-        return (
-            [f"In none of {n} levels of {scenarios.factor} is live shown to differ from the lab." if n else ""]
-            if n
-            else []
-        )
-    worst = sorted(rows, key=lambda row: -abs(row.estimate or 0.0))
-    told = "; ".join(
-        f"{row.scenario} {gap_text(row.estimate, found)} {scenario_ends(row, found)}" for row in worst[:_NAMED]
-    )
-    more = f"; {len(worst) - _NAMED} more in the table" if len(worst) > _NAMED else ""
-    return [f"Live differs from the lab in {len(rows)} of {plural(n, 'level')} of {scenarios.factor}: {told}{more}."]
-
-
-def scenario_ends(row: ScenarioGap, found: LabLiveGap) -> str:
-    """Write the interval that decides of a scenario: widened for being picked where it is flagged."""
-    if row.adjusted_low is not None and row.adjusted_high is not None:
-        return gap_ends(row.adjusted_low, row.adjusted_high, found)
-    return "–" if row.conf_low is None else gap_ends(row.conf_low, row.conf_high, found)
-
-
-def forecast_sentences(found: LabLiveGap) -> list[str]:
-    """Say how good the lab is as a forecast for a model that has no live score yet."""
-    fitted = found.hierarchy
-    if fitted is None or fitted.coverage is None:
-        return []
-    low, high = fitted.coverage_low, fitted.coverage_high
-    ends = "" if low is None or high is None else f" (from {share(low)} to {share(high)})"
-    n = len([row for row in fitted.forecasts if row.expected is not None])
-    models = f" {plural(n, 'model')} with a lab score alone {'is' if n == 1 else 'are'} forecast below." if n else ""
-    inside = (
-        f"Predicted by the others, {share(fitted.coverage)} of the models fall inside their {level(found)} prediction "
-        f"interval{ends}.{models}"
-    )
-    return [inside]
 
 
 def left_out_sentences(found: LabLiveGap) -> list[str]:

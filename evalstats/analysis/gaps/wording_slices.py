@@ -3,7 +3,7 @@
 from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.gaps.mix_results import DropForecast, DropRow, Part, ScenarioGaps
 from evalstats.analysis.gaps.results import LabLiveGap
-from evalstats.analysis.gaps.wording_answer import scenario_ends
+from evalstats.analysis.gaps.wording_parts import scenario_ends
 from evalstats.analysis.gaps.words import (
     capital,
     coefficient,

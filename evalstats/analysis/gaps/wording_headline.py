@@ -1,0 +1,85 @@
+"""The answer in one line: is there a gap, in which models, in which direction?"""
+
+from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gaps.words import (
+    apart,
+    capital,
+    direction,
+    flagged,
+    gap_ends,
+    level,
+    size_text,
+    some,
+)
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import plural
+
+_NAMED = 3
+_TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "caution", "invalid": "bad"}
+
+
+def answer_tone(found: LabLiveGap) -> Tone:
+    """Return the tone of the answer."""
+    return _TONES[found.verdict]
+
+
+def headline(found: LabLiveGap) -> str:
+    """Return the answer in one sentence without its full stop."""
+    n = plural(found.n_models, "model")
+    if found.verdict == "invalid":
+        return f"No gap can be told: {found.verdict_reason.rstrip('.')}"
+    if found.verdict == "aligned":
+        within = "" if found.margin is None else f", to within {size_text(found.margin, found)}"
+        return f"All {n} do live as the lab leads to expect{within}"
+    rows = flagged(found)
+    if rows:
+        have = "has a gap" if len(rows) == 1 else "have a gap"
+        return f"{len(rows)} of {n} {have}: {_told(rows)}"
+    others = apart(found)
+    if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
+        more = f"; no model stands out from that{_but_apart(others)}" if found.line is not None else ""
+        return f"{capital(level_told(found))}{more}"
+    if found.verdict == "gap" and others:
+        return f"{len(others)} of {n} {'differs' if len(others) == 1 else 'differ'} live from the lab: {_told_apart(others)}"
+    return _open(found)
+
+
+def _told(rows: list[GapRow]) -> str:
+    """Say of the flagged models where they lie, by name where they are few."""
+    if len(rows) == 1:
+        where = direction(rows[0].gap or 0.0)
+        return f"{rows[0].name} lies {where} what its lab score leads to expect"
+    sides = [(where, [row.name for row in rows if direction(row.gap or 0.0) == where]) for where in ("below", "above")]
+    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
+    return f"{', and '.join(told)} what the lab leads to expect"
+
+
+def _told_apart(rows: list[GapRow]) -> str:
+    sides = [
+        (where, [row.name for row in rows if direction(row.difference or 0.0) == where]) for where in ("below", "above")
+    ]
+    told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
+    return f"{', and '.join(told)} the lab score"
+
+
+def _but_apart(rows: list[GapRow]) -> str:
+    return "" if not rows else f" ({plural(len(rows), 'model')} {'differs' if len(rows) == 1 else 'differ'} by it)"
+
+
+def _open(found: LabLiveGap) -> str:
+    aligned = sum(row.verdict == "aligned" for row in found.rows)
+    inside = f"; {aligned} of {found.n_models} are aligned, the others are open" if aligned else ""
+    if found.line is None:
+        return f"No model is shown to differ live from the lab, and that none does is not shown either{inside}"
+    return f"No model is shown to have a gap, and that none has is not shown either{inside}"
+
+
+def level_told(found: LabLiveGap) -> str:
+    """Say how far live scores lie from the lab's on average, without a full stop; "" where that was not estimated."""
+    row = found.level
+    if row is None:
+        return ""
+    return (
+        f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate)} the lab's "
+        f"({level(found)} interval {gap_ends(row.conf_low, row.conf_high, found)})"
+    )
