@@ -176,6 +176,9 @@ def fit_hierarchy(
     level = check_level(conf_level)
     _check(scores, new_lab, new_lab_covariance)
     data = contrasts_of(scores)
+    prepared = None
+    if new_lab is not None and new_lab_covariance is not None and new_lab.size:
+        prepared = new_lab_of(data, new_lab, new_lab_covariance, new_cross_with_lab)
     posterior = posterior_of(data, Priors())
     ends = ((1 - level) / 2, 0.5, (1 + level) / 2)
     slope = posterior.slope_quantiles(ends) * data.unit[1] / data.unit[0]
@@ -185,8 +188,7 @@ def fit_hierarchy(
     left_out = _predicted(others, data, level)
     inside = (left_out.low <= scores.live) & (scores.live <= left_out.high)
     new = None
-    if new_lab is not None and new_lab_covariance is not None and new_lab.size:
-        prepared = new_lab_of(data, new_lab, new_lab_covariance, new_cross_with_lab)
+    if new_lab is not None and prepared is not None:
         lives, n_more = new_lives(posterior, prepared)
         new, n_refits = _new_models(scores, new_lab, _predicted(lives, data, level), level), n_refits + n_more
     return HierarchyFit(
