@@ -212,7 +212,7 @@ def _slopes(statistic: Statistic, sums: list[FloatArray]) -> FloatArray:
 
 def _multiplicities(n_clusters: int, n_resamples: int, rng: np.random.Generator) -> FloatArray:
     """How often each cluster is drawn, shape (n_clusters, n_resamples)."""
-    drawn = rng.integers(0, n_clusters, size=(n_resamples, n_clusters))
-    drawn += np.arange(n_resamples)[:, None] * n_clusters
-    counts = np.bincount(drawn.reshape(-1), minlength=n_resamples * n_clusters)
-    return np.ascontiguousarray(counts.reshape(n_resamples, n_clusters).T, dtype=np.float64)
+    counts = np.empty((n_resamples, n_clusters))
+    for row in counts:
+        row[:] = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
+    return np.ascontiguousarray(counts.T)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.cell_table import CellTable
@@ -130,52 +131,55 @@ def _side_errors(
     table: CellTable, by_n: FloatArray, by_total: FloatArray, average: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Variances and degrees of freedom from one side's clusters, shape (n_models + 1, n_statistics)."""
-    model = table.model
-    pair, pair_of = np.unique(table.cluster * table.n_models + model, return_inverse=True)
-    adds, expected = _influences(table, by_n, by_total, pair_of)
-    by_pair, law_by_pair = _summed(adds, pair_of, pair.size), _summed(expected, pair_of, pair.size)
-    chosen = np.isin(model, average)
-    by_cluster = _summed(adds[chosen], table.cluster[chosen], table.n_clusters) / max(average.size, 1)
-    law_by_cluster = _summed(expected[chosen], table.cluster[chosen], table.n_clusters)
-    of_models = pair % table.n_models
-    variance = np.vstack([_summed(by_pair**2, of_models, table.n_models), (by_cluster**2).sum(0)])
-    law = np.vstack([_summed(law_by_pair, of_models, table.n_models), law_by_cluster.sum(0)])
-    square = np.vstack([_summed(law_by_pair**2, of_models, table.n_models), (law_by_cluster**2).sum(0)])
+    n, total = table.sums()
+    rate = np.where(n > 0, total / np.where(n > 0, n, 1.0), 0.0)
+    pair, pair_of = np.unique(table.cluster * table.n_models + table.model, return_inverse=True)
+    within, between = _residuals(table, n, total, np.bincount(pair_of, weights=table.n).astype(np.float64)[pair_of])
+    flat = (n.size, by_n.shape[-1])
+    slope = (by_n + by_total * rate[..., None]).reshape(flat)
+    by_rate = by_total.reshape(flat)
+    expected = slope**2 + by_rate**2 * _row_variance(table, rate).reshape(-1, 1)
+    place = table.model * table.n_cells + table.cell
+    chosen = np.flatnonzero(np.isin(table.model, average))
+    blocks: list[tuple[FloatArray, FloatArray, FloatArray]] = []
+    every = np.arange(place.size)
+    whole = np.zeros(table.n_clusters, dtype=np.int64)
+    for at, unit, model in ((every, pair_of, pair % table.n_models), (chosen, table.cluster[chosen], whole)):
+
+        def gathered(values: FloatArray, at: IntArray = at, unit: IntArray = unit, size: int = model.size) -> csr_array:
+            return csr_array((values[at], (unit, place[at])), shape=(size, n.size))
+
+        adds = gathered(within) @ by_rate + gathered(between) @ slope
+        law = gathered(table.n) @ expected
+        groups = csr_array((np.ones(model.size), (model, np.arange(model.size))), shape=(model.max() + 1, model.size))
+        blocks.append((groups @ adds**2, groups @ law, groups @ law**2))
+    blocks[1] = (blocks[1][0] / max(average.size, 1) ** 2, *blocks[1][1:])
+    variance, law, square = (np.vstack(parts) for parts in zip(*blocks, strict=True))
     return variance, np.maximum(_ratio(law**2, square) - 1.0, 1.0)
 
 
-def _influences(
-    table: CellTable, by_n: FloatArray, by_total: FloatArray, pair_of: IntArray
+def _residuals(
+    table: CellTable, n: FloatArray, total: FloatArray, brought: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return what each entry adds to each statistic, and the variance of that if rows were independent."""
-    n, total = table.sums()
-    rate = np.where(n > 0, total / np.where(n > 0, n, 1.0), 0.0)
+    """Return each entry's residual within its cell and its size, both corrected for its part of the cell and the side.
+
+    `brought` is the sum of weights of the entry's cluster for the entry's model.
+    """
     model, cell = table.model, table.cell
-    part = table.n / n[model, cell]
-    whole = np.bincount(pair_of, weights=table.n)[pair_of] / n.sum(1)[model]
+    part, whole = table.n / n[model, cell], brought / n.sum(1)[model]
     alone = part > _WHOLE
-    about = np.where(alone, (total.sum(1) / np.maximum(n.sum(1), _TINY))[model], rate[model, cell])
-    within = (table.total - about * table.n) / np.sqrt(np.where(alone, 1.0, 1.0 - part))
-    between = table.n / np.sqrt(np.where(whole > _WHOLE, 1.0, 1.0 - whole))
-    slope = by_n + by_total * rate[..., None]
-    adds = by_total[model, cell] * within[:, None] + slope[model, cell] * between[:, None]
-    spread = _row_variance(table, rate, n)[..., None]
-    return adds, (slope**2 + by_total**2 * spread)[model, cell] * table.n[:, None]
+    rate = np.where(alone, (total.sum(1) / np.maximum(n.sum(1), _TINY))[model], total[model, cell] / n[model, cell])
+    within = (table.total - rate * table.n) / np.sqrt(np.where(alone, 1.0, 1.0 - part))
+    return within, table.n / np.sqrt(np.where(whole > _WHOLE, 1.0, 1.0 - whole))
 
 
-def _row_variance(table: CellTable, rate: FloatArray, n: FloatArray) -> FloatArray:
+def _row_variance(table: CellTable, rate: FloatArray) -> FloatArray:
     """Variance of a row within each cell, from the spread of cluster means (exact where a cluster is one row)."""
     place = table.model * table.n_cells + table.cell
     off = (table.total - rate[table.model, table.cell] * table.n) ** 2 / table.n
     size = table.n_models * table.n_cells
     squares, clusters = np.bincount(place, weights=off, minlength=size), np.bincount(place, minlength=size)
-    return (squares / np.maximum(clusters - 1, 1)).reshape(n.shape)
-
-
-def _summed(values: FloatArray, group: IntArray, n_groups: int) -> FloatArray:
-    """Sum rows by group: (n_entries, k) to (n_groups, k)."""
-    columns = [np.bincount(group, weights=column, minlength=n_groups) for column in values.T]
-    return np.array(columns, dtype=np.float64).T.reshape(n_groups, values.shape[1])
+    return (squares / np.maximum(clusters - 1, 1)).reshape(rate.shape)
 
 
 def _lonely(table: CellTable, n: FloatArray, side: str) -> tuple[tuple[str, int, int], ...]:

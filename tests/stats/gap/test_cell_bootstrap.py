@@ -71,16 +71,16 @@ def test_its_errors_are_linearised_errors_of_the_resample() -> None:
 
 
 def test_intervals_agree_with_the_linearised_ones_where_clusters_are_many() -> None:
-    lab, live = CellWorld(n_lab=400, items=1, n_users=800, activity=0.0).draw(2)
-    drawn = joint_bootstrap(statistic_of(lab, live), lab, live, n_resamples=1000)
+    lab, live = CellWorld(n_lab=400, items=1, n_users=500, activity=0.0).draw(2)
+    drawn = joint_bootstrap(statistic_of(lab, live), lab, live, n_resamples=500)
     fit = linearised(statistic_of(lab, live), lab, live, np.arange(N_MODELS))
     error = np.sqrt(fit.variance)
     told = error > 1e-6
     for kind in ("percentile-t", "basic", "percentile", "normal"):
         low, high = drawn.interval(0.95, kind)
-        # Ends of 1000 draws are known to about 0.08 standard errors.
-        assert np.abs((low - (fit.estimate - 1.96 * error)) / error)[told].max() < 0.45
-        assert np.abs((high - (fit.estimate + 1.96 * error)) / error)[told].max() < 0.45
+        # Ends of 500 draws are known to about 0.12 standard errors.
+        assert np.abs((low - (fit.estimate - 1.96 * error)) / error)[told].max() < 0.5
+        assert np.abs((high - (fit.estimate + 1.96 * error)) / error)[told].max() < 0.5
 
 
 def test_cells_that_a_resample_empties_are_counted_and_do_no_harm() -> None:
