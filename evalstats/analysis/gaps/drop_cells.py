@@ -141,8 +141,8 @@ def _with_floors(rates: CellRates, paired: np.ndarray, side: Side) -> CellRates:
     flat[:, 0] = False
     k = rates.n_clusters[flat].astype(np.float64)
     floor = rates.floor.reshape(n_models, n_cells).copy()
-    span = 1.0 if side.low is None or side.high is None else side.high - side.low
-    floor[flat] = 2.0 * span**2 / (k * (k + 2.0))
+    if side.low is not None and side.high is not None:
+        floor[flat] = 2.0 * (side.high - side.low) ** 2 / (k * (k + 2.0))
     return replace(rates, floor=floor.ravel())
 
 
@@ -159,10 +159,22 @@ def weights_of(lab: LabDrops, used: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def drops_of(lab: LabDrops, weights: FloatArray) -> Drops:
-    """Average the behaviours in their live shares: ideal scores and drops with the covariance of their errors."""
+    """Average the behaviours in their live shares: ideal scores and drops with the covariance of their errors.
+
+    Raises
+    ------
+    CannotAnswerError
+        If the error of a drop is unknown.
+    """
     ideal, drop = weights_of(lab, weights[weights > 0.0])
     found = combined(lab.rates, np.vstack([ideal, drop]))
     n = lab.keep.size
+    flat = np.flatnonzero(~(np.diag(found.covariance)[n:] > 0.0))
+    if flat.size:
+        raise CannotAnswerError(
+            f"{lab.models[int(flat[0])]} has the same difference on every item, and the metric has no bounds to say what else "
+            "could have been; the error of its drop is unknown"
+        )
     return Drops(
         ideal=found.estimate[:n],
         drop=found.estimate[n:],
