@@ -86,10 +86,14 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
         yield Case("FALSE gap, any model", any(flagged))
     if found.line is not None:
         yield from _ends("slope", found.line.slope_low, found.line.slope_high, truth.slope)
-        if truth.tau is not None:
+        # With a planted gap there is no one spread of gaps.
+        if truth.tau is not None and np.count_nonzero(truth.planted[: len(place)]) != 1:
             yield from _ends("tau", found.line.tau_low, found.line.tau_high or np.inf, truth.tau)
             if right.all():
                 yield Case("FALSE more than noise", found.line.p_value < 0.05)
+    correlation = found.agreement.of("pearson")
+    true = float(np.corrcoef(truth.lab[: len(place)], truth.live[: len(place)])[0, 1])
+    yield from _ends("correlation of true scores", correlation.disattenuated_low, correlation.disattenuated_high, true)
     if right.all() and level == 0.0:
         yield Case("FALSE verdict gap, overall", found.verdict == "gap")
     yield from _of_layers(found, truth, place)
