@@ -100,6 +100,11 @@ def decomposition_of(material: Material) -> Decomposition:
     Lab clusters count as drawn anew with the cells they fall into. Where a benchmark fixes how many items each cell has,
     errors of the lab's score and of the mix are on the wide side; those of the post-stratified score are not, since it does
     not hang on the lab's shares.
+
+    Why linearised intervals and not the joint bootstrap (`evalstats.stats.gap.cell_bootstrap`, percentile-t): by simulation
+    with 60 to 200 lab clusters and 300 users of unequal activity both hold the truth 92% to 97% of the time (basic and
+    percentile 88% to 95%), and the linearised ones cost half a second where 100,000 users meet 20 models, hang on no seed
+    and are shorter. With six items in the thinnest cell and rates near 0.9 they fall to 90% for a single model.
     """
     tables = tables_of(material)
     statistic = GapStatistic(common=tables.common, factors=tables.codes(), outside=tables.outside, trim=TRIM)

@@ -135,6 +135,16 @@ def warnings_of(material: Material, tables: Tables, fit: Linearised) -> tuple[st
                 f"a single cluster holds a whole cell, so that its spread is guessed on the wide side: {_list(alone)}"
             )
         out.extend(_constant(tables, names))
+    thin = [
+        cell
+        for cell in range(len(tables.levels))
+        if _status(tables, cell, float(mean_shares(tables)[1][cell])) == "thin"
+    ]
+    if thin:
+        out.append(
+            f"fewer than {_THIN} lab items in {_list([tables.label(cell) for cell in thin])}: "
+            "intervals that lean on them can be too short"
+        )
     uncovered = mean_shares(tables)[1][(tables.n_lab[tables.kept] == 0).all(0)].sum()
     if uncovered > 0:
         out.append(
