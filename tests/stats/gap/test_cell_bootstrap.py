@@ -85,7 +85,7 @@ def test_intervals_agree_with_the_linearised_ones_where_clusters_are_many() -> N
 
 def test_errors_of_factors_and_of_raking_are_those_of_resamples() -> None:
     lab, live = CellWorld(n_lab=400, items=1, n_users=600, activity=0.0).draw(5)
-    factors = (np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 0]))
+    factors = (np.array([0, 0, 1, 1, 2]), np.array([0, 1, 0, 1, 1]))
     statistic = GapStatistic(common=np.ones((N_MODELS, N_CELLS), dtype=np.bool_), factors=factors)
     told = [statistic.names.index(name) for name in ("factor 0", "factor 1", "raked")]
 
