@@ -112,8 +112,8 @@ def _matrix(found: PairAgreement, models: tuple[str, ...]) -> tuple[tuple[str, s
         return ()
     words = np.select([same, opposite, lab, live], ["same", "contradicted", "lab only", "live only"], "neither")
     return tuple(
-        (models[i], models[j], str(word))
-        for i, j, word in zip(found.first.tolist(), found.second.tolist(), words, strict=True)
+        (models[int(found.first[pair])], models[int(found.second[pair])], str(words[pair]))
+        for pair in range(words.size)
     )
 
 

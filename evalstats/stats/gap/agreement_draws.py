@@ -18,6 +18,7 @@ from evalstats.stats.gap.scores import LabLiveScores, centred_variance
 NoiseSource: TypeAlias = Literal["items", "votes", "items and votes"]
 
 _NEARLY_ONE = 1.0 - 1e-9
+_TINY = 1e-300
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +165,12 @@ def draw_noise(
     n = scores.n_models
     normal = rng.standard_normal((n_resamples, 2 * n))
     if source == "items and votes" and scores.cross is not None:
-        errors = normal @ _root(_joint(scores))
+        joint = _joint(scores)
+        # Both sides in units of their own noise, or the root would depend on the units they came in.
+        unit = np.repeat(
+            np.sqrt([max(float(np.diag(joint)[side].mean()), _TINY) for side in (slice(n), slice(n, None))]), n
+        )
+        errors = normal @ _root(joint / np.outer(unit, unit)) * unit
         lab_error, live_error = errors[:, :n], errors[:, n:]
     else:
         lab_error = None if source == "votes" else normal[:, :n] @ _root(_known(scores.lab_covariance, "lab"))

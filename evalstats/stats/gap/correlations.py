@@ -3,6 +3,7 @@
 Equal to `scipy.stats.pearsonr`, `spearmanr` and `kendalltau` (tau-b) to rounding, but over a leading axis of draws.
 """
 
+import math
 from collections.abc import Callable
 from typing import Literal, TypeAlias
 
@@ -16,7 +17,9 @@ CoefficientName: TypeAlias = Literal["pearson", "spearman", "kendall"]
 NAMES: tuple[CoefficientName, ...] = ("pearson", "spearman", "kendall")
 
 _ROUNDING = 1e-13
-_SmallInts: TypeAlias = NDArray[np.int32]
+_BLOCK = 60_000  # scores compared at a time: what the nearest cache holds
+_MOST = 32_000  # models that small integers can rank
+_SmallInts: TypeAlias = NDArray[np.int16]
 
 
 def correlate(name: CoefficientName, x: ArrayLike, z: ArrayLike) -> FloatArray:
@@ -116,6 +119,8 @@ def _both(x: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     a, b = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
     if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
         raise InputError(f"sides have shapes {a.shape} and {b.shape}; the last axis must be the same models on both")
+    if not 0 < a.shape[-1] <= _MOST:
+        raise InputError(f"there are {a.shape[-1]} models; give 1 to {_MOST}")
     return a, b
 
 
@@ -145,8 +150,8 @@ def _runs(values: FloatArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
 def _dense_ranks(values: FloatArray) -> tuple[_SmallInts, FloatArray]:
     """Ranks as small integers, equal values alike, and the number of tied pairs."""
     order, first, last, run = _runs(values)
-    ranks = np.empty(values.shape, dtype=np.int32)
-    np.put_along_axis(ranks, order, run.astype(np.int32), axis=-1)
+    ranks = np.empty(values.shape, dtype=np.int16)
+    np.put_along_axis(ranks, order, run.astype(np.int16), axis=-1)
     # Each member of a run of t has t - 1 partners, and every pair is met from both of its ends.
     return ranks, (last - first).sum(axis=-1) / 2.0
 
@@ -154,12 +159,19 @@ def _dense_ranks(values: FloatArray) -> tuple[_SmallInts, FloatArray]:
 def _concordance(a: _SmallInts, b: _SmallInts) -> FloatArray:
     """Concordant less discordant pairs."""
     shape = np.broadcast_shapes(a.shape, b.shape)
-    n = shape[-1]
-    sums = np.zeros(shape[:-1], dtype=np.int64)
-    for lag in range(1, n):
-        signs = _signs(a, lag) * _signs(b, lag)
-        sums += np.count_nonzero(signs == 1, axis=-1) - np.count_nonzero(signs == -1, axis=-1)
-    return sums.astype(np.float64)
+    n, rows = shape[-1], math.prod(shape[:-1])
+    flat_a, flat_b = (
+        side.reshape(-1, n) if side.size == n else np.broadcast_to(side, shape).reshape(rows, n) for side in (a, b)
+    )
+    sums = np.zeros(rows, dtype=np.int64)
+    step = max(1, _BLOCK // n)
+    for start in range(0, rows, step):
+        block = slice(start, start + step)
+        left, right = (side if len(side) == 1 else side[block] for side in (flat_a, flat_b))
+        for lag in range(1, n):
+            signs = _signs(left, lag) * _signs(right, lag)
+            sums[block] += np.count_nonzero(signs == 1, axis=-1) - np.count_nonzero(signs == -1, axis=-1)
+    return sums.astype(np.float64).reshape(shape[:-1])
 
 
 def _signs(ranks: _SmallInts, lag: int) -> NDArray[np.int8]:

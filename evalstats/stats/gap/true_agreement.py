@@ -192,8 +192,9 @@ def _ratios(scores: LabLiveScores, rho: float, draws: _Draws) -> FloatArray:
     product = seen[:, 0, 1] - shared_noise(scores.cross)
     left, right = seen[:, 0, 0] - draws.lab_noise, seen[:, 1, 1] - draws.live_noise
     size = np.sqrt(np.maximum(left, 0.0) * np.maximum(right, 0.0))
-    beyond = np.copysign(np.inf, product)
-    return np.where(size > 0, product / np.where(size > 0, size, 1.0), beyond)
+    ratios = np.where(product < 0, -np.inf, np.inf)
+    np.divide(product, size, out=ratios, where=size > 0)
+    return ratios
 
 
 def _known(covariance: FloatArray | None) -> FloatArray:

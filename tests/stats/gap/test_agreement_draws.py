@@ -1,0 +1,137 @@
+"""Draws of scores by items, votes and models."""
+
+import numpy as np
+import pytest
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.gap.agreement_draws import (
+    canonical_order,
+    draw_all,
+    draw_noise,
+    map_to_correlation,
+    own_variances,
+    without_noise,
+)
+from evalstats.stats.gap.correlations import pearson
+from evalstats.stats.gap.reliability import true_correlation
+from evalstats.stats.gap.scores import LabLiveScores, centred_variance
+
+SOURCES = ("items", "votes", "items and votes")
+
+
+def scores(cross: bool = False, n: int = 30) -> LabLiveScores:
+    """Scores with noise that differs between models and is shared between some."""
+    rng = np.random.default_rng(8)
+    root = rng.normal(size=(2 * n, 2 * n)) * 0.03 + np.diag(rng.uniform(0.1, 0.4, 2 * n))
+    errors = root @ root.T
+    x = rng.normal(size=n)
+    return LabLiveScores(
+        lab=x,
+        live=10 * (0.6 * x + 0.8 * rng.normal(size=n)),
+        lab_covariance=errors[:n, :n],
+        live_covariance=100 * errors[n:, n:],
+        cross=10 * errors[:n, n:] if cross else None,
+    )
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("cross", [False, True])
+def test_spread_and_covariance_less_noise(source: str, cross: bool) -> None:
+    s = scores(cross)
+    lab, live = without_noise(s, source)
+    noise = [centred_variance(s.lab_covariance), centred_variance(s.live_covariance)]
+    expected = np.cov(s.lab, s.live)
+    if source != "votes":
+        expected[0, 0] -= noise[0]
+    if source != "items":
+        expected[1, 1] -= noise[1]
+    if cross and source == "items and votes":
+        centring = np.eye(30) - 1 / 30
+        expected[0, 1] -= np.trace(centring @ s.cross @ centring) / 29
+        expected[1, 0] = expected[0, 1]
+    np.testing.assert_allclose(np.cov(lab, live), expected, rtol=1e-6)
+    assert (live == s.live).all() if source == "items" else (lab == s.lab).all() or source == "items and votes"
+
+
+@pytest.mark.parametrize("source", SOURCES)
+@pytest.mark.parametrize("cross", [False, True])
+def test_draws_scatter_about_what_was_seen(source: str, cross: bool) -> None:
+    s = scores(cross)
+    draws = draw_noise(s, source, n_resamples=4000, rng=np.random.default_rng(0))
+    # The mean of 4000 draws of a correlation with sd .07 or less is known to .0011; finite samples bend it by about .01.
+    assert pearson(draws.lab, draws.live).mean() == pytest.approx(float(pearson(s.lab, s.live)), abs=0.02)
+
+
+def test_noise_added_to_noisy_scores_would_lower_the_agreement() -> None:
+    s = scores()
+    rng = np.random.default_rng(0)
+    x = rng.multivariate_normal(s.lab, s.lab_covariance, 2000)
+    z = rng.multivariate_normal(s.live, s.live_covariance, 2000)
+    twice = pearson(x, z).mean() / float(pearson(s.lab, s.live))
+    assert twice < 0.95
+    found = true_correlation(s)
+    grown = (2 - found.lab.value) * (2 - found.live.value)  # variances with the noise counted twice
+    assert twice == pytest.approx(1 / np.sqrt(grown), abs=0.03)
+
+
+def test_noise_has_the_covariance_given() -> None:
+    s = scores(cross=True, n=5)
+    draws = draw_noise(s, "items and votes", n_resamples=40_000, rng=np.random.default_rng(1))
+    joint = np.block([[s.lab_covariance, s.cross], [s.cross.T, s.live_covariance]])
+    scale = np.sqrt(np.diag(joint))
+    found = np.cov(np.hstack([draws.lab, draws.live]).T)
+    np.testing.assert_allclose(found / np.outer(scale, scale), joint / np.outer(scale, scale), atol=0.03)
+
+
+def test_few_clusters_make_noise_heavier() -> None:
+    s = scores()
+    light = draw_noise(s, "items", n_resamples=4000, rng=np.random.default_rng(2))
+    heavy = draw_noise(s, "items", n_resamples=4000, rng=np.random.default_rng(2), lab_df=8.0)
+    # The variance of t with 8 degrees of freedom is 8/6.
+    assert (heavy.lab.var(axis=0) / light.lab.var(axis=0)).mean() == pytest.approx(8 / 6, rel=0.1)
+
+
+def test_models_drawn_twice_have_noise_of_their_own() -> None:
+    draws = draw_all(scores(), n_resamples=200, rng=np.random.default_rng(3))
+    assert all(np.unique(row).size == row.size for row in draws.lab)
+
+
+def test_draws_of_everything_keep_the_agreement() -> None:
+    for cross in (False, True):
+        s = scores(cross)
+        draws = draw_all(s, n_resamples=4000, rng=np.random.default_rng(4))
+        assert pearson(draws.lab, draws.live).mean() == pytest.approx(float(pearson(s.lab, s.live)), abs=0.02)
+
+
+def test_own_variances_have_the_centred_mean() -> None:
+    s = scores()
+    own = own_variances(s.lab_covariance)
+    assert own.mean() == pytest.approx(centred_variance(s.lab_covariance))
+    np.testing.assert_allclose(own_variances(s.lab_covariance + 50.0), own, atol=1e-9)
+
+
+def test_the_map_gives_any_correlation() -> None:
+    s = scores()
+    for rho in (-1.0, 0.0, 0.4, 1.0):
+        turned = np.column_stack([s.lab, s.live]) @ map_to_correlation(s, rho).T
+        assert np.corrcoef(turned.T)[0, 1] == pytest.approx(rho, abs=1e-6)
+        assert turned[:, 0].var(ddof=1) == pytest.approx(
+            s.lab.var(ddof=1) - centred_variance(s.lab_covariance), rel=1e-6
+        )
+
+
+def test_more_noise_than_spread_leaves_a_flat_side() -> None:
+    s = LabLiveScores(lab=np.arange(6.0), live=np.arange(6.0) % 4, lab_covariance=50.0 * np.eye(6))
+    lab, _ = without_noise(s, "items")
+    np.testing.assert_allclose(lab, lab.mean(), atol=1e-6)
+
+
+def test_order_of_models_is_found_again() -> None:
+    s = scores()
+    shuffled = s.subset(np.random.default_rng(0).permutation(30))
+    np.testing.assert_array_equal(shuffled.lab[canonical_order(shuffled)], s.lab[canonical_order(s)])
+
+
+def test_unknown_errors_are_named() -> None:
+    with pytest.raises(CannotAnswerError, match="errors of the live scores are unknown"):
+        without_noise(LabLiveScores(lab=np.arange(5.0), live=np.arange(5.0)), "votes")

@@ -1,0 +1,197 @@
+"""Intervals of agreement by items, votes and models."""
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.stats.gap.agreement_sources import (
+    draw_sources,
+    missing_sources,
+    model_check,
+    noise_source,
+    shifted_ends,
+    source_interval,
+)
+from evalstats.stats.gap.ceilings import ceilings
+from evalstats.stats.gap.correlations import NAMES, correlate, kendall
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.true_agreement import true_agreement
+from tests.stats.gap.lablive import NAMES as BENCHMARKS
+from tests.stats.gap.lablive import published
+from tests.stats.gap.test_agreement_draws import scores
+
+
+@pytest.mark.parametrize("benchmark_name", BENCHMARKS)
+def test_bootstrap_over_models_of_published_benchmarks(golden: Path, benchmark_name: str) -> None:
+    s, known = published(golden)[benchmark_name]
+    drawn = draw_sources(s, n_resamples=5000, seed=1).draws["models"]
+    # A quantile of 5000 draws against one of another 5000: four standard errors of the share below it, ties counted half.
+    slack = 4 * math.sqrt(2 * 0.025 * 0.975 / 5000)
+    for name, ends in zip(("spearman", "kendall", "pearson"), known["boot_models_seed0_5000"], strict=True):
+        values = correlate(name, drawn.lab, drawn.live)
+        for end, share in zip(ends, (0.025, 0.975), strict=True):
+            below = np.mean(values < end - 1e-12) + np.mean(np.abs(values - end) <= 1e-12) / 2
+            assert below == pytest.approx(share, abs=slack)
+
+
+def test_wider_sources_give_wider_intervals() -> None:
+    drawn = draw_sources(scores(), seed=2)
+    for name in NAMES:
+        widths = {}
+        for source in drawn.draws:
+            ends = source_interval(drawn, source, name)
+            estimate = float(correlate(name, drawn.scores.lab, drawn.scores.live))
+            assert ends.conf_low < estimate < ends.conf_high
+            widths[source] = ends.conf_high - ends.conf_low
+        assert max(widths["items"], widths["votes"]) < widths["items and votes"] < widths["all"]
+
+
+def test_units_do_not_matter_and_sides_swap() -> None:
+    s = scores(cross=True)
+    other = LabLiveScores(
+        lab=5 * s.lab + 2, live=s.live, lab_covariance=25 * s.lab_covariance, live_covariance=s.live_covariance,
+        cross=5 * s.cross,
+    )  # fmt: skip
+    swapped = LabLiveScores(
+        lab=s.live, live=s.lab, lab_covariance=s.live_covariance, live_covariance=s.lab_covariance, cross=s.cross.T
+    )
+    first, second, third = (draw_sources(each, n_resamples=4000) for each in (s, other, swapped))
+    for source, mirrored in (("items", "votes"), ("items and votes", "items and votes"), ("all", "all")):
+        ends = [source_interval(first, source, "pearson"), source_interval(second, source, "pearson")]
+        assert ends[0].conf_low == pytest.approx(ends[1].conf_low, abs=1e-9)
+        # Other draws: an end of an interval .5 wide is known to about .008.
+        assert source_interval(third, mirrored, "pearson").conf_low == pytest.approx(ends[0].conf_low, abs=0.04)
+
+
+def test_sources_that_the_data_do_not_have_carry_a_reason() -> None:
+    x = np.arange(12.0)
+    drawn = draw_sources(LabLiveScores(lab=x, live=x % 7, lab_covariance=0.1 * np.eye(12)), n_resamples=200)
+    assert sorted(drawn.draws) == ["items", "models"]
+    assert noise_source(drawn) == "items"
+    ends = source_interval(drawn, "votes", "spearman")
+    assert ends.conf_low is None
+    assert "live scores are unknown" in ends.reason
+    few = missing_sources(LabLiveScores(lab=x[:9], live=x[:9]))
+    assert "10 are needed" in few["models"]
+
+
+def test_perfect_agreement_still_has_an_interval() -> None:
+    x = np.arange(8.0)
+    s = LabLiveScores(lab=x, live=x, lab_covariance=0.3 * np.eye(8), live_covariance=0.3 * np.eye(8))
+    drawn = draw_sources(s)
+    for name in NAMES:
+        ends = source_interval(drawn, "items and votes", name)
+        assert ends.conf_low < 1.0
+        assert ends.conf_high == 1.0
+    low, high = shifted_ends(-1.0, -np.ones(99), 0.01, 0.95)
+    assert low == -1.0
+    assert high < 1.0
+
+
+def test_checks_over_models_by_their_formulas() -> None:
+    s = scores()
+    r, _ = stats.pearsonr(s.lab, s.live)
+    expected = stats.pearsonr(s.lab, s.live).confidence_interval(0.95)
+    assert model_check("pearson", s) == pytest.approx((expected.low, expected.high))
+    rank = stats.spearmanr(s.lab, s.live).statistic
+    half = stats.norm.ppf(0.975) * math.sqrt((1 + rank**2 / 2) / 27)
+    assert model_check("spearman", s) == pytest.approx(
+        (math.tanh(math.atanh(rank) - half), math.tanh(math.atanh(rank) + half))
+    )
+    without = np.array([math.atanh(float(kendall(np.delete(s.lab, i), np.delete(s.live, i)))) for i in range(30)])
+    error = math.sqrt(29 / 30 * ((without - without.mean()) ** 2).sum())
+    centre = math.atanh(float(kendall(s.lab, s.live)))
+    half = stats.t.ppf(0.975, 29) * error
+    assert model_check("kendall", s) == pytest.approx((math.tanh(centre - half), math.tanh(centre + half)))
+    assert model_check("pearson", s.subset(np.arange(9))) is None
+    assert abs(r) < 1
+
+
+def simulated(n: int, reliability: float, rho: float, n_rounds: int, seed: int = 0) -> dict[tuple[str, str], float]:
+    """Shares of intervals that hold what they are for: noise for these models, models and all for models like these."""
+    rng, noise = np.random.default_rng(seed), 1 / reliability - 1
+    # Unequal errors with a large part that all models share.
+    own = noise * np.linspace(0.5, 1.5, n)
+    covariance, seen = np.diag(own) + 3.0, rho * reliability
+    like_these = {"pearson": seen, "spearman": 6 / np.pi * np.arcsin(seen / 2), "kendall": 2 / np.pi * np.arcsin(seen)}
+    hits: dict[tuple[str, str], list[bool]] = {}
+    for _ in range(n_rounds):
+        x, y = rng.normal(size=(2, n))
+        z = rho * x + math.sqrt(1 - rho**2) * y
+        order = rng.permutation(n)
+        covariance = np.diag(own[order]) + 3.0
+        error = np.sqrt(own[order]) * rng.normal(size=(2, 401, n)) + math.sqrt(3.0) * rng.normal(size=(2, 401, 1))
+        lab, live = x + error[0], z + error[1]
+        s = LabLiveScores(lab=lab[0], live=live[0], lab_covariance=covariance, live_covariance=covariance)
+        drawn = draw_sources(s, n_resamples=400, seed=int(rng.integers(2**31)))
+        for name in NAMES:
+            truth = {
+                "items": correlate(name, lab[1:], live[:1]).mean(),
+                "votes": correlate(name, lab[:1], live[1:]).mean(),
+                "items and votes": correlate(name, lab[1:], live[1:]).mean(),
+                "models": like_these[name],
+                "all": like_these[name],
+            }
+            for source in drawn.draws:
+                ends = source_interval(drawn, source, name)
+                hits.setdefault((name, source), []).append(ends.conf_low <= truth[source] <= ends.conf_high)
+    return {key: float(np.mean(each)) for key, each in hits.items()}
+
+
+def test_coverage_in_short() -> None:
+    covered = simulated(15, 0.8, 0.7, 40)
+    # 40 rounds: three standard errors below .95 is .85, four .81; the percentiles for Pearson cover .92 at 15 models.
+    assert all(share >= 0.8 for share in covered.values()), covered
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [15, 48])
+@pytest.mark.parametrize("reliability", [0.7, 0.95])
+@pytest.mark.parametrize("rho", [0.3, 0.9])
+def test_coverage(n: int, reliability: float, rho: float) -> None:
+    n_rounds = 600
+    slack = 3.5 * math.sqrt(0.95 * 0.05 / n_rounds)
+    for (name, source), share in simulated(n, reliability, rho, n_rounds, seed=n).items():
+        # The bootstrap over models in percentiles is short for Pearson: .91 to .93 at 15 models, .92 to .94 at 48.
+        least = 0.92 if source == "models" else 0.94
+        assert share >= least - slack, (name, source, share)
+
+
+def _true_shares(n: int, reliability: float, rho: float, n_rounds: int) -> dict[str, float]:
+    rng, noise = np.random.default_rng(n), 1 / reliability - 1
+    hits: dict[str, list[bool]] = {"these": [], "like these": [], "ceiling": []}
+    errors = noise * np.eye(n)
+    for _ in range(n_rounds):
+        x, y = rng.normal(size=(2, n))
+        z = rho * x + math.sqrt(1 - rho**2) * y
+        lab, live = x + math.sqrt(noise) * rng.normal(size=n), z + math.sqrt(noise) * rng.normal(size=n)
+        s = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
+        seed = int(rng.integers(2**31))
+        found = true_agreement(s, n_resamples=400, seed=seed)
+        if found.these_low is not None:
+            hits["these"].append(found.these_low <= np.corrcoef(x, z)[0, 1] <= found.these_high + 1e-9)
+        if found.low is not None:
+            hits["like these"].append(found.low <= rho <= found.high)
+        if rho == 1.0:
+            top = ceilings(s, n_resamples=400, seed=seed)["spearman"]
+            hits["ceiling"].append(top.low <= float(correlate("spearman", lab, live)) <= top.high)
+    return {key: float(np.mean(each)) for key, each in hits.items() if each}
+
+
+def test_coverage_of_the_true_correlation_in_short() -> None:
+    shares = _true_shares(20, 0.85, 1.0, 25)
+    # 25 rounds: three standard errors below .95 is .82.
+    assert all(share >= 0.8 for share in shares.values()), shares
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [8, 15, 48])
+@pytest.mark.parametrize("reliability", [0.8, 0.95])
+@pytest.mark.parametrize("rho", [0.5, 0.9, 1.0])
+def test_coverage_of_the_true_correlation(n: int, reliability: float, rho: float) -> None:
+    shares = _true_shares(n, reliability, rho, 500)
+    slack = 3.5 * math.sqrt(0.95 * 0.05 / 500)
+    assert all(share >= 0.94 - slack for share in shares.values()), shares

@@ -1,0 +1,147 @@
+"""Pairs of models: separated alike, oppositely, or not."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.gap.pair_forecasts import forecast_parts
+from evalstats.stats.gap.pair_order import pair_agreement
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.multiplicity import holm
+from tests.stats.gap.test_agreement_draws import scores
+
+
+def test_a_contradiction_by_hand() -> None:
+    # Errors of a difference: .1 in the lab, .2 live. Models 0 and 1 are 1 apart in the lab and -1 live: 10 and 5 errors.
+    s = LabLiveScores(
+        lab=np.array([1.0, 0.0, 0.05, 3.0]),
+        live=np.array([0.0, 1.0, 1.02, 5.0]),
+        lab_covariance=0.005 * np.eye(4) + 9.0,
+        live_covariance=0.02 * np.eye(4) + 4.0,
+    )
+    found = pair_agreement(s)
+    pairs = list(zip(found.first.tolist(), found.second.tolist(), strict=True))
+    assert pairs == list(combinations(range(4), 2))
+    assert [pairs[i] for i in np.flatnonzero(found.contradicted)] == [(0, 1), (0, 2)]
+    assert [pairs[i] for i in np.flatnonzero(found.same)] == [(0, 3), (1, 3), (2, 3)]
+    assert found.agreement == pytest.approx(4 / 6)  # (1, 2) is in the same order, though neither side is sure
+    assert found.confidence == pytest.approx((3 - 2) / 6)
+    np.testing.assert_allclose(found.lab.std_error, 0.1, rtol=1e-6)
+
+
+def test_every_pair_by_its_definition() -> None:
+    s = scores(n=12)
+    found = pair_agreement(s, n_resamples=200, lab_df=30.0)
+    for place, (i, j) in enumerate(combinations(range(12), 2)):
+        error = np.sqrt(s.lab_covariance[i, i] + s.lab_covariance[j, j] - 2 * s.lab_covariance[i, j])
+        ratio = (s.lab[i] - s.lab[j]) / error
+        assert found.lab.probability[place] == pytest.approx(stats.t.cdf(ratio, 30))
+        assert found.lab.p_value[place] == pytest.approx(2 * stats.t.sf(abs(ratio), 30))
+        error = np.sqrt(s.live_covariance[i, i] + s.live_covariance[j, j] - 2 * s.live_covariance[i, j])
+        assert found.live.p_value[place] == pytest.approx(2 * stats.norm.sf(abs(s.live[i] - s.live[j]) / error))
+    np.testing.assert_array_equal(found.live.separated, holm(found.live.p_value) < 0.05)
+    tau = stats.kendalltau(s.lab, s.live).statistic
+    assert found.agreement == pytest.approx((1 + tau) / 2)
+
+
+def test_swapping_sides_keeps_the_counts() -> None:
+    s = scores(n=14)
+    swapped = LabLiveScores(lab=s.live, live=s.lab, lab_covariance=s.live_covariance, live_covariance=s.lab_covariance)
+    first, second = pair_agreement(s, n_resamples=200), pair_agreement(swapped, n_resamples=200)
+    np.testing.assert_array_equal(first.same, second.same)
+    np.testing.assert_array_equal(first.contradicted, second.contradicted)
+    assert first.ends["agreement"] == second.ends["agreement"]
+    assert first.forecasts.soft_score == pytest.approx(second.forecasts.soft_score)
+
+
+def test_bootstrap_over_models_makes_no_pair_of_a_model_with_itself() -> None:
+    x = np.arange(15.0)
+    perfect = pair_agreement(LabLiveScores(lab=x, live=x), n_resamples=300)
+    assert perfect.agreement == 1.0
+    assert "agreement" not in perfect.ends  # no draw differs: an interval of width zero would say something untrue
+    s = scores(n=15)
+    found, rng, values = pair_agreement(s, n_resamples=4000), np.random.default_rng(9), []
+    for _ in range(1500):
+        at = rng.integers(0, 15, 15)
+        i, j = np.triu_indices(15, 1)
+        other = at[i] != at[j]
+        lab, live = s.lab[at][i] - s.lab[at][j], s.live[at][i] - s.live[at][j]
+        values.append(np.mean((lab * live > 0)[other]))
+    expected = np.quantile(values, [0.025, 0.975])
+    assert found.ends["agreement"] == pytest.approx(tuple(expected), abs=0.02)  # Monte Carlo error of an end about .005
+
+
+def test_pairs_are_no_independent_trials() -> None:
+    s = scores(n=25)
+    found = pair_agreement(s)
+    width = found.ends["agreement"][1] - found.ends["agreement"][0]
+    binomial = 2 * 1.96 * np.sqrt(found.agreement * (1 - found.agreement) / 300)
+    assert width > 1.3 * binomial
+
+
+def test_few_models_have_intervals_by_noise() -> None:
+    s = scores(n=30).subset(np.arange(7))
+    found = pair_agreement(s, n_resamples=500)
+    assert found.interval_method == "draws of items and votes, basic"
+    for name in ("agreement", "confidence", "brier"):
+        low, high = found.ends[name]
+        assert low < high
+    bare = pair_agreement(LabLiveScores(lab=s.lab, live=s.live))
+    assert bare.ends == {}
+    assert bare.same is None
+    assert bare.forecasts is None
+    with pytest.raises(CannotAnswerError, match="2 shared models"):
+        pair_agreement(s.subset(np.arange(2)))
+
+
+def test_scores_without_error_between_them_forecast_nothing() -> None:
+    s = LabLiveScores(
+        lab=np.arange(3.0), live=np.arange(3.0), lab_covariance=np.ones((3, 3)), live_covariance=np.eye(3)
+    )
+    assert pair_agreement(s).forecasts.score == 0.25
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_parts_of_brier_add_up_exactly(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    p, y, chance = rng.random(57), rng.choice([0.0, 0.5, 1.0], 57), rng.random(57)
+    found = forecast_parts(p, y, chance)
+    assert found.score == pytest.approx(np.mean((p - y) ** 2))
+    assert found.soft_score == pytest.approx(np.mean((p - chance) ** 2))
+    parts = found.reliability - found.resolution + found.uncertainty + found.within
+    assert parts == pytest.approx(found.score, abs=1e-14)
+    # Which model of a pair comes first is arbitrary.
+    turned = rng.random(57) < 0.5
+    other = forecast_parts(np.where(turned, 1 - p, p), np.where(turned, 1 - y, y))
+    assert other.reliability == pytest.approx(found.reliability, abs=1e-12)
+    assert other.within == pytest.approx(found.within, abs=1e-12)
+
+
+def test_a_coin_and_a_seer() -> None:
+    coin = forecast_parts([0.5] * 8, [1.0, 0.0] * 4)
+    assert (coin.score, coin.resolution, coin.uncertainty) == (0.25, 0.0, 0.25)
+    seer = forecast_parts([1.0, 0.0], [1.0, 0.0])
+    assert (seer.score, seer.resolution, seer.reliability) == (0.0, 0.25, 0.0)
+    with pytest.raises(InputError, match="2 forecasts and 1 outcomes"):
+        forecast_parts([0.5, 0.5], [1.0])
+    with pytest.raises(InputError, match="above the highest possible"):
+        forecast_parts([1.5], [1.0])
+
+
+def test_contradictions_are_rarely_found_where_there_are_none() -> None:
+    rng, found = np.random.default_rng(2), 0
+    covariance = 0.2 * np.eye(12)
+    for _ in range(100):
+        x = rng.normal(size=12)
+        s = LabLiveScores(
+            lab=x + np.sqrt(0.2) * rng.normal(size=12),
+            live=x + np.sqrt(0.2) * rng.normal(size=12),
+            lab_covariance=covariance,
+            live_covariance=covariance,
+        )
+        found += bool(pair_agreement(s, n_resamples=99).contradicted.any())
+    # Both sides must err by Holm's 5% at once: far below .05.
+    assert found <= 2
