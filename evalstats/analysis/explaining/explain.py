@@ -10,11 +10,13 @@ from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
+from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
 from evalstats.analysis.explaining.power import explain_power
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
+from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.results import Comparison, Score
@@ -33,6 +35,7 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     ScenarioModel: explain_scenarios,
     MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
+    LabLiveGap: explain_gap,
 }
 
 
@@ -42,8 +45,8 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena` or `power` gave, or another result whose kind was
-        added.
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena`, `gap` or `power` gave, or another result whose
+        kind was added.
 
     Raises
     ------

@@ -7,6 +7,7 @@ counts, then the longest in what is left. Other modules add their own methods wi
 from collections.abc import Mapping
 
 from evalstats.analysis.explaining.arena_texts import ARENA_TEXTS
+from evalstats.analysis.explaining.gap_texts import GAP_TEXTS
 from evalstats.analysis.explaining.method_text import MethodText
 from evalstats.analysis.explaining.mixed_texts import MIXED_TEXTS, MIXED_WHOLE
 from evalstats.errors import InputError
@@ -647,6 +648,8 @@ _TEXTS: dict[str, MethodText] = {
     **MIXED_TEXTS,
     # --- votes ---
     **ARENA_TEXTS,
+    # --- lab against live ---
+    **GAP_TEXTS,
 }
 # Names that are parts of others' names: they are not looked for inside any.
 _WHOLE: dict[str, MethodText] = {

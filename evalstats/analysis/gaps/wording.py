@@ -114,8 +114,9 @@ def threats_blocks(found: LabLiveGap) -> list[Block]:
 
 def method_items(found: LabLiveGap) -> list[str]:
     """Return short statements on how the answer was reached."""
+    none = found.method == "none"
     items = [
-        f"{capital(found.method)}, because {found.method_reason}",
+        f"{'No gap was estimated' if none else capital(found.method)}, because {found.method_reason}",
         f"Estimand: {found.estimand}",
         f"Verdict: {found.verdict_reason}",
         *level_line(found),

@@ -268,7 +268,9 @@ def _result(
         "same_scale": False,
         "conf_level": 0.95,
         "margin": None,
-        "method": "York regression with variance between models",
+        "method": (
+            "York's line with errors on both sides and a spread between models; each model against the line of the others"
+        ),
         "method_reason": "both sides have errors, and ordinary regression would take the noise of the lab for gaps",
         "estimand": "live less what the lab score leads to expect, by a line through the other models",
         "verdict": "gap" if flagged or apart else "inconclusive",
@@ -278,6 +280,9 @@ def _result(
         "version": "1.0.0",
         "sources": (("lab.jsonl", "aa" * 32), ("live.parquet", "bb" * 32)),
     }
+    if "line" not in given:
+        why = dict(given.get("left_out", ())).get("line", "no line")  # pyright: ignore[reportArgumentType, reportCallIssue]
+        plain |= {"method": "differences of scores" if "level" in given else "none", "method_reason": why}
     return LabLiveGap(lab=lab, live=live, rows=rows, agreement=found, **{**plain, **given})  # pyright: ignore[reportArgumentType]
 
 

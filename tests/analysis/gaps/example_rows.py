@@ -237,7 +237,7 @@ def level(rows: Sequence[GapRow]) -> LevelGap:
         equivalence_low=mean - 1.645 * error,
         equivalence_high=mean + 1.645 * error,
         verdict="gap" if low * high > 0 else "aligned" if max(abs(low), abs(high)) < MARGIN else "inconclusive",
-        method="mean of live less lab over models, with the covariance of their errors",
+        method="mean over models of live less lab, normal interval from the errors of both sides",
     )
 
 
@@ -292,5 +292,5 @@ def hierarchy(rows: Sequence[GapRow], only_lab: Sequence[str]) -> Hierarchy:
         gap_high=tuple(row.shrunken_high or 0.0 for row in rows),
         priors="flat on the line, half-Cauchy on the spread of gaps",
         sensitivity=(("half-normal on the spread", 0.97), ("flat on the spread", 1.06)),
-        method="numerical integration over slope and spread",
+        method="One model of both sides, by numerical integration over slope and spread",
     )
