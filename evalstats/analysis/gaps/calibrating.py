@@ -64,7 +64,7 @@ def calibrated(made: Material) -> Calibration:
         )
     gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
     doubt = _doubt(fit)
-    found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(gaps, fit), levels=levels)
+    found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(made.scores, gaps, fit), levels=levels)
     line = line_in_own_units(made, fit, gaps)
     return Calibration(
         line=line,

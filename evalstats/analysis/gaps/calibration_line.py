@@ -12,7 +12,6 @@ from evalstats.stats.gap.deleted_gaps import DeletedGaps
 from evalstats.stats.gap.other_lines import AnotherLine, deming, least_squares, theil_sen, without_leverage
 from evalstats.stats.gap.structural import structural_line
 from evalstats.stats.gap.york import LineFit
-from evalstats.stats.tails import two_sided_normal_p
 
 
 def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
@@ -20,7 +19,6 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
     lab, live = _signs(made)
     ends = sorted((lab * live * fit.slope_low, lab * live * fit.slope_high))
     moved = np.abs(gaps.slope - fit.slope) > fit.slope_std_error
-    one = (fit.slope - 1.0) / fit.slope_std_error
     return CalibrationLine(
         slope=lab * live * fit.slope,
         intercept=live * fit.intercept,
@@ -40,7 +38,7 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         influential=tuple(name for name, far in zip(made.models, moved, strict=True) if far),
         converged=fit.converged and gaps.converged,
         slope_p_value=fit.slope_p_value,
-        slope_one_p=two_sided_normal_p(one) if made.same_scale else None,
+        slope_one_p=fit.slope_one_p if made.same_scale else None,
         lab_p_value=fit.lab_p_value,
     )
 

@@ -164,7 +164,7 @@ class CalibrationLine:
     Attributes
     ----------
     slope, intercept
-        live = intercept + slope * lab, in own units; `slope` with t-free normal interval.
+        live = intercept + slope * lab, in own units; the slope's interval inverts a test and may have an infinite end.
     tau, tau_low, tau_high
         Standard deviation of true gaps beyond noise, live unit; interval by inverting the test (tau_low may be 0).
     statistic, df, p_value

@@ -10,8 +10,9 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.slope_interval import slope_interval, slope_p
 from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, solved, with_spread
-from evalstats.stats.tails import SMALLEST_P, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.tails import SMALLEST_P, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.threads import one_thread
 
 
@@ -24,9 +25,11 @@ class LineFit:
     slope, intercept, slope_std_error, intercept_std_error
         In the units of the scores. Standard errors are York's (2004), from the adjusted points.
     slope_low, slope_high
-        Normal interval of the slope.
+        Interval of the slope by inverting a test, which keeps its level where the lab is noisy; infinite where the lab does not
+        tell how steep the line is.
     slope_p_value
-        Of no association at all (slope 0), by the correlation of both sides with the live errors as weights.
+        Of no association at all (slope 0), by the correlation of both sides with the live errors as weights. `slope_one_p`: of
+        slope 1, by the test that the interval inverts.
     tau2
         Variance of true gaps beyond noise; `tau_low`, `tau_high` bound its root. `tau_high` is None where models lie closer to
         the line than their noise makes likely for any tau.
@@ -49,6 +52,7 @@ class LineFit:
     slope_low: float
     slope_high: float
     slope_p_value: float
+    slope_one_p: float
     tau2: float
     tau_low: float
     tau_high: float | None
@@ -221,7 +225,7 @@ def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float)
     level = float(weights @ (sides.z - scaled_slope * sides.x))
     ratio = sides.unit_z / sides.unit_x
     slope, std_error = scaled_slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
-    reach = normal_quantile(conf_level) * std_error
+    low, high = slope_interval(sides, problems, found.best, conf_level)
     tau2 = _above_floor(found.best.tau2, sides)
     # The place on the lab's own axis where the slope does not matter to the level.
     pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
@@ -234,9 +238,10 @@ def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float)
         intercept=sides.mean_z + level * sides.unit_z - slope * sides.mean_x,
         slope_std_error=std_error,
         intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
-        slope_low=slope - reach,
-        slope_high=slope + reach,
+        slope_low=low * ratio,
+        slope_high=high * ratio,
         slope_p_value=_no_slope_p(sides, problems),
+        slope_one_p=slope_p(sides, problems, found.best, 1.0 / ratio),
         tau2=float(tau2[0]),
         tau_low=float(taus[1]),
         tau_high=None if taus[2] == 0.0 else float(taus[2]),

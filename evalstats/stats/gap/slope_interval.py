@@ -1,0 +1,67 @@
+"""An interval for York's slope by inverting a test, since few models and a noisy lab make its law skew."""
+
+import math
+
+import numpy as np
+
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.gap.contrasts import Sides
+from evalstats.stats.gap.slope_search import Lines, Problems, noise, solved
+from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
+
+_ANGLES = 48
+_ZOOMS = 3
+
+
+def slope_interval(sides: Sides, problems: Problems, line: Lines, conf_level: float) -> tuple[float, float]:
+    """Return the slopes, in scaled units, that a test of the slope does not reject; infinite where none is steep enough.
+
+    At the true slope the residuals r and the adjusted lab scores X(b) = x - Cov(e_x, r) Omega^-1 r are independent, so that
+    t(b) = X' P r / sqrt(X' P X) is standard normal whatever the lab scores are, and however few. tau is held at its estimate;
+    where it is above 0 the limit is Student's with n - 2 degrees of freedom.
+
+    References
+    ----------
+    Moran 1971, Journal of Multivariate Analysis 1:232; the inversion is that of Fieller for a ratio.
+    """
+    df = sides.n_models - 2
+    limit = t_quantile(conf_level, df) if line.tau2[0] > sides.floor else normal_quantile(conf_level)
+    lab_live, angle = sides.contrast_cross(), float(line.angle[0])
+    # Short of the vertical, where noise may be singular.
+    ends = [(angle, side * (math.pi / 2 - 1e-6)) for side in (-1.0, 1.0)]
+    found: list[float] = []
+    for start, stop in ends:
+        low, high = start, stop
+        for _ in range(_ZOOMS):
+            angles = np.linspace(low, high, _ANGLES + 1)
+            out = np.flatnonzero(np.abs(_score(problems, lab_live, angles, float(line.tau2[0]))) > limit)
+            if out.size == 0:
+                high = math.copysign(math.pi / 2, stop)
+                break
+            first = max(int(out[0]), 1)
+            low, high = float(angles[first - 1]), float(angles[first])
+        found.append(high)
+    return _slope(found[0]), _slope(found[1])
+
+
+def slope_p(sides: Sides, problems: Problems, line: Lines, slope: float) -> float:
+    """Return the p of one slope, in scaled units, by the test that the interval inverts."""
+    t = float(_score(problems, sides.contrast_cross(), np.array([math.atan(slope)]), float(line.tau2[0]))[0])
+    return two_sided_t_p(t, sides.n_models - 2) if line.tau2[0] > sides.floor else two_sided_normal_p(t)
+
+
+def _slope(angle: float) -> float:
+    return math.copysign(math.inf, angle) if abs(angle) >= math.pi / 2 else math.tan(angle)
+
+
+def _score(problems: Problems, lab_live: FloatArray, angles: FloatArray, tau2: float) -> FloatArray:
+    """Return t at each angle; residuals and points are those of the angle, which changes their scale and not t."""
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    many = problems.take(np.zeros(angles.size, dtype=np.int64))
+    table = noise(many, angles, np.full(angles.size, tau2))
+    residual = c * problems.z - s * problems.x
+    pulled = solved(table, residual[..., None])[..., 0]
+    lab_error = c * (pulled @ lab_live.T) - s * (pulled @ problems.v_x[0])
+    points = problems.x - lab_error
+    weighted = solved(table, points[..., None])[..., 0]
+    return (points * pulled).sum(axis=1) / np.sqrt((points * weighted).sum(axis=1))
