@@ -68,7 +68,7 @@ class _Fit:
             if few is not None:
                 return f"{side}: {few}"
         if variance <= _ROUNDING * max(estimate**2, 1e-12):
-            return "the outcomes that it rests on are all equal, so their spread is unknown"
+            return "it rests on a single cell or on outcomes that are all equal, so its error is unknown"
         return None
 
 
