@@ -24,6 +24,27 @@ def ingest(
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first file that cannot be read.")] = False,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
+    anonymize: Annotated[
+        bool, typer.Option("--anonymize", help="Store pseudonyms in place of ids, and no texts (docs/privacy.md).")
+    ] = False,
+    key_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--key-file",
+            metavar="FILE",
+            help="Secret key of the pseudonyms, made if it is not there; else EVALSTATS_ANONYMIZE_KEY, else one for now.",
+            show_default=False,
+        ),
+    ] = None,
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--keep",
+            metavar="COLUMN",
+            help="Keep the labels of this column readable; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Read result files into a store of Parquet tables.
@@ -31,14 +52,25 @@ def ingest(
     Files that cannot be read are named, and the others are read: the exit status is 2 only if none could be, or with
     --strict.
     """
+    from evalstats.cli.ingest_key import chosen_key
     from evalstats.cli.ingest_run import ingest as run
     from evalstats.cli.load import column_map
     from evalstats.cli.show import say
 
     columns = column_map(map_)
+    chosen = chosen_key(anonymize=anonymize, key_file=key_file, keep=keep or (), store=store)
     with progress_bar() as on_progress:
-        report = run(paths, store, strict=strict, format=input_format, column_map=columns, on_progress=on_progress)
-    for line in report.summary_lines():
+        report = run(
+            paths,
+            store,
+            strict=strict,
+            format=input_format,
+            column_map=columns,
+            on_progress=on_progress,
+            anonymize=chosen.key,
+            keep=keep or (),
+        )
+    for line in (*report.summary_lines(), *chosen.lines()):
         say(line, quiet=quiet)
     if not report.n_readable:
         raise typer.Exit(2)

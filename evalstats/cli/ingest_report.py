@@ -6,6 +6,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from evalstats.cli.text import cell_width, clean, padded, wrapped
+from evalstats.schema.account import Account, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import RunEntry
@@ -35,6 +36,8 @@ class SourceReport:
         Rows of every table.
     problems
         What the loader left out, and what the reader should know.
+    anonymized
+        What was taken out of the tables; None where the source was read whole.
     """
 
     path: str
@@ -44,6 +47,7 @@ class SourceReport:
     runs: tuple[RunEntry, ...] = ()
     rows: Mapping[TableName, int] = field(default_factory=dict[TableName, int])
     problems: tuple[Problem, ...] = ()
+    anonymized: Account | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,7 @@ class IngestReport:
                     "runs": [asdict(run) for run in source.runs],
                     "rows": dict(source.rows),
                     "problems": [asdict(problem) for problem in source.problems],
+                    "anonymized": None if source.anonymized is None else list(source.anonymized.lines()),
                 }
                 for source in self.sources
             ],
@@ -104,7 +109,7 @@ class IngestReport:
         """
         readable = (*self.loaded, *self.skipped)
         notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
-        lines = [*self._totals(), *self._failures()]
+        lines = [*self._totals(), *self._anonymized(), *self._failures()]
         lines += [f"note: {source.path}: {source.reason}" for source in readable if source.reason]
         lines += [f"note: {note}" for note in notes[:_NOTES_SHOWN]]
         if len(notes) > _NOTES_SHOWN:
@@ -140,6 +145,15 @@ class IngestReport:
             )
             lines.append(f"{_count(len(runs), 'run')}, rows: {scored} scored, {error} error, {unscored} unscored")
         return lines
+
+    def _anonymized(self) -> list[str]:
+        """Say what was taken out of the sources that were read now."""
+        accounts = [source.anonymized for source in self.loaded if source.anonymized is not None]
+        if not accounts:
+            return []
+        kept = "the notes on files below are shown and not stored, since they may quote rows"
+        shown = [kept] if any(source.problems for source in self.loaded) else []
+        return [f"anonymised: {line}" for line in (*together(accounts).lines(), *shown)]
 
     def _failures(self) -> list[str]:
         by_reason: dict[str, list[str]] = {}

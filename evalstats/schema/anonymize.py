@@ -1,0 +1,239 @@
+"""Take out of tables who somebody is and what they wrote, and keep which rows belong together.
+
+What remains are pseudonyms, which are still personal data (GDPR, recital 26): `docs/privacy.md` says what this protects
+against and what it does not.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.schema.account import Account
+from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.identifying import (
+    holds_ids,
+    holds_labels,
+    holds_text,
+    is_model_name,
+    is_personal,
+    is_telling,
+    kept_note,
+    kept_reason,
+    settings_only,
+)
+from evalstats.schema.pseudonyms import Pseudonyms, mapped, matching
+from evalstats.schema.tables import factor_columns
+
+# Raised whenever the rules change, so that what was read under older ones is read again.
+RULES: Final = "1"
+_REDACTED: Final = "not told (anonymised)"
+# Ids and moments written as numbers.
+_LARGEST: Final = 1e8
+
+_ALWAYS: Mapping[TableName, tuple[str, ...]] = {
+    "outcomes": ("user", "session"),
+    "comparisons": ("battle", "event", "rater", "session"),
+    "ratings": ("item",),
+}
+# Labels of ours; one that is a text after all becomes a pseudonym, so that cells stay apart.
+_LABELS: Final = ("task", "variant", "scenario", "app", "language", "phase", "criterion", "label")
+
+_Rule = Callable[[pl.Series, pl.DataFrame], pl.Series]
+
+
+class Anonymizer:
+    """Anonymises tables batch by batch, and remembers what it did.
+
+    Parameters
+    ----------
+    key
+        32 secret bytes. The same key gives the same pseudonyms, in every file.
+    keep
+        Factors whose labels may be read although their names tell nothing.
+
+    Raises
+    ------
+    InputError
+        If the key is not 32 bytes, or a factor to be kept holds ids or texts by its name.
+
+    Examples
+    --------
+    >>> from evalstats.schema.tables import frame_from_rows
+    >>> runs = frame_from_rows([{"run": "r", "benchmark": "b", "source": "/home/ann/exports/votes.csv"}], "runs")
+    >>> Anonymizer(bytes(32)).table("runs", runs)["source"].to_list()
+    ['exports/votes.csv']
+    """
+
+    def __init__(self, key: bytes, *, keep: Iterable[str] = ()) -> None:
+        self.names = Pseudonyms(key)
+        self._keep = tuple(dict.fromkeys(keep))
+        for name in self._keep:
+            if holds_ids(name) or is_personal(name) or holds_text(name):
+                message = f"{name!r} is not kept: by its name it holds ids or texts; rename it if it does not"
+                raise InputError(message)
+        self.account = Account()
+        self._rules: Mapping[str, _Rule] = {
+            **dict.fromkeys(_LABELS, self._labels),
+            "run": lambda series, _: mapped(series, self.names.of_run),
+            "timestamp": self._to_day,
+            "item": self._items,
+            "judge": self._people,
+            "rater": self._people,
+            "tags": self._tags,
+            "locator": self._null,
+            "value_raw": self._null,
+            "status_reason": self._reasons,
+            "source": lambda series, _: mapped(series, self.names.of_path),
+            "config": lambda series, _: mapped(series, settings_only),
+            "note": lambda series, _: mapped(series, lambda note: note if kept_note(note) else _REDACTED),
+        }
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What a manifest records: that the source was anonymised, by which rules, and a fingerprint of the key."""
+        found = {"anonymized": RULES, "key_fingerprint": self.names.fingerprint}
+        return found | ({"keep": json.dumps(sorted(self._keep))} if self._keep else {})
+
+    def table(self, name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
+        """Return a checked table without what identifies.
+
+        Raises
+        ------
+        InputError
+            If rows of a run depend on a column that is dropped.
+        """
+        if not frame.height:
+            return frame
+        made = [self._standard(name, frame, column.name) for column in TABLES[name]]
+        factors = [self._factor(frame[factor], frame) for factor in factor_columns(frame, name)]
+        if name == "runs":
+            self._refuse_lost_clusters(frame)
+        return pl.DataFrame([*made, *(series for series in factors if series is not None)])
+
+    def _standard(self, table: TableName, frame: pl.DataFrame, name: str) -> pl.Series:
+        series = frame[name]
+        if series.null_count() == frame.height or (table == "aggregates" and name == "value_raw"):
+            return series
+        if name in _ALWAYS.get(table, ()):
+            return self._hash(series, frame)
+        rule = self._rules.get(name)
+        return series if rule is None else rule(series, frame)
+
+    def _factor(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series | None:
+        """Return a factor as it may be kept; None where nothing of it may."""
+        name, is_text = series.name, series.dtype == pl.String
+        if is_personal(name) or (holds_text(name) and is_text):
+            self.account.dropped[name] += len(series) - series.null_count()
+            self.account.gone.add(name)
+            return None
+        if series.dtype == pl.Boolean:
+            return series
+        if holds_ids(name) or holds_text(name):
+            return self._hash(series, frame)
+        if not is_text:
+            return self._small_numbers(series)
+        if name in self._keep or holds_labels(name):
+            return self._labels(series, frame)
+        self.account.unknown.add(name)
+        return self._hash(series, frame)
+
+    def _hash(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
+        self.account.hashed[series.name] += len(series) - series.null_count()
+        return self.names.of_series(series)
+
+    def _items(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
+        """Items of the lab are public ids and stay; those seen live are prompts or conversations."""
+        hidden = (frame["setting"] == "live").fill_null(value=False) | matching(series, is_telling)
+        self.account.hashed[series.name] += int((hidden & series.is_not_null()).sum())
+        return self._where(series, hidden)
+
+    def _people(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
+        people = ~matching(series, is_model_name)
+        if "rater_kind" in frame.columns:
+            people |= (frame["rater_kind"] == "human").fill_null(value=False)
+        self.account.hashed[series.name] += int((people & series.is_not_null()).sum())
+        return self._where(series, people)
+
+    def _labels(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
+        hidden = matching(series, is_telling)
+        self.account.telling[series.name] += int(hidden.sum())
+        return self._where(series, hidden)
+
+    def _where(self, series: pl.Series, hidden: pl.Series) -> pl.Series:
+        return self.names.of_series(series.set(~hidden, None)).zip_with(hidden, series)
+
+    def _tags(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
+        """Drop tags that are texts; the others of a row stay."""
+        long = series.explode()
+        told = long.filter(matching(long, is_telling))
+        self.account.telling["tags"] += len(told)
+        return series.list.set_difference(pl.Series([told.unique().to_list()])) if len(told) else series
+
+    def _reasons(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
+        pairs = zip(series.to_list(), frame["value_raw"].to_list(), strict=True)
+        reasons = [reason if kept_reason(reason, raw) else _REDACTED for reason, raw in pairs]
+        self.account.telling["status_reason"] += reasons.count(_REDACTED)
+        return pl.Series(series.name, reasons, dtype=pl.String)
+
+    def _to_day(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
+        self.account.days = True
+        return series.dt.truncate("1d")
+
+    def _small_numbers(self, series: pl.Series) -> pl.Series:
+        large = (series.abs() >= _LARGEST).fill_null(value=False)
+        self.account.telling[series.name] += int(large.sum())
+        return series.set(large, None)
+
+    def _null(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
+        self.account.dropped[series.name] += len(series) - series.null_count()
+        return pl.Series(series.name, [None], dtype=series.dtype).new_from_index(0, len(series))
+
+    def _refuse_lost_clusters(self, runs: pl.DataFrame) -> None:
+        lost = sorted(self.account.gone & set(runs["dependence"].explode().drop_nulls().to_list()))
+        if lost:
+            message = (
+                f"rows depend on column {lost[0]!r}, which is dropped since it holds texts or personal data; give the column "
+                "a name that says what its levels are (passage, template, session)"
+            )
+            raise InputError(message)
+
+
+def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalData:
+    """Return tables without what identifies people or holds what they wrote.
+
+    Users, sessions, raters, judges who are people, ids of votes and events, and items seen live become pseudonyms; texts,
+    raw values and places in the source are dropped; times are cut to the day. Factors of labels that are known as such
+    stay readable, other words become pseudonyms, so that every grouping and clustering gives what it gave before. What was
+    done stands in `problems`, in place of the notes of reading, which may quote rows.
+
+    Parameters
+    ----------
+    data
+        The tables.
+    key
+        32 secret bytes (`secrets.token_bytes(32)`); the same key gives the same pseudonyms.
+    keep
+        Further factors whose labels may be read.
+
+    Raises
+    ------
+    InputError
+        If the key is not 32 bytes, a factor to be kept holds ids or texts by its name, or rows depend on a dropped column.
+
+    Examples
+    --------
+    >>> from evalstats.schema.tables import check_table
+    >>> rows = {"run": ["r"] * 2, "model": ["m"] * 2, "benchmark": ["b"] * 2, "item": ["1", "2"], "metric": ["acc"] * 2}
+    >>> rows |= {"system": ["m"] * 2, "score": [1.0, 0.0], "status": ["scored"] * 2, "user": ["ann", "ann"]}
+    >>> hidden = anonymized(EvalData(outcomes=check_table(rows, "outcomes")), bytes(32)).outcomes
+    >>> hidden["user"].n_unique(), "ann" in hidden["user"].to_list(), hidden["item"].to_list()
+    (1, False, ['1', '2'])
+    """
+    anonymizer = Anonymizer(key, keep=keep)
+    tables = {name: anonymizer.table(name, data.table(name)) for name in TABLES}
+    notes = [Problem(path="anonymised", message=line, severity="note") for line in anonymizer.account.lines()]
+    return EvalData(**tables, problems=tuple(notes))

@@ -1,0 +1,204 @@
+"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values.
+
+The rules look at one name or one value at a time, never at how often it stands in a file: the same value is treated the
+same way in every file, so that runs that are read one by one still share their items and clusters.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Final, cast
+
+MAX_LABEL_CHARS: Final = 60
+_MAX_LABEL_WORDS: Final = 8
+_MAX_NOTE_CHARS: Final = 300
+_MAX_REASON_CHARS: Final = 60
+
+# Written by somebody, or about somebody.
+_TEXT = re.compile(
+    r"(?!n_|num_)(?:.*_)?(?:prompts?|conversations?|messages?|contents?|text|transcript|dialog|dialogue|history|instructions?|question|"
+    r"query|input|output|responses?|answer|completion|generation|comments?|feedback|explanation|rationale|remarks?|title|"
+    r"body|description|summary|subject_line|url|uri|link|referrer|referer|user_agent|payload|raw|notes?)"
+    r"(?:_(?:a|b|text|raw|full|json|left|right|\d+))?"
+)
+_PERSONAL = re.compile(
+    r"(?:.*_)?(?:e_?mails?|mail|ip|ips|ip_?addr(?:ess)?|phone|phone_number|telephone|mobile|fax|address|street|lat|lon|lng|"
+    r"latitude|longitude|geo|geolocation|location|gps|zip|zip_?code|postcode|postal_code|dob|birth\w*|age|ssn|iban|passport|"
+    r"mac_address|imei|first_?name|last_?name|full_?name|given_?name|family_?name|surname|nickname|display_name|real_name)"
+    r"|name|names"
+)
+# Stands for somebody or for something of theirs: a pseudonym keeps which rows belong together.
+_ID = re.compile(
+    r"(?!n_|num_)(?:.*_)?(?:user|username|user_?name|customer|client|account|member|person|participant|respondent|annotator|rater|voter|"
+    r"worker|evaluator|reviewer|author|owner|employee|session|conversation|conv|chat|thread|message|msg|request|trace|span|"
+    r"visitor|device|cookie|fingerprint|uid|uuid|guid|patient|student|tenant|workspace|login|handle|ticket|order|invoice|"
+    r"contract|case|event|battle|vote)(?:_?(?:id|ids|uid|uuid|key|hash|no|nr|number|token|ref))?"
+)
+# Columns of labels that people choose from a list. Whatever else holds words is made a pseudonym unless the user says not.
+_LABELS: Final = frozenset(
+    {
+        "category", "subcategory", "difficulty", "subject", "domain", "topic", "dimension", "behaviour", "behavior",
+        "user_behaviour", "user_behavior", "level", "split", "subset", "kind", "type", "mode", "tier", "platform", "channel",
+        "region", "country", "locale", "lang", "reasoning_effort", "strategy", "scaffold", "defence", "defense", "attack",
+        "organization", "license", "harness", "filter", "group", "arm", "language", "scenario", "app", "phase", "status",
+    }
+)  # fmt: skip
+
+# Only whole values and whole parts of names: "v1.2.3.4" is no address.
+_LOOKS_LIKE_ID = re.compile(
+    r"[^@\s]+@[^@\s]+\.[^@\s]+"  # e-mail
+    r"|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"  # UUID
+    r"|(?=\w*\d)[0-9a-fA-F]{16,}"  # digest
+    r"|(?:\d{1,3}\.){3}\d{1,3}"  # IPv4
+    r"|(?:[0-9a-fA-F]{0,4}:){3,}[0-9a-fA-F:.]{1,}"  # IPv6
+    r"|(?!\d{4}-\d\d-\d\d$)\+?\d[\d ()/-]{7,}\d"  # telephone, account
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d.*"  # a moment
+)
+_ID_WITHIN = re.compile(
+    r"[\w.+-]+@[\w-]+\.\w+|[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}|(?=\w*\d)\b[0-9a-f]{16,}\b|(?<!\d)\d{9,}(?!\d)"
+)
+_MODEL_FAMILY = re.compile(
+    r"gpt|claude|llama|gemini|gemma|mi[sx]tral|qwen|deepseek|grok|command|phi|davinci|palm|yi|glm|jamba|nova|haiku|sonnet|opus|"
+    r"prometheus|athene|o\d",
+    re.IGNORECASE,
+)
+
+
+def plain(name: str) -> str:
+    """Return a column's name in lower case, its words joined by underscores.
+
+    Examples
+    --------
+    >>> plain("userId"), plain("IP-Address"), plain("user.name")
+    ('user_id', 'ip_address', 'user_name')
+    """
+    return re.sub(r"\W+", "_", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)).strip("_").lower()
+
+
+def holds_text(name: str) -> bool:
+    """Whether a column of that name holds what somebody wrote.
+
+    Examples
+    --------
+    >>> holds_text("full_conversation"), holds_text("prompt_tokens"), holds_text("response_a")
+    (True, False, True)
+    """
+    return _TEXT.fullmatch(plain(name)) is not None
+
+
+def is_personal(name: str) -> bool:
+    """Whether a column of that name describes a person directly, so that no pseudonym of it is of use.
+
+    Examples
+    --------
+    >>> is_personal("ip"), is_personal("Email"), is_personal("name"), is_personal("task_name")
+    (True, True, True, False)
+    """
+    return _PERSONAL.fullmatch(plain(name)) is not None
+
+
+def holds_ids(name: str) -> bool:
+    """Whether a column of that name says to whom, or to which conversation, a row belongs.
+
+    Examples
+    --------
+    >>> holds_ids("customerId"), holds_ids("chat_id"), holds_ids("n_messages"), holds_ids("difficulty")
+    (True, True, False, False)
+    """
+    return _ID.fullmatch(plain(name)) is not None
+
+
+def holds_labels(name: str) -> bool:
+    """Whether a column of that name holds labels from a short list, which may be read."""
+    return plain(name) in _LABELS
+
+
+def is_telling(value: str) -> bool:
+    """Whether a value looks like text that somebody wrote, or like an id of somebody: no label.
+
+    Examples
+    --------
+    >>> is_telling("goal switching"), is_telling("a@b.org"), is_telling("10.0.0.1"), is_telling("q17")
+    (False, True, True, False)
+    >>> is_telling("please help me to write a letter to my landlord")
+    True
+    """
+    if len(value) > MAX_LABEL_CHARS or "\n" in value or "@" in value:
+        return True
+    return len(value.split()) >= _MAX_LABEL_WORDS or _LOOKS_LIKE_ID.fullmatch(value.strip()) is not None
+
+
+def names_somebody(file_name: str) -> bool:
+    """Whether a part of a file's or run's name looks like an id.
+
+    Examples
+    --------
+    >>> names_somebody("chat_3f2504e0-4f89-11d3-9a0c-0305e82c3301.json"), names_somebody("votes-20240513.csv")
+    (True, False)
+    """
+    return _ID_WITHIN.search(file_name) is not None
+
+
+def is_model_name(judge: str) -> bool:
+    """Whether a judge is a language model by its name; anybody else counts as a person.
+
+    A name of a family of models needs a number with it: Claude may be a colleague.
+
+    Examples
+    --------
+    >>> is_model_name("gpt-4-turbo"), is_model_name("Claude"), is_model_name("claude-3-opus"), is_model_name("rater7")
+    (True, False, True, False)
+    """
+    names = judge.split(",")  # a run may list several
+    return all("@" not in name and re.search(r"\d", name) and _MODEL_FAMILY.search(name) for name in names)
+
+
+def kept_reason(reason: str | None, value_raw: str | None) -> bool:
+    """Whether a reason for a missing score quotes nothing of the row.
+
+    Examples
+    --------
+    >>> (
+    ...     kept_reason("no winner is given", None),
+    ...     kept_reason("is bob, not a or b", "bob"),
+    ...     kept_reason("said 'no'", None),
+    ... )
+    (True, False, False)
+    """
+    if reason is None:
+        return True
+    held = (value_raw or "").strip()
+    return len(reason) <= _MAX_REASON_CHARS and not re.search(r"['\"@`]", reason) and not (held and held in reason)
+
+
+def kept_note(note: str) -> bool:
+    """Whether a note on a run quotes nothing."""
+    return len(note) <= _MAX_NOTE_CHARS and not re.search(r"[\"@`\n]|(?<!\w)'", note)
+
+
+def settings_only(config: str) -> str | None:
+    """Return a run's configuration with its numbers, switches and labels; None where nothing is left or it is no JSON.
+
+    Examples
+    --------
+    >>> settings_only('{"temperature": 0, "system_prompt": "You are Ann", "user": "ann", "mode": "fast"}')
+    '{"mode": "fast", "temperature": 0}'
+    """
+    try:
+        kept = _settings(json.loads(config))
+    except (ValueError, RecursionError):
+        return None
+    return json.dumps(kept, sort_keys=True) if kept else None
+
+
+def _settings(value: object) -> object:
+    if isinstance(value, Mapping):
+        members = cast("Mapping[str, object]", value)
+        names = [name for name in members if not (holds_text(name) or is_personal(name) or holds_ids(name))]
+        inner = {name: _settings(members[name]) for name in names if not is_telling(name)}
+        return {name: part for name, part in inner.items() if part is not None and part not in ({}, [])}
+    if isinstance(value, list):
+        return [part for each in cast("list[object]", value) if (part := _settings(each)) is not None]
+    if isinstance(value, str):
+        return None if is_telling(value) else value
+    return value
