@@ -18,6 +18,7 @@ from evalstats.stats.many.rank_sets import rank_sets, rank_sets_normal
 
 _ENOUGH_CLUSTERS = 40  # for a normal law of ranks
 _NAMED = 4
+_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 
 
 def outcome_side(
@@ -130,7 +131,9 @@ def _ranks(units: Units, side: Side) -> RankSets:
             values = sign * units.table.values.values[:, columns]
             found = rank_sets(values, clusters=units.codes if units.clusters else None)
         elif int(side.n_clusters[list(at)].min()) >= _ENOUGH_CLUSTERS:
-            found = rank_sets_normal(sign * side.estimate[list(at)], side.covariance[np.ix_(at, at)])
+            found = rank_sets_normal(
+                sign * side.estimate[list(at)], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS
+            )
         else:
             return none, none
         return (none, none) if found.reason else (found.low, found.high)

@@ -13,6 +13,7 @@ from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.rank_sets import rank_sets_normal
 
 _NAMED = 4
+_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 _FEW = 0.1  # of the models may have several numbers and be left out
 
 
@@ -100,7 +101,7 @@ def _ranks(side: Side, at: list[int]) -> tuple[IntArray, IntArray]:
     if side.covariance is None or len(at) < 2:
         return none, none
     sign = -1.0 if side.turned else 1.0
-    found = rank_sets_normal(sign * side.estimate[at], side.covariance[np.ix_(at, at)])
+    found = rank_sets_normal(sign * side.estimate[at], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS)
     return (none, none) if found.reason else (found.low, found.high)
 
 
