@@ -1,16 +1,23 @@
 """For which scenario types does the lab not predict? Live less lab by model and scenario, on one scale."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from evalstats.analysis.gaps.material import Cells, CellSums, Material, Options, Side
+from evalstats.analysis.gaps.material import Cells, CellSums, Material, Options
 from evalstats.analysis.gaps.mix_results import ScenarioGap, ScenarioGaps
-from evalstats.analysis.gaps.units import NO_LEVEL
+from evalstats.analysis.gaps.scenario_table import (
+    TwoSides,
+    few_clusters,
+    floored,
+    lost_models,
+    several_factors,
+    two_sides,
+)
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.gap.scenario_cells import CellRates, Gaps, cell_rates, combined, gaps
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.gap.scenario_cells import Gaps, combined, gaps
 from evalstats.stats.gap.scenario_pooling import PooledGaps, pooled_gaps
 from evalstats.stats.multiplicity import benjamini_hochberg
 from evalstats.stats.tails import t_quantile
@@ -20,15 +27,6 @@ _METHOD = (
     "live less lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "
     "partially pooled by REML"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Table:
-    """Both sides by model and level of the first factor."""
-
-    levels: tuple[str, ...]
-    lab: CellRates
-    live: CellRates
 
 
 @one_thread
@@ -64,7 +62,7 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
     Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (false-coverage control); `methods.md`, section 9.
     """
     cells, live = _checked(material)
-    table, dropped = _table(cells, live, material)
+    table, dropped = two_sides(cells, live, material)
     alone = np.eye(table.lab.rate.size)
     found = gaps(combined(table.lab, alone), combined(table.live, alone))
     own = _rows(material, table, found, several=False)
@@ -72,15 +70,16 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
     means_found = gaps(*(combined(side, _mean_weights(models_used)) for side in (table.lab, table.live)))
     means = _rows(material, table, means_found, several=True)
     pooled, why_not = _pooled(table, found)
+    few = few_clusters(table, found)
     return ScenarioGaps(
         factor=cells.factors[0],
         means=tuple(means),
         rows=tuple(_with_pooled(own, pooled, means, material.options)),
         tau_interaction=None if pooled is None else pooled.tau,
-        p_interaction=None if pooled is None else pooled.p_value,
+        p_interaction=None if pooled is None or few else pooled.p_value,
         conf_level=material.options.conf_level,
         method=_METHOD,
-        warnings=(*dropped, *_several(cells), *_lost_models(table, models_used), *why_not, *_floored(table)),
+        warnings=(*dropped, *several_factors(cells), *lost_models(table, models_used), *why_not, *few, *floored(table)),
     )
 
 
@@ -98,56 +97,7 @@ def _checked(material: Material) -> tuple[Cells, CellSums]:
     return material.cells, material.cells.live
 
 
-def _table(cells: Cells, live: CellSums, material: Material) -> tuple[_Table, tuple[str, ...]]:
-    """Sum the cells over all factors but the first, and keep the levels that both sides have."""
-    every = list(dict.fromkeys(levels[0] for levels in cells.levels))
-    to_level = np.array([every.index(levels[0]) for levels in cells.levels], dtype=np.int64)
-    in_lab, in_live = (_names(every, to_level[side.cell[side.n > 0.0]]) for side in (cells.lab, live))
-    kept = [at for at, name in enumerate(every) if name in in_lab and name in in_live]
-    if not kept:
-        raise CannotAnswerError(
-            f"lab and live share no level of {cells.factors[0]}: the lab has {_some(in_lab)}, live users {_some(in_live)}; map "
-            "the names onto each other"
-        )
-    place = np.full(len(every), -1, dtype=np.int64)
-    place[kept] = np.arange(len(kept))
-    lab_rates = _rates(cells.lab, place[to_level], len(kept), material.lab)
-    live_rates = _rates(live, place[to_level], len(kept), material.live)
-    names = tuple(every[k] for k in kept)
-    told = [
-        f"{_some(own)}: only {where} has it, so there is no gap to measure"
-        for own, where in (
-            ([name for name in in_lab if name not in names], "the lab"),
-            ([name for name in in_live if name not in names], "the live side"),
-        )
-        if own
-    ]
-    return _Table(levels=names, lab=lab_rates, live=live_rates), tuple(told)
-
-
-def _names(every: Sequence[str], codes: IntArray) -> list[str]:
-    """Name the levels that some score has, without the one that stands for none."""
-    return [every[int(code)] for code in np.unique(codes) if every[int(code)] != NO_LEVEL]
-
-
-def _rates(sums: CellSums, level: IntArray, n_levels: int, side: Side) -> CellRates:
-    own = level[sums.cell]
-    keep = own >= 0
-    return cell_rates(
-        sums.cluster[keep],
-        sums.model[keep],
-        own[keep],
-        sums.n[keep],
-        sums.total[keep],
-        n_clusters=sums.n_clusters,
-        n_models=sums.n_models,
-        n_cells=n_levels,
-        low=side.low,
-        high=side.high,
-    )
-
-
-def _models_for_means(table: _Table) -> np.ndarray:
+def _models_for_means(table: TwoSides) -> np.ndarray:
     """Which models count in the mean of each scenario: those whose variance can be told on both sides."""
     return (table.lab.n_clusters > 1) & (table.live.n_clusters > 1)
 
@@ -161,7 +111,7 @@ def _mean_weights(used: np.ndarray) -> FloatArray:
     return weights.reshape(n_levels, -1)
 
 
-def _rows(material: Material, table: _Table, found: Gaps, *, several: bool) -> list[ScenarioGap]:
+def _rows(material: Material, table: TwoSides, found: Gaps, *, several: bool) -> list[ScenarioGap]:
     """Turn the differences into rows with verdicts; `several`: each is a mean over models."""
     options = material.options
     tested = np.flatnonzero(np.isfinite(found.p_value))
@@ -182,7 +132,7 @@ def _rows(material: Material, table: _Table, found: Gaps, *, several: bool) -> l
     return rows
 
 
-def _base(material: Material, table: _Table, model: int | None, level: int) -> ScenarioGap:
+def _base(material: Material, table: TwoSides, model: int | None, level: int) -> ScenarioGap:
     """Rates and counts of one row, without errors."""
     pick = slice(None) if model is None else slice(model, model + 1)
     used = _models_for_means(table)[:, level] if model is None else np.ones(1, dtype=np.bool_)
@@ -242,7 +192,7 @@ def _ends(row: ScenarioGap, conf_level: float) -> tuple[float, float]:
     return row.estimate - half, row.estimate + half
 
 
-def _pooled(table: _Table, found: Gaps) -> tuple[PooledGaps | None, tuple[str, ...]]:
+def _pooled(table: TwoSides, found: Gaps) -> tuple[PooledGaps | None, tuple[str, ...]]:
     """Pool the gaps that have an error; None and a warning where there is nothing to pool."""
     known = np.isfinite(found.std_error)
     grid = np.where(known, found.estimate, np.nan).reshape(table.lab.rate.shape)
@@ -270,32 +220,3 @@ def _with_pooled(
         half = t_quantile(options.conf_level, df) * float(error)
         out.append(replace(row, pooled=float(value), pooled_low=float(value) - half, pooled_high=float(value) + half))
     return out
-
-
-def _several(cells: Cells) -> tuple[str, ...]:
-    if len(cells.factors) < 2:
-        return ()
-    others = ", ".join(cells.factors[1:])
-    return (
-        f"gaps are by {cells.factors[0]} alone: within a level the mix of {others} may differ between lab and live",
-    )
-
-
-def _lost_models(table: _Table, used: np.ndarray) -> tuple[str, ...]:
-    short = [name for name, column in zip(table.levels, used.T, strict=True) if column.any() and not column.all()]
-    if not short:
-        return ()
-    return (f"{_some(short)}: the mean is over some of the models only, since others have too few scores there",)
-
-
-def _floored(table: _Table) -> tuple[str, ...]:
-    n = int(np.count_nonzero((table.lab.floor > 0.0) | (table.live.floor > 0.0)))
-    if not n:
-        return ()
-    what = "all scores of a side are alike; their error is that of one success and one failure more"
-    return (f"in {n} of {table.lab.rate.size} cells {what}",)
-
-
-def _some(names: Sequence[str], most: int = 4) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more

@@ -191,6 +191,14 @@ def test_all_alike_in_a_cell_still_has_an_error():
     assert any("one success and one failure more" in text for text in found.warnings)
 
 
+def test_few_clusters_give_no_test_of_interaction():
+    material = two_sides(np.full((3, 3), 0.5), np.full((3, 3), 0.5), clusters=8)
+    found = scenario_gaps_of(material)
+    assert found.p_interaction is None
+    assert found.tau_interaction is not None
+    assert any("a typical cell has 8 clusters" in text for text in found.warnings)
+
+
 def test_what_cannot_be_told_is_said():
     material = two_sides(np.full((2, 2), 0.5), np.full((2, 2), 0.5))
     with pytest.raises(CannotAnswerError, match="different scales"):
