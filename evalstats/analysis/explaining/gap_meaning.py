@@ -84,14 +84,15 @@ def gaps_mean(found: LabLiveGap) -> list[str]:
     row = rows[0]
     said = [
         (
-            f"Take {row.name}: it has {_score(row.lab, found, lab=True)} in the lab. By the line through the others that leads to "
-            "expect "
+            f"Take {row.name}: it has {_score(row.lab, found, lab=True)} in the lab. By the line through the others "
+            "that leads to expect "
             f"{_score(row.expected, found)} live; it has {_score(row.live, found)}. Its gap is the difference, "
             f"{gap_text(row.gap, found)}, and may be anything in {gap_interval(row, found)}"
         ),
         (
             "Two questions are asked of every model. Is its gap more than noise? The interval says it. Does it stand out "
-            "among the true gaps of the others? Only then is it called a gap, since some spread of true gaps is what every benchmark has"
+            "among the true gaps of the others? Only then is it called a gap, since some spread of true gaps is what every "
+            "benchmark has"
         ),
     ]
     if line.tau:

@@ -166,6 +166,7 @@ def without_errors() -> LabLiveGap:
     lab, live = 60.0 - 2.0 * order + 6.0 * np.sin(order), 1250.0 - 9.0 * order + 20.0 * np.cos(2.0 * order)
     rows = made(names, lab, live, None, margin=None, same_scale=False, n=None)
     reason = "neither side has standard errors, so what is noise cannot be told from what is a gap"
+    rows = tuple(replace(row, verdict="invalid", reason=reason) for row in rows)
     found = _result(
         _side("aggregates", "wildbench", "score", n_models=62, errors="none", metric_kind="continuous"),
         _side("aggregates", "arena", "elo", n_models=120, unit="points", errors="none", metric_kind="rating"),

@@ -1,0 +1,387 @@
+"""What is said of lab against live is true of the result, fits a terminal, and claims no more than the data do."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from evalstats.analysis.gaps.agreement_results import PartRow
+from evalstats.analysis.gaps.mix_results import Part
+from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gaps.wording import gap_blocks, gap_sentences
+from evalstats.analysis.gaps.wording_agreement import coefficients_table, contradictions_table, pairs_lines
+from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
+from evalstats.analysis.gaps.wording_forecasts import forecast_blocks
+from evalstats.analysis.gaps.wording_headline import headline
+from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, overall_table
+from evalstats.analysis.gaps.wording_models import LINES, beside_models, differences_table, models_table, shown_rows
+from evalstats.analysis.gaps.wording_slices import means_table
+from evalstats.analysis.gaps.words import digits_of, flagged, gap_ends, gap_text, gap_unit, part_text, score_unit
+from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.display.markup import to_html, to_latex, to_markdown
+from evalstats.display.numbers import MINUS, interval, number
+from evalstats.display.text import to_text
+from tests.analysis.gaps import example_gap as example
+
+ALL: dict[str, Callable[[], LabLiveGap]] = {
+    "one scale": example.one_scale,
+    "votes": example.votes,
+    "without errors": example.without_errors,
+    "four": example.four,
+    "invalid": example.invalid,
+    "aligned": example.aligned,
+    "hostile": example.hostile,
+}
+MADE = {name: make() for name, make in ALL.items()}
+
+
+@pytest.fixture(params=ALL)
+def found(request: pytest.FixtureRequest) -> LabLiveGap:
+    return MADE[request.param]
+
+
+def in_one_line(result: LabLiveGap | list[Block]) -> str:
+    blocks = result.blocks() if isinstance(result, LabLiveGap) else result
+    return " ".join(to_text(blocks, width=100_000).split())
+
+
+def column(table: Table, name: str) -> list[str]:
+    place = table.columns.index(name)
+    return [row[place] for row in table.rows]
+
+
+# --- whatever the result ---
+
+
+def test_the_text_fits_a_terminal_and_the_verdict_comes_first(found: LabLiveGap) -> None:
+    text = to_text(gap_blocks(found), width=80)
+    assert max(map(len, text.splitlines())) <= 80
+    banner = found.blocks()[1]
+    assert isinstance(banner, Banner)
+    assert banner.label == found.verdict
+    assert banner.text == f"{headline(found)}."
+
+
+def test_nothing_is_said_with_holes_in_it(found: LabLiveGap) -> None:
+    text = in_one_line(found)
+    for hole in (" None", "(None", "nan", " .", "..", " ,", "( ", ": :", "p = –", "; ;", "[–", "–]", "—"):
+        assert hole not in text.replace("a|b # heading", ""), hole
+    assert "  " not in " ".join(gap_sentences(found))
+    for block in found.blocks():
+        for item in block.items if isinstance(block, Bullets) else ():
+            assert item.endswith("."), item
+        if isinstance(block, Paragraph):
+            assert block.text.endswith(".")
+        if isinstance(block, Table):
+            assert len(block.align) == len(block.columns)
+            assert block.rows
+
+
+def test_the_summary_is_the_sentences_and_repeats_every_warning(found: LabLiveGap) -> None:
+    assert found.summary() == " ".join(gap_sentences(found))
+    for text in found.warnings:
+        assert text in found.summary()
+
+
+def test_every_format_is_made_and_escapes_names(found: LabLiveGap) -> None:
+    blocks = gap_blocks(found)
+    assert "<script" not in to_html(blocks)
+    assert to_markdown(blocks).count("\n# ") == 0
+    assert "\x1b" not in to_text(blocks)
+    assert to_latex(blocks)
+
+
+def test_no_point_estimate_is_called_a_gap(found: LabLiveGap) -> None:
+    named = {row.name for row in found.rows if row.verdict == "gap" or row.difference_verdict == "gap"}
+    for row in found.rows:
+        if row.name not in named:
+            assert row.name not in headline(found)
+
+
+def test_tables_are_short(found: LabLiveGap) -> None:
+    for block in found.blocks():
+        if isinstance(block, Table):
+            assert len(block.rows) <= LINES
+
+
+def test_every_layer_that_is_missing_is_named_with_its_reason(found: LabLiveGap) -> None:
+    text = in_one_line(found)
+    for _, reason in found.left_out:
+        assert reason in text
+        assert reason in found.summary()
+
+
+def test_all_seven_threats_stand_with_every_result(found: LabLiveGap) -> None:
+    block = next(each for each in found.blocks() if isinstance(each, Bullets) and each.title == "Threats to validity")
+    assert len(block.items) == 7
+    seen = [each for each in found.threats if each.status == "seen"]
+    for item, threat in zip(block.items, seen, strict=False):
+        assert item.startswith(f"{threat.title} (seen in these data): ")
+
+
+def test_the_models_are_told_with_their_own_numbers(found: LabLiveGap) -> None:
+    table, rows = models_table(found), shown_rows(found)
+    assert column(table, "Model") == [row.name for row in rows]
+    if found.line is not None:
+        assert column(table, "Gap") == [gap_text(row.gap, found, unit=False) for row in rows]
+        assert column(table, "Verdict") == [
+            "gap, material" if row.verdict == "gap" and row.material else row.verdict for row in rows
+        ]
+    for verdict in {row.verdict for row in rows} - {"invalid"}:
+        assert any(line.startswith(f"{verdict}:") for line in beside_models(found))
+
+
+def test_the_coefficients_stand_under_their_names(found: LabLiveGap) -> None:
+    table = coefficients_table(found)
+    for row in found.agreement.coefficients:
+        assert column(table, row.name.capitalize())[0] == number(row.estimate)
+        own = row.interval("items and votes")
+        if own is not None and own.conf_low is not None:
+            assert interval(own.conf_low, own.conf_high) in column(table, row.name.capitalize())
+
+
+# --- what is said of which result ---
+
+
+def test_the_flagged_model_is_named_with_its_direction_and_widened_interval() -> None:
+    found = MADE["one scale"]
+    (row,) = flagged(found)
+    assert headline(found) == f"1 of 12 models has a gap: {row.name} lies below what its lab score leads to expect"
+    told = f"{row.name} {gap_text(row.gap, found)} {gap_ends(row.adjusted_low, row.adjusted_high, found)}"
+    assert f"Live less expected: {told}." in found.summary()
+    assert row.gap is not None
+    assert row.gap < 0
+    assert MINUS in told
+
+
+def test_gaps_in_both_directions_are_told_apart() -> None:
+    text = headline(MADE["votes"])
+    assert text.startswith("2 of 48 models have a gap: laboratory-2/model-30-instruct-2026 lies below, and ")
+    assert text.endswith("laboratory-2/model-09-instruct-2026 lies above what the lab leads to expect")
+
+
+def test_the_order_is_told_with_both_intervals_and_the_ceiling() -> None:
+    found = MADE["one scale"]
+    row = found.agreement.of("spearman")
+    these, like = row.interval("items and votes"), row.interval("all")
+    assert these is not None
+    assert like is not None
+    said = " ".join(order_sentences(found))
+    for each, words in ((these, "for these models"), (like, "for models like these")):
+        assert f"{interval(each.conf_low, each.conf_high)} {words}" in said
+    assert f"the noise of both sides would leave about {number(row.ceiling)}" in said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "words"),
+    [
+        (0.1, 0.9, "says something about the live one"),
+        (-0.2, 0.9, "is not shown"),
+        (-0.9, -0.1, "the other way round"),
+    ],
+)
+def test_the_interval_and_not_the_coefficient_decides_what_is_said_of_the_order(
+    low: float, high: float, words: str
+) -> None:
+    found = MADE["one scale"]
+    row = found.agreement.of("spearman")
+    told = tuple(
+        replace(each, conf_low=low, conf_high=high) if each.source == "all" else each for each in row.intervals
+    )
+    rows = tuple(
+        replace(row, intervals=told) if each.name == "spearman" else each for each in found.agreement.coefficients
+    )
+    text = " ".join(order_sentences(replace(found, agreement=replace(found.agreement, coefficients=rows))))
+    assert words in text
+
+
+def test_low_agreement_within_the_best_is_said() -> None:
+    said = " ".join(top_sentences(MADE["votes"]))
+    assert "There the lab's order is not shown to say anything." in said
+    turned = PartRow(
+        kind="top", label="live top 5", n_models=5, spearman=-0.7, kendall=-0.6, conf_low=-0.8, conf_high=-0.6
+    )
+    fine = PartRow(kind="top", label="live top 10", n_models=10, spearman=0.7, kendall=0.6, conf_low=0.5, conf_high=0.8)
+    found = MADE["votes"]
+    agreement = replace(found.agreement, parts=(found.agreement.parts[0], turned, fine))
+    said = " ".join(top_sentences(replace(found, agreement=agreement)))
+    assert said.endswith("Within the live top 5 the lab orders these models the other way round.")
+
+
+def test_without_errors_nothing_is_said_of_single_models() -> None:
+    found = MADE["without errors"]
+    assert headline(found).startswith("No gap can be told: neither side has standard errors")
+    assert "Gap" not in models_table(found).columns
+    assert "Live less expected" not in found.summary()
+    assert "for models like these, scores taken as exact" in found.summary()
+
+
+def test_of_few_models_differences_are_told_and_no_line() -> None:
+    found = MADE["four"]
+    table = differences_table(found)
+    assert table is not None
+    assert column(table, "Verdict") == [row.difference_verdict for row in found.rows]
+    assert "From lab scores to live ones" not in [block.text for block in found.blocks() if isinstance(block, Heading)]
+    assert headline(found).startswith("On average over models, live scores lie 12.8 pp below the lab's")
+    # What the headline says is not said again.
+    assert found.summary().count("On average over models") == 1
+
+
+def test_aligned_names_the_margin() -> None:
+    found = MADE["aligned"]
+    assert headline(found) == "All 10 models do live as the lab leads to expect, to within 10.0 pp"
+    assert any("smaller than the declared margin of 10.0 pp" in line for line in beside_models(found))
+
+
+def test_open_results_say_what_would_have_been_found() -> None:
+    found = MADE["aligned"]
+    rows = tuple(replace(row, verdict="inconclusive") for row in found.rows)
+    open_ = replace(found, verdict="inconclusive", rows=rows, margin=None)
+    assert headline(open_) == "No model is shown to have a gap, and that none has is not shown either"
+    assert "The smallest gap that would have been found with 80% probability is about" in open_.summary()
+    assert any("No margin was declared" in line for line in beside_models(open_))
+
+
+def test_inconclusive_beside_an_interval_without_0_is_explained() -> None:
+    found = MADE["votes"]
+    puzzling = [
+        row for row in found.rows if row.verdict == "inconclusive" and (row.conf_low or 0) * (row.conf_high or 0) > 0
+    ]
+    assert puzzling
+    assert any("inconclusive beside an interval that excludes 0" in line for line in beside_models(found))
+
+
+def test_of_many_models_those_that_stand_out_are_shown() -> None:
+    found = MADE["votes"]
+    rows = shown_rows(found)
+    assert len(rows) == LINES
+    assert {row.name for row in flagged(found)} <= {row.name for row in rows}
+    order = [row.name for row in found.rows]
+    assert [row.name for row in rows] == sorted((row.name for row in rows), key=order.index)
+    assert f"the {LINES} of 48 that stand out most" in models_table(found).caption
+
+
+def test_contradictions_are_counted_and_shown() -> None:
+    found = MADE["votes"]
+    pairs = found.agreement.pairs
+    assert pairs is not None
+    table = contradictions_table(found)
+    assert table is not None
+    assert len(table.rows) == min(10, pairs.n_contradicted or 0)
+    assert f"and contradict each other in {pairs.n_contradicted} of these" in found.summary()
+    assert f"{pairs.n_contradicted:,} in the opposite" in pairs_lines(pairs)[1]
+
+
+# --- parts ---
+
+
+def test_the_decomposition_adds_up_as_shown() -> None:
+    found = MADE["one scale"]
+    parts = found.decomposition
+    assert parts is not None
+    row = parts.overall
+    assert row.mix.estimate is not None
+    assert row.behaviour.estimate is not None
+    assert row.unexplained is not None
+    assert row.unexplained.estimate is not None
+    total = row.mix.estimate + row.behaviour.estimate + row.unexplained.estimate
+    assert row.total.estimate == pytest.approx(total, abs=1e-12)
+    table = overall_table(found, parts)
+    assert column(table, "Value")[2:6] == [
+        part_text(each, found) for each in (row.total, row.mix, row.behaviour, row.unexplained)
+    ]
+
+
+def test_a_scenario_that_the_lab_never_covers_is_named() -> None:
+    found = MADE["one scale"]
+    parts = found.decomposition
+    assert parts is not None
+    table = cells_table(found, parts)
+    assert table is not None
+    assert dict(zip(column(table, "Scenario"), column(table, "Covered"), strict=True))["off topic"] == "no"
+    assert "off topic: the lab has no item of it" in in_one_line(found)
+    assert "6% of live use falls where the lab has no item." in found.summary()
+
+
+def test_with_a_mix_from_outside_the_prediction_alone_is_shown() -> None:
+    found = MADE["one scale"]
+    parts = found.decomposition
+    assert parts is not None
+
+    def without(row):
+        gone = Part(estimate=None, reason="no live outcomes")
+        return replace(row, live=gone, total=gone, mix=gone, behaviour=gone, unexplained=None, threefold=None)
+
+    cells = tuple(replace(cell, live_rate=None, mix=None, behaviour=None, n_live=0) for cell in parts.cells)
+    rows = tuple(map(without, parts.rows))
+    outside = replace(parts, overall=without(parts.overall), rows=rows, cells=cells, mix_source="a survey")
+    shown = replace(found, decomposition=outside, same_scale=False)
+    table = by_model_table(shown, outside)
+    assert table is not None
+    assert table.columns[:3] == ("Model", "Lab", "For the live mix")
+    assert column(overall_table(shown, outside), "Mean over models") == ["Lab", "Lab, weighted to the live mix"]
+    positivity = cells_table(shown, outside)
+    assert positivity is not None
+    assert {"Mix", "Behaviour", "Live"}.isdisjoint(positivity.columns)
+    assert "Live shares: a survey." in in_one_line(shown)
+
+
+def test_scenarios_are_told_by_their_verdict() -> None:
+    found = MADE["one scale"]
+    scenarios = found.scenario_gaps
+    assert scenarios is not None
+    assert "Live differs from the lab in 4 of 4 levels of scenario" in found.summary()
+    none = tuple(replace(row, verdict="inconclusive") for row in scenarios.means)
+    text = replace(found, scenario_gaps=replace(scenarios, means=none)).summary()
+    assert "In none of 5 levels of scenario is live shown to differ from the lab." in text
+    assert column(means_table(found, scenarios), "Verdict")[-1] == "invalid"
+
+
+def test_forecasts_mark_what_is_extrapolated() -> None:
+    found = MADE["votes"]
+    fitted = found.hierarchy
+    assert fitted is not None
+    table = next(block for block in forecast_blocks(found) if isinstance(block, Table))
+    # The best to expect comes first.
+    best = sorted(fitted.forecasts, key=lambda each: -(each.expected or 0.0))
+    assert column(table, "Model") == [each.name for each in best]
+    far = tuple(replace(each, extrapolated=each is fitted.forecasts[0]) for each in fitted.forecasts)
+    table = next(
+        block
+        for block in forecast_blocks(replace(found, hierarchy=replace(fitted, forecasts=far)))
+        if isinstance(block, Table)
+    )
+    marked = dict(zip(column(table, "Model"), column(table, "Extrapolated"), strict=True))
+    assert marked[far[0].name] == "yes"
+    assert not marked[far[1].name]
+
+
+# --- numbers ---
+
+
+def test_shares_are_in_percent_and_their_differences_in_points_whatever_the_side_calls_them() -> None:
+    found = MADE["one scale"]
+    other = replace(found, lab=replace(found.lab, unit="%"), live=replace(found.live, unit="%"))
+    assert other.summary() == found.summary()
+    assert (score_unit(other.live), gap_unit(other.live)) == ("%", "pp")
+    rating = replace(MADE["votes"].live, unit="rating")
+    assert gap_unit(rating) == "rating points"
+
+
+def test_digits_follow_the_errors() -> None:
+    found = MADE["votes"]
+    assert digits_of(found, found.live) == 0  # standard errors of 6 points
+    assert digits_of(found, found.lab) == 1  # shares get one decimal at least
+    fine = tuple(replace(row, live_std_error=0.02) for row in found.rows)
+    assert digits_of(replace(found, rows=fine), found.live) == 2
+    bare = MADE["without errors"]
+    assert re.fullmatch(r"\d+", column(models_table(bare), "Live")[0])
+
+
+def test_of_ten_or_more_pairs_of_names_a_few_are_listed() -> None:
+    found = MADE["one scale"]
+    near = tuple((f"model-{i}", f"Model {i}") for i in range(10))
+    text = in_one_line(replace(found, near_names=near, joined_by_alias=near))
+    assert "model-5 and Model 5 and 4 more; --aliases says which are one model." in text
+    assert "model-5 is Model 5 and 4 more." in text
