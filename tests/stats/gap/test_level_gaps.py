@@ -1,0 +1,101 @@
+"""Plain differences of live and lab against their definition, and by simulation."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.gap.level_gaps import level_gaps
+from evalstats.stats.gap.scores import LabLiveScores
+
+N = 7
+ROUNDING = 1e-9
+
+
+def _scores(seed: int = 0) -> LabLiveScores:
+    rng = np.random.default_rng(seed)
+    root = rng.normal(size=(2 * N, 2 * N)) * 0.05
+    joint = root @ root.T
+    return LabLiveScores(
+        lab=rng.uniform(0.5, 0.9, N),
+        live=rng.uniform(0.4, 0.8, N),
+        lab_covariance=joint[:N, :N],
+        live_covariance=joint[N:, N:],
+        cross=joint[:N, N:],
+    )
+
+
+def test_differences_deviations_and_mean_are_those_of_the_definition() -> None:
+    scores = _scores()
+    found = level_gaps(scores)
+    assert scores.lab_covariance is not None
+    assert scores.live_covariance is not None
+    assert scores.cross is not None
+    joint = np.block([[scores.lab_covariance, scores.cross], [scores.cross.T, scores.live_covariance]])
+    apart = np.hstack([-np.eye(N), np.eye(N)])
+    centre = np.eye(N) - 1 / N
+    both = np.concatenate([scores.lab, scores.live])
+    for weights, each in ((apart, found.differences), (centre @ apart, found.deviations)):
+        errors = np.sqrt(np.diag(weights @ joint @ weights.T))
+        np.testing.assert_allclose(each.estimate, weights @ both, atol=ROUNDING)
+        np.testing.assert_allclose(each.std_error, errors, rtol=ROUNDING)
+        np.testing.assert_allclose(each.p_value, 2 * stats.norm.sf(np.abs(weights @ both) / errors), rtol=1e-6)
+    mean = np.full(N, 1 / N) @ apart
+    assert found.mean == pytest.approx(mean @ both)
+    assert found.std_error == pytest.approx(np.sqrt(mean @ joint @ mean))
+
+
+def test_few_clusters_make_the_intervals_students() -> None:
+    found = level_gaps(_scores(), lab_df=9.0, live_df=9.0)
+    plain = level_gaps(_scores())
+    assert (found.differences.df >= 9.0).all()
+    assert (found.differences.df <= 18.0 + ROUNDING).all()
+    assert found.conf_high - found.conf_low > plain.conf_high - plain.conf_low
+    assert np.isinf(plain.df)
+    with pytest.raises(InputError, match="lab_df is 0"):
+        level_gaps(_scores(), lab_df=0.0)
+
+
+def test_what_all_share_leaves_the_deviations_alone() -> None:
+    scores = _scores()
+    assert scores.lab_covariance is not None
+    plain, moved = level_gaps(scores), level_gaps(replace(scores, lab_covariance=scores.lab_covariance + 1.0))
+    np.testing.assert_allclose(moved.deviations.std_error, plain.deviations.std_error, rtol=1e-6)
+    assert moved.heterogeneity_p == pytest.approx(plain.heterogeneity_p, rel=1e-4)
+    assert moved.std_error > 1.0
+
+
+def test_levels_of_tests_and_intervals_by_simulation() -> None:
+    """No difference at all, 600 worlds: each share within 3 of its standard errors (models of a world are dependent)."""
+    rng, base = np.random.default_rng(1), _scores(2)
+    assert base.lab_covariance is not None
+    assert base.live_covariance is not None
+    assert base.cross is not None
+    joint = np.block([[base.lab_covariance, base.cross], [base.cross.T, base.live_covariance]])
+    root = np.linalg.cholesky(joint + 1e-12 * np.eye(2 * N))
+    single, mean, spread = [], [], []
+    for _ in range(600):
+        errors = root @ rng.normal(size=2 * N)
+        found = level_gaps(replace(base, lab=0.7 + errors[:N], live=0.6 + errors[N:]))
+        single.append(((found.differences.conf_low <= -0.1) & (found.differences.conf_high >= -0.1)).mean())
+        mean.append(found.conf_low <= -0.1 <= found.conf_high)
+        spread.append(found.heterogeneity_p <= 0.05)
+    assert np.mean(single) == pytest.approx(0.95, abs=0.02)
+    assert np.mean(mean) == pytest.approx(0.95, abs=3 * np.sqrt(0.95 * 0.05 / 600))
+    assert np.mean(spread) == pytest.approx(0.05, abs=3 * np.sqrt(0.95 * 0.05 / 600))
+
+
+def test_one_model_has_a_difference_and_no_deviation() -> None:
+    found = level_gaps(_scores().subset(np.array([0])))
+    assert found.mean == pytest.approx(found.differences.estimate[0])
+    assert found.heterogeneity_p == 1.0
+    assert found.deviations.p_value[0] == 1.0
+
+
+def test_refusals_are_in_words() -> None:
+    with pytest.raises(CannotAnswerError, match="lab scores have no standard errors"):
+        level_gaps(replace(_scores(), lab_covariance=None))
+    with pytest.raises(CannotAnswerError, match="share no model"):
+        level_gaps(_scores().subset(np.array([], dtype=np.int64)))
