@@ -52,8 +52,10 @@ def hierarchy_of(material: Material) -> Hierarchy:
 
     Notes
     -----
-    Shares are not turned into logits first: gaps and slope would then be on a scale that no other part of the result uses,
-    and at the ends of the range a gap of constant size in logits is as much an assumption as one in points.
+    Shares are not turned into logits first: gaps and slope would then be on a scale that no other part of the result uses. In
+    simulations of 15 models with lab scores about 88% and gaps of equal size in logits, 95% intervals held 93.8% (on logits
+    95.2%), but those of the best third were too wide by a third; with gaps of equal size in points they held as much as those on
+    logits. So near the end of a range intervals are safe for the best models and not sharp.
 
     Examples
     --------

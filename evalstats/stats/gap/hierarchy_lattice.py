@@ -26,6 +26,9 @@ _MOST_LAYERS = 400
 _RIM = 2e-3
 _SIDES = np.array([[1, 0, 0], [-1, 0, 0], [0, 1, 0], [0, -1, 0], [0, 0, 1], [0, 0, -1]], dtype=np.int64)
 _FINE = 8
+_FAR_BELOW = 25.0
+# No posterior is as narrow as this in its own coordinates but where errors are said to be exactly 0.
+_NARROWEST = 1e-4
 _FIRST_WIDTH = 0.3
 
 
@@ -93,12 +96,14 @@ def lattice_of(log_density: LogDensity, start: FloatArray) -> Lattice:
             continue
         better = _axes_of(found)
         change = np.diag(better) / np.diag(axes)
+        if np.diag(better).min() < _NARROWEST:
+            break
         if change.min() > 0.7 and change.max() < 1.6:
             return found
         axes = better
     raise CannotAnswerError(
-        "the scores say so little of slope and spreads that their posterior cannot be integrated; more models or smaller "
-        "errors are needed"
+        "the posterior of slope and spreads cannot be integrated: the scores say next to nothing of them, or covariances say "
+        "that some difference of scores has no error at all; more models, smaller errors or full-rank covariances are needed"
     )
 
 
@@ -107,7 +112,8 @@ def first_quantiles(lattice: Lattice, p: tuple[float, ...]) -> FloatArray:
     layers, layer_of = np.unique(lattice.index[:, 0], return_inverse=True)
     places = np.zeros(len(layers))
     places[layer_of] = lattice.points[:, 0]
-    sums = np.log(np.bincount(layer_of, np.exp(lattice.log_density - lattice.log_density.max())))
+    height = np.maximum(lattice.log_density - lattice.log_density.max(), -_FAR_BELOW)
+    sums = np.log(np.bincount(layer_of, np.exp(height)))
     if layers[0] == 0:
         places, sums = np.concatenate([-places[:0:-1], places]), np.concatenate([sums[:0:-1], sums])
     fine, mass = _refined(places, sums)
@@ -122,7 +128,7 @@ def last_quantiles(lattice: Lattice, value: LogDensity, p: tuple[float, ...]) ->
     order = np.lexsort(lattice.index.T[::-1])
     index, points = lattice.index[order], lattice.points[order]
     height = lattice.log_density[order] + np.log(lattice.share[order])
-    height = height - height.max()
+    height = np.maximum(height - height.max(), -_FAR_BELOW)
     breaks = np.flatnonzero((np.diff(index[:, :2], axis=0) != 0).any(axis=1)) + 1
     places, mass = list[FloatArray](), list[FloatArray]()
     for row, line in zip(np.split(points, breaks), np.split(height, breaks), strict=True):
@@ -144,7 +150,10 @@ def _refined(places: FloatArray, height: FloatArray) -> tuple[FloatArray, FloatA
     cells = _FINE * (len(places) - 1)
     fine: FloatArray = places[0] + (places[-1] - places[0]) / cells * np.arange(cells + 1, dtype=np.float64)
     # A row of the lattice stands for the same share however finely it is cut.
-    return fine, np.exp(CubicSpline(places, height, bc_type="natural")(fine)) / _FINE
+    # Next to a cliff a spline swings: what is far below is as good as nothing, and no top lies much above the points.
+    top = float(height.max())
+    joined = CubicSpline(places, np.maximum(height, top - _FAR_BELOW), bc_type="natural")(fine)
+    return fine, np.exp(np.minimum(joined, top + 1.0)) / _FINE
 
 
 def _top(log_density: LogDensity, start: FloatArray) -> FloatArray:

@@ -60,7 +60,7 @@ class Coordinates:
         """Return the log of how much of the parameters a unit of the coordinates holds, but for a constant."""
         tau, sigma = self._spreads(points)
         _, width = self._slope_law(sigma, tau)
-        return np.log(np.cosh(points[:, 0])) + np.log(np.cosh(points[:, 1])) + np.log(width)
+        return np.logaddexp(points[:, :2], -points[:, :2]).sum(axis=1) + np.log(width)
 
     def _spreads(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
         tau = self.small_tau * np.sinh(np.minimum(np.abs(points[:, 0]), 30.0))

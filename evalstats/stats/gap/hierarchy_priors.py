@@ -54,7 +54,7 @@ class Priors:
 
 
 ALTERNATIVES: tuple[tuple[str, Priors], ...] = (
-    ("half the scale of the prior of tau", Priors(tau=0.5)),
-    ("twice the scale of the prior of tau", Priors(tau=2.0)),
-    ("a slope ten times as wide, so almost flat", Priors(slope=20.0)),
+    ("half the scale of the prior on the spread of gaps", Priors(tau=0.5)),
+    ("twice that scale", Priors(tau=2.0)),
+    ("a prior on the slope ten times as wide, so almost flat", Priors(slope=20.0)),
 )
