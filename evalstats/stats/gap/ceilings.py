@@ -7,8 +7,9 @@ import numpy as np
 from scipy import special
 
 from evalstats.stats.checks import FloatArray, check_level
-from evalstats.stats.gap.agreement_draws import draw_noise, without_noise
+from evalstats.stats.gap.agreement_draws import draw_noise
 from evalstats.stats.gap.correlations import NAMES, CoefficientName, correlate, mean_ranks
+from evalstats.stats.gap.noise_free import without_noise
 from evalstats.stats.gap.reliability import true_correlation
 from evalstats.stats.gap.scores import LabLiveScores
 

@@ -5,16 +5,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, check_level
-from evalstats.stats.gap.agreement_draws import (
-    draw_noise,
-    map_to_correlation,
-    own_noise,
-    own_variances,
-    without_noise,
-)
+from evalstats.stats.gap.agreement_draws import draw_noise, own_noise
 from evalstats.stats.gap.agreement_sources import FEW_MODELS
+from evalstats.stats.gap.noise_free import known as known_covariance
+from evalstats.stats.gap.noise_free import map_to_correlation, own_variances, without_noise
 from evalstats.stats.gap.reliability import shared_noise, true_correlation
 from evalstats.stats.gap.scores import LabLiveScores
 
@@ -136,14 +131,17 @@ def _these(scores: LabLiveScores, n_resamples: int, rng: np.random.Generator) ->
     lab, live = without_noise(scores, "items and votes")
     return _Draws(
         moments=_moments(scores.lab[None], scores.live[None], draws.lab - lab, draws.live - live),
-        lab_noise=own_variances(_known(scores.lab_covariance)).mean(keepdims=True),
-        live_noise=own_variances(_known(scores.live_covariance)).mean(keepdims=True),
+        lab_noise=own_variances(known_covariance(scores.lab_covariance, "lab")).mean(keepdims=True),
+        live_noise=own_variances(known_covariance(scores.live_covariance, "live")).mean(keepdims=True),
     )
 
 
 def _others(scores: LabLiveScores, n_resamples: int, rng: np.random.Generator) -> _Draws:
     places = rng.integers(0, scores.n_models, (n_resamples, scores.n_models))
-    lab, live = own_variances(_known(scores.lab_covariance)), own_variances(_known(scores.live_covariance))
+    lab, live = (
+        own_variances(known_covariance(scores.lab_covariance, "lab")),
+        own_variances(known_covariance(scores.live_covariance, "live")),
+    )
     noise = own_noise(scores, places, rng)
     return _Draws(
         moments=_moments(scores.lab[places], scores.live[places], noise.lab, noise.live),
@@ -195,9 +193,3 @@ def _ratios(scores: LabLiveScores, rho: float, draws: _Draws) -> FloatArray:
     ratios = np.where(product < 0, -np.inf, np.inf)
     np.divide(product, size, out=ratios, where=size > 0)
     return ratios
-
-
-def _known(covariance: FloatArray | None) -> FloatArray:
-    if covariance is None:
-        raise CannotAnswerError("errors of both sides are needed to free their correlation of noise")
-    return covariance
