@@ -57,9 +57,12 @@ def agreement_means(found: LabLiveGap) -> list[str]:
 
 
 def _narrow_range(found: LabLiveGap, overall: float) -> list[str]:
-    """Say where agreement within the best is lower than over all: the range of models made it."""
+    """Say where agreement within the best is lower than over all, both intervals apart: the range of models made it."""
+    whole = these_models(found.agreement.of("spearman"))
+    if whole is None or whole.conf_low is None:
+        return []
     tops = [row for row in found.agreement.parts if row.kind == "top" and row.spearman is not None]
-    low = [row for row in tops if row.conf_high is not None and row.conf_high < overall]
+    low = [row for row in tops if row.conf_high is not None and row.conf_high < whole.conf_low]
     if not low:
         return []
     told = " and ".join(f"{number(row.spearman)} within the {row.label}" for row in low)
