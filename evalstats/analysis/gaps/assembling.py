@@ -44,7 +44,7 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
     decomposition = _layer("decomposition", decomposition_of, made, left, None if usable else no_cells)
     by_scenario = made.cells is not None and made.cells.live is not None and made.same_scale
     scenario_gaps = _layer("gaps by scenario", scenario_gaps_of, made, left, None if by_scenario else why_not)
-    drops = _layer("drop from ideal to non-ideal users", drop_forecast_of, made, left, None if usable else no_cells)
+    drops = _layer("drop from ideal to non-ideal users", drop_forecast_of, made, left, None)
     hierarchy = _layer("forecasts for models that only the lab has", hierarchy_of, made, left, None)
     rows = _rows(made, calibration)
     verdict, reason = _overall(rows, calibration, made)
