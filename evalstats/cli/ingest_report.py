@@ -151,9 +151,10 @@ class IngestReport:
         accounts = [source.anonymized for source in self.loaded if source.anonymized is not None]
         if not accounts:
             return []
+        done = together(accounts).lines() or ("nothing in the tables looked like ids of people or like texts",)
         kept = "the notes on files below are shown and not stored, since they may quote rows"
         shown = [kept] if any(source.problems for source in self.loaded) else []
-        return [f"anonymised: {line}" for line in (*together(accounts).lines(), *shown)]
+        return [f"anonymised: {line}" for line in (*done, *shown)]
 
     def _failures(self) -> list[str]:
         by_reason: dict[str, list[str]] = {}

@@ -21,6 +21,7 @@ from evalstats.schema.identifying import (
     is_model_name,
     is_personal,
     is_telling,
+    is_text,
     kept_note,
     kept_reason,
     settings_only,
@@ -146,8 +147,8 @@ class Anonymizer:
         return self.names.of_series(series)
 
     def _items(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
-        """Items of the lab are public ids and stay; those seen live are prompts or conversations."""
-        hidden = (frame["setting"] == "live").fill_null(value=False) | matching(series, is_telling)
+        """Items of the lab are public ids and stay, as other files share them; those seen live are prompts of users."""
+        hidden = (frame["setting"] == "live").fill_null(value=False) | matching(series, is_text)
         self.account.hashed[series.name] += int((hidden & series.is_not_null()).sum())
         return self._where(series, hidden)
 

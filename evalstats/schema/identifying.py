@@ -28,11 +28,14 @@ _PERSONAL = re.compile(
     r"|name|names"
 )
 # Stands for somebody or for something of theirs: a pseudonym keeps which rows belong together.
+_SUFFIX: Final = r"_?(?:id|ids|uid|uuid|key|hash|no|nr|number|token|ref)"
 _ID = re.compile(
-    r"(?!n_|num_)(?:.*_)?(?:user|username|user_?name|customer|client|account|member|person|participant|respondent|annotator|rater|voter|"
-    r"worker|evaluator|reviewer|author|owner|employee|session|conversation|conv|chat|thread|message|msg|request|trace|span|"
-    r"visitor|device|cookie|fingerprint|uid|uuid|guid|patient|student|tenant|workspace|login|handle|ticket|order|invoice|"
-    r"contract|case|event|battle|vote)(?:_?(?:id|ids|uid|uuid|key|hash|no|nr|number|token|ref))?"
+    r"(?!n_|num_)(?:.*_)?(?:"
+    r"(?:user|username|user_?name|customer|client|account|member|person|participant|respondent|annotator|rater|voter|worker|"
+    r"evaluator|reviewer|author|owner|employee|session|conversation|visitor|cookie|fingerprint|uid|uuid|guid|patient|student|"
+    rf"tenant|workspace|login|handle)(?:{_SUFFIX})?"
+    rf"|(?:conv|chat|thread|message|msg|request|trace|span|device|ticket|order|invoice|contract|case|event|battle|vote){_SUFFIX}"
+    r")"
 )
 # Columns of labels that people choose from a list. Whatever else holds words is made a pseudonym unless the user says not.
 _LABELS: Final = frozenset(
@@ -126,6 +129,22 @@ def is_telling(value: str) -> bool:
     if len(value) > MAX_LABEL_CHARS or "\n" in value or "@" in value:
         return True
     return len(value.split()) >= _MAX_LABEL_WORDS or _LOOKS_LIKE_ID.fullmatch(value.strip()) is not None
+
+
+def is_text(value: str) -> bool:
+    """Whether a value is something that somebody wrote, and no name or id of an item of a benchmark.
+
+    Examples
+    --------
+    >>> is_text("3f2504e0-4f89-11d3-9a0c-0305e82c3301"), is_text("Please write a poem for my wife on her birthday")
+    (False, True)
+    """
+    return (
+        "@" in value
+        or "\n" in value
+        or len(value.split()) >= _MAX_LABEL_WORDS
+        or (len(value) > MAX_LABEL_CHARS and " " in value)
+    )
 
 
 def names_somebody(file_name: str) -> bool:

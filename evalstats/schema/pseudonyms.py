@@ -58,7 +58,8 @@ class Pseudonyms:
 
     def of_series(self, series: pl.Series) -> pl.Series:
         """Return a column with a pseudonym for each value; nulls stay."""
-        return mapped(series.cast(pl.String), lambda value: self.of(series.name, value))
+        domain = series.name
+        return mapped(series.cast(pl.String), lambda value: self.of(domain, value))
 
     def of_run(self, run: str) -> str:
         """Return the name of a run or a file; where it looks like an id, a pseudonym with the digest or ending behind it."""

@@ -179,6 +179,8 @@ def test_items_of_the_lab_stay_since_other_files_share_them() -> None:
         pl.lit("lab").alias("setting"), pl.format("q{}", pl.int_range(pl.len()) % 60).alias("item")
     )
     assert anonymized(EvalData(outcomes=lab), KEY).outcomes["item"].to_list() == lab["item"].to_list()
+    digests = lab.with_columns(pl.lit(UUID.replace("-", "")).alias("item"))
+    assert set(anonymized(EvalData(outcomes=digests.head(1)), KEY).outcomes["item"]) == {UUID.replace("-", "")}
     text = lab.with_columns(pl.lit("Please write a poem for me and my wife on our wedding").alias("item"))
     assert "wedding" not in values(anonymized(EvalData(outcomes=text.head(1)), KEY))
 
@@ -259,9 +261,9 @@ def test_no_rows_are_no_trouble() -> None:
     [
         ("prompt", "text"), ("conversation_a", "text"), ("userMessage", "text"), ("raw", "text"), ("feedback", "text"),
         ("email", "personal"), ("client_ip", "personal"), ("Phone", "personal"), ("name", "personal"), ("zip", "personal"),
-        ("user_id", "id"), ("chatId", "id"), ("request_id", "id"), ("device", "id"), ("annotator", "id"),
+        ("user_id", "id"), ("chatId", "id"), ("request_id", "id"), ("device_id", "id"), ("order_no", "id"), ("annotator", "id"),
         ("category", "label"), ("Difficulty", "label"),
-        ("prompt_tokens", ""), ("n_messages", ""), ("length", ""), ("foo", ""),
+        ("prompt_tokens", ""), ("n_messages", ""), ("length", ""), ("foo", ""), ("evaluation_order", ""), ("turn", ""),
     ],
 )  # fmt: skip
 def test_what_the_name_of_a_column_tells(name: str, kind: str) -> None:
