@@ -327,14 +327,15 @@ def test_slopes_are_right_in_the_middle_and_seldom_found_where_there_are_none():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("same", [True, False])
-@pytest.mark.parametrize("n_models", [8, 20])
-@pytest.mark.parametrize("tau", [0.0, 0.05])
+@pytest.mark.parametrize(
+    ("same", "n_models", "tau"), [(True, 8, 0.05), (True, 20, 0.0), (False, 8, 0.05), (False, 20, 0.05)]
+)
 def test_slopes_over_many_draws(same: bool, n_models: int, tau: float):
     for carried in (0.0, 1.0):
-        middle, inside, flagged = slopes(n_models, carried, tau, 300, same=same)
-        assert middle == pytest.approx(0.6 * carried, abs=0.06)
-        # Three standard errors below nominal; at 8 models and a spread of gaps the interval of three columns is a rough one.
-        assert inside > 0.91
+        middle, inside, flagged = slopes(n_models, carried, tau, 150, same=same)
+        # The standard error of a median of 150 slopes is about .04 at 8 models.
+        assert middle == pytest.approx(0.6 * carried, abs=0.12)
+        # 150 draws: three standard errors are .053.
+        assert inside > 0.895
         if carried == 0.0:
-            assert flagged < 0.09
+            assert flagged < 0.105

@@ -253,7 +253,7 @@ def test_intervals_cover_and_false_findings_are_few():
 @pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "interaction"), [(30, 0.0), (30, 0.05), (10, 0.0), (10, 0.05)])
 def test_many_tables(clusters: int, interaction: float):
-    draws = 400
+    draws = 150
     seen = simulated(draws, seed=5, clusters=clusters, interaction=interaction)
     assert 0.935 < seen["raw"] < 0.965
     assert 0.915 < seen["pooled"] < 0.975

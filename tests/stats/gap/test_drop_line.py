@@ -203,8 +203,9 @@ def test_intervals_of_pooled_drops_and_forecasts_cover_and_no_spread_is_seldom_f
 @pytest.mark.parametrize("n_models", [6, 15])
 @pytest.mark.parametrize("spread", [0.0, 0.02, 0.06, 0.15])
 def test_coverage_at_many_spreads(n_models: int, spread: float):
-    pooled, forecast, found = coverage(n_models, spread, 1500)
+    pooled, forecast, found = coverage(n_models, spread, 500)
     assert pooled > 0.925
     assert forecast > 0.935
     if spread == 0.0:
-        assert 0.035 < found < 0.065
+        # 500 draws of a 5% test: three standard errors are .03.
+        assert 0.02 < found < 0.08
