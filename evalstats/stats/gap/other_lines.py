@@ -11,7 +11,7 @@ from evalstats.stats.gap.scores import LabLiveScores, centred_variance
 from evalstats.stats.gap.york import LineFit, fit_line
 from evalstats.stats.tails import normal_quantile
 
-_ANGLES = 1441
+_ANGLES = 361
 _MAD = 1.482602218505602  # the normal law's standard deviation over its median absolute deviation
 
 

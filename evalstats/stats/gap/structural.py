@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from evalstats.stats.checks import FloatArray, IntArray
@@ -49,13 +50,7 @@ def structural_line(scores: LabLiveScores) -> AnotherLine:
     sides = scaled_sides(scores)
     parts = _Parts(sides)
     first = float(np.clip(fit_line(scores).slope * sides.unit_x / sides.unit_z, -_STEEPEST, _STEEPEST))
-    start = np.array([first, 0.8, 0.3])
-    found = minimize(
-        parts.deviance,
-        start,
-        method="Nelder-Mead",
-        options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 4000},  # pyright: ignore[reportArgumentType]
-    )
+    found = minimize(parts.deviance, np.array([first, 0.8, 0.3]), method="BFGS", options={"gtol": 1e-6})
     best = np.asarray(found.x, dtype=np.float64)
     slope = float(best[0]) * sides.unit_z / sides.unit_x
     std_error = _std_error(parts, best)
@@ -92,7 +87,7 @@ class _Parts:
             root = np.linalg.cholesky(table)
         except np.linalg.LinAlgError:
             return _WALL
-        white = np.linalg.solve(root, self.y)
+        white = solve_triangular(root, self.y, lower=True, check_finite=False)
         return float(white @ white) + 2.0 * float(np.log(np.diag(root)).sum())
 
 

@@ -1,0 +1,112 @@
+"""Other lines from lab to live: closed forms, other programs, and what outliers and noise do to them."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.gap.other_lines import deming, least_squares, own_variances, theil_sen, without_leverage
+from evalstats.stats.gap.scores import LabLiveScores, centred_variance
+from evalstats.stats.gap.structural import structural_line
+from evalstats.stats.gap.york import fit_line
+
+CLOSED = 1e-8
+SEARCHED = 1e-4  # a search over a likelihood that is flat at its top
+
+
+def _scores(seed: int, n: int = 30, *, lab: float = 0.5, live: float = 0.2, tau: float = 0.3) -> LabLiveScores:
+    rng = np.random.default_rng(seed)
+    true = rng.normal(size=n)
+    return LabLiveScores(
+        lab=true + lab * rng.normal(size=n),
+        live=1.0 + true + live * rng.normal(size=n) + tau * rng.normal(size=n),
+        lab_covariance=lab**2 * np.eye(n),
+        live_covariance=live**2 * np.eye(n),
+    )
+
+
+def test_deming_and_least_squares_on_published_points(golden: Path) -> None:
+    values = json.loads((golden / "py_golden.json").read_text())
+    points = values["york_pearson"]
+    scores = LabLiveScores(
+        lab=np.array(points["x"]), live=np.array(points["y"]), lab_covariance=np.eye(10), live_covariance=np.eye(10)
+    )
+    for line, key in ((deming(scores), "deming_delta1_same_xy"), (least_squares(scores), "ols_same_xy")):
+        np.testing.assert_allclose((line.intercept, line.slope), values[key], rtol=CLOSED)
+
+
+def test_least_squares_is_scipys_and_counts_residuals_beyond_live_noise() -> None:
+    scores = _scores(1)
+    line, other = least_squares(scores), stats.linregress(scores.lab, scores.live)
+    assert (line.slope, line.slope_std_error) == pytest.approx((other.slope, other.stderr))
+    residual = scores.live - other.intercept - other.slope * scores.lab
+    assert line.n_beyond == (np.abs(residual) > stats.norm.ppf(0.975) * 0.2).sum()
+    assert least_squares(replace(scores, live_covariance=None)).n_beyond is None
+
+
+def test_theil_sen_without_lab_errors_is_scipys() -> None:
+    scores = replace(_scores(2), lab_covariance=np.zeros((30, 30)))
+    assert theil_sen(scores).slope == pytest.approx(stats.theilslopes(scores.live, scores.lab).slope, rel=0.01)
+
+
+def test_structural_likelihood_with_equal_errors_is_the_corrected_covariance() -> None:
+    scores = _scores(3)
+    table = np.cov(scores.lab, scores.live)
+    line = structural_line(scores)
+    assert fit_line(scores).tau > 0.0
+    assert line.slope == pytest.approx(table[0, 1] / (table[0, 0] - 0.25), rel=SEARCHED)
+    assert line.slope_std_error is not None
+    assert 0.05 < line.slope_std_error < 0.5
+
+
+def test_noise_in_the_lab_flattens_least_squares_alone() -> None:
+    """25 worlds of slope 1 at reliability 0.8: means within 3 standard errors (sd of one slope about 0.13)."""
+    slopes = np.array(
+        [
+            [of(scores).slope for of in (least_squares, theil_sen, deming)]
+            for scores in (_scores(seed, tau=0.0) for seed in range(25))
+        ]
+    )
+    slack = 3 * 0.13 / np.sqrt(25)
+    assert slopes[:, 0].mean() == pytest.approx(0.8, abs=slack)
+    np.testing.assert_allclose(slopes[:, 1:].mean(axis=0), 1.0, atol=slack + 0.02)
+
+
+def test_an_outlying_model_does_not_move_the_line_by_ranks() -> None:
+    scores = _scores(4, lab=0.2, tau=0.1)
+    live = scores.live.copy()
+    live[int(scores.lab.argmax())] += 15.0
+    moved = replace(scores, live=live)
+    assert abs(theil_sen(moved).slope - theil_sen(scores).slope) < 0.15
+    assert abs(least_squares(moved).slope - least_squares(scores).slope) > 0.5
+
+
+def test_own_variances_leave_out_what_models_share() -> None:
+    own = np.array([1.0, 2.0, 5.0, 0.5])
+    found = own_variances(np.diag(own) + 7.0)
+    np.testing.assert_allclose(found, own)
+    assert found.mean() == pytest.approx(centred_variance(np.diag(own) + 7.0))
+
+
+def test_the_line_without_the_model_of_most_leverage_names_it() -> None:
+    scores = _scores(5)
+    lab = scores.lab.copy()
+    lab[7] = 9.0
+    far = replace(scores, lab=lab)
+    line = without_leverage(far, fit_line(far))
+    assert line.place == 7
+    assert line.slope == pytest.approx(fit_line(far.subset(np.delete(np.arange(30), 7))).slope)
+
+
+def test_refusals_are_in_words() -> None:
+    scores = _scores(6)
+    with pytest.raises(CannotAnswerError, match="standard errors of both"):
+        deming(replace(scores, lab_covariance=None))
+    with pytest.raises(CannotAnswerError, match="same lab score"):
+        theil_sen(replace(scores, lab=np.ones(30)))
+    with pytest.raises(CannotAnswerError, match="too few for a line"):
+        least_squares(scores.subset(np.array([0, 1])))
