@@ -1,0 +1,220 @@
+"""`evalstats gap` as a user types it: what is printed where, and the exit status."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from evalstats.cli import gap as command
+from evalstats.cli.gap import kept, load_sides, mix_of, names_of
+from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
+from evalstats.schema.data import EvalData
+
+app = typer.Typer()
+FEW = ("--resamples", "100", "--no-plan", "-q")
+MODELS = tuple(f"model-{i:02d}" for i in range(12))
+# Far apart, so that no noise is needed to know what must come out; the fourth does far worse live.
+LAB = tuple(0.90 - 0.05 * i for i in range(12))
+LIVE = tuple(1000 + 400 * score + 3 * (-1) ** i - 90 * (i == 3) for i, score in enumerate(LAB))
+
+
+@app.callback()
+def _root() -> None:
+    """Keep `gap` a command of its own name."""
+
+
+command.register(app)
+
+
+def run(*arguments: str | Path) -> Result:
+    """Run the command in this process; an error of ours is raised as it is."""
+    result = CliRunner().invoke(app, ["gap", *[str(each) for each in arguments]])
+    if isinstance(result.exception, EvalStatsError):
+        raise result.exception
+    return result
+
+
+def table(path: Path, models: Sequence[str], values: Sequence[float], error: float | None, name: str) -> Path:
+    """Write a published table."""
+    columns: dict[str, object] = {"model": list(models), "benchmark": name, "metric": "score", "estimate": list(values)}
+    if error is not None:
+        columns["std_error"] = error
+    pl.DataFrame(columns).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("gap")
+    table(path / "lab.csv", (*MODELS, "only-lab"), (*LAB, 0.6), 0.01, "bench")
+    table(path / "live.csv", MODELS, LIVE, 4.0, "arena")
+    return path
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Both sides in one file: 8 models, 3 scenarios, 20 items or users in each; live users bring other scenarios."""
+    path = tmp_path_factory.mktemp("outcomes") / "both.csv"
+    rows = [
+        {
+            "model": f"m{m}",
+            "setting": setting,
+            "item": f"{setting}-{scenario}-{i}",
+            "user": f"u{i}" if setting == "live" else None,
+            "scenario": scenario,
+            "benchmark": "bench",
+            "metric": "success",
+            "score": float((7 * i + 3 * m) % 20 < 18 - m - (4 if scenario == "hard" else 0)),
+        }
+        for m in range(8)
+        for setting in ("lab", "live")
+        for scenario, n in (("plain", 30 if setting == "live" else 20), ("hard", 20), ("rare", 20))
+        for i in range(n)
+    ]
+    pl.DataFrame(rows).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def shown(folder: Path) -> Result:
+    return run("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW)
+
+
+# --- the whole command ---
+
+
+def test_the_text_leads_with_the_verdict_and_fits(shown: Result) -> None:
+    assert shown.exit_code == 0
+    lines = shown.stdout.splitlines()
+    assert lines[0] == "bench (lab) and arena (live): 12 models"
+    assert lines[3].startswith("GAP 1 of 12 models has a gap: model-03 lies below")
+    assert max(map(len, lines)) <= 80
+    assert "Threats to validity" in shown.stdout
+    assert "Traceback" not in shown.output
+
+
+def test_json_is_the_result(folder: Path) -> None:
+    arguments = ("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW)
+    values = json.loads(run(*arguments, "-f", "json", "--seed", "4", "--conf-level", "0.9", "--top", "3").stdout)
+    assert values["verdict"] == "gap"
+    assert [row["name"] for row in values["rows"] if row["verdict"] == "gap"] == ["model-03"]
+    assert (values["seed"], values["conf_level"], values["n_resamples"]) == (4, 0.9, 100)
+    assert values["lab"]["only_here"] == ["only-lab"]
+    assert "live top 3" in [part["label"] for part in values["agreement"]["parts"]]
+
+
+def test_the_result_goes_to_a_file(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "out.md"
+    arguments = ("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW)
+    result = run(*arguments, "--format", "markdown", "--output", target)
+    assert result.output == ""
+    assert "| Model |" in target.read_text(encoding="utf-8")
+
+
+def test_explain_is_added_and_a_margin_calls_models_aligned(folder: Path) -> None:
+    result = run(
+        "--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW, "--margin", "40", "--explain", "--models",
+        ",".join(name for name in MODELS if name != "model-03"),
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "ALIGNED All 11 models" in result.stdout
+    assert "What the verdict means: aligned" in result.stdout
+
+
+def test_without_standard_errors_the_status_says_that_there_is_no_answer(tmp_path: Path) -> None:
+    lab = table(tmp_path / "lab.csv", MODELS, LAB, None, "bench")
+    live = table(tmp_path / "live.csv", MODELS, LIVE, None, "arena")
+    result = run("--lab", lab, "--live", live, *FEW)
+    assert result.exit_code == 3
+    assert "INVALID" in result.stdout
+    assert "Spearman" in result.stdout
+
+
+def test_one_file_is_split_by_its_setting(outcomes: Path) -> None:
+    values = json.loads(run(outcomes, *FEW, "-f", "json").stdout)
+    assert values["same_scale"]
+    assert values["decomposition"]["factors"] == ["scenario"]
+    assert values["n_models"] == 8
+
+
+def test_aliases_join_names(tmp_path: Path, folder: Path) -> None:
+    renamed = table(tmp_path / "live.csv", [name.upper() for name in MODELS], LIVE, 4.0, "arena")
+    names = tmp_path / "names.csv"
+    names.write_text("lab,live\n" + "".join(f"{name},{name.upper()}\n" for name in MODELS), encoding="utf-8")
+    with pytest.raises(CannotAnswerError, match=r"MODEL-00.*--aliases"):
+        run("--lab", folder / "lab.csv", "--live", renamed, *FEW)
+    arguments = ("--lab", folder / "lab.csv", "--live", renamed, *FEW, "-f", "json")
+    values = json.loads(run(*arguments, "--aliases", names).stdout)
+    assert len(values["joined_by_alias"]) == 12
+
+
+# --- what cannot be asked ---
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        ((), "found nothing"),
+        (("--lab", "a.csv"), "found --lab"),
+        (("--live", "a.csv"), "found --live"),
+        (("data.csv", "--lab", "a.csv", "--live", "b.csv"), "found DATA and --lab and --live"),
+    ],
+)
+def test_two_sides_are_needed(arguments: Sequence[str], found: str) -> None:
+    with pytest.raises(InputError, match=rf"two sides are needed, {found}; use one of: gap --lab PATH --live PATH"):
+        run(*arguments, "--no-plan")
+
+
+def test_a_filter_of_one_side_needs_sides(outcomes: Path) -> None:
+    with pytest.raises(InputError, match="go with --lab and --live"):
+        run(outcomes, "--lab-where", "scenario=plain", "--no-plan")
+
+
+def test_an_unknown_model_is_named(folder: Path) -> None:
+    with pytest.raises(InputError, match="nobody"):
+        run("--lab", folder / "lab.csv", "--live", folder / "live.csv", *FEW, "--models", "nobody,model-01")
+
+
+# --- parts ---
+
+
+def read(path: Path) -> EvalData:
+    data, nothing = load_sides(
+        [path], lab=None, live=None, wheres=(None, None), map_=None, declared=None, input_format=None, quiet=True
+    )
+    assert nothing is None
+    return data
+
+
+def test_filters_keep_rows_of_whatever_there_is(outcomes: Path, folder: Path) -> None:
+    data = read(outcomes)
+    assert set(kept(data, ["scenario=plain", "scenario=hard"]).outcomes["scenario"]) == {"plain", "hard"}
+    published = read(folder / "lab.csv")
+    assert kept(published, ["model=model-01"]).aggregates["model"].to_list() == ["model-01"]
+    assert kept(published, None) is published
+    with pytest.raises(InputError, match="COLUMN=LEVEL"):
+        kept(published, ["model"])
+
+
+def test_names_with_commas_stay_whole() -> None:
+    votes = pl.DataFrame({"model_a": ["a,b"], "model_b": ["c"]})
+    sides = (EvalData(comparisons=votes), None)
+    assert names_of(["a,b", "c,d"], sides, {"x,y": "z"}) == ["a,b", "c", "d"]
+    assert names_of(["x,y"], sides, {"x,y": "z"}) == ["x,y"]
+    assert names_of(None, sides, None) is None
+
+
+def test_the_mix_that_ships_and_that_of_a_file(tmp_path: Path) -> None:
+    shipped = mix_of("rutbench", None)
+    assert shipped is not None
+    assert sum(shipped.shares.values()) == pytest.approx(1.0, abs=1e-12)
+    path = tmp_path / "mix.csv"
+    path.write_text("level,share\nplain,0.75\nhard,0.25\n", encoding="utf-8")
+    own = mix_of(str(path), ["difficulty"])
+    assert own is not None
+    assert (own.factor, own.shares) == ("difficulty", {"plain": 0.75, "hard": 0.25})
+    assert mix_of(None, None) is None
