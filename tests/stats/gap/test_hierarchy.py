@@ -347,9 +347,10 @@ def test_prediction_intervals_hold_what_they_promise(n: int):
 @pytest.mark.parametrize("heavy", [False, True])
 @pytest.mark.parametrize(("n", "n_worlds"), [(8, 150), (15, 150), (48, 40)])
 def test_prediction_intervals_hold_what_they_promise_in_many_worlds(n: int, n_worlds: int, *, heavy: bool):
+    """At least 93%, but for two standard errors of the simulation; worlds, not models, are independent."""
     new, left = zip(*(_held(n, seed, heavy=heavy) for seed in range(n_worlds)), strict=True)
-    assert np.mean(new) > 0.93
-    assert np.mean(left) > 0.93
+    for shares in (new, left):
+        assert np.mean(shares) > 0.93 - 2 * np.std(shares) / np.sqrt(n_worlds)
 
 
 def _held(n: int, seed: int, *, heavy: bool) -> tuple[float, float]:
