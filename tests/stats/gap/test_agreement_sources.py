@@ -123,7 +123,7 @@ def simulated(n: int, reliability: float, rho: float, n_rounds: int, seed: int =
         z = rho * x + math.sqrt(1 - rho**2) * y
         order = rng.permutation(n)
         covariance = np.diag(own[order]) + 3.0
-        error = np.sqrt(own[order]) * rng.normal(size=(2, 401, n)) + math.sqrt(3.0) * rng.normal(size=(2, 401, 1))
+        error = np.sqrt(own[order]) * rng.normal(size=(2, 201, n)) + math.sqrt(3.0) * rng.normal(size=(2, 201, 1))
         lab, live = x + error[0], z + error[1]
         s = LabLiveScores(lab=lab[0], live=live[0], lab_covariance=covariance, live_covariance=covariance)
         drawn = draw_sources(s, n_resamples=400, seed=int(rng.integers(2**31)))
@@ -152,7 +152,7 @@ def test_coverage_in_short() -> None:
 @pytest.mark.parametrize("reliability", [0.7, 0.95])
 @pytest.mark.parametrize("rho", [0.3, 0.9])
 def test_coverage(n: int, reliability: float, rho: float) -> None:
-    n_rounds = 600
+    n_rounds = 300
     slack = 3.5 * math.sqrt(0.95 * 0.05 / n_rounds)
     for (name, source), share in simulated(n, reliability, rho, n_rounds, seed=n).items():
         # The bootstrap over models in percentiles is short for Pearson: .91 to .93 at 15 models, .92 to .94 at 48.
@@ -192,6 +192,6 @@ def test_coverage_of_the_true_correlation_in_short() -> None:
 @pytest.mark.parametrize("reliability", [0.8, 0.95])
 @pytest.mark.parametrize("rho", [0.5, 0.9, 1.0])
 def test_coverage_of_the_true_correlation(n: int, reliability: float, rho: float) -> None:
-    shares = _true_shares(n, reliability, rho, 500)
-    slack = 3.5 * math.sqrt(0.95 * 0.05 / 500)
+    shares = _true_shares(n, reliability, rho, 300)
+    slack = 3.5 * math.sqrt(0.95 * 0.05 / 300)
     assert all(share >= 0.94 - slack for share in shares.values()), shares
