@@ -20,6 +20,7 @@ from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
 _SLACK = 1e-6
+_MOST_KNOWN = 0.5  # of the votes must have a label that the lab has too, or the labels mean other things
 
 
 def gap(
@@ -136,6 +137,8 @@ def gap(
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
     factor, shares, source = _mix_of(mix, by)
     lab_factors, live_factors = _factors(lab_data, live_data, by, factor)
+    if factor is None:
+        factor, shares, source = _counted_in_votes(lab_data, live_data, lab_factors)
     sides = [
         prepared_side(
             data,
@@ -239,6 +242,21 @@ def _mix_of(
             "and say so, where labels overlap)"
         )
     return factor, shares, source
+
+
+def _counted_in_votes(
+    lab: EvalData, live: EvalData, factors: tuple[str, ...]
+) -> tuple[str | None, dict[str, float], str]:
+    """Return the live mix that labelled votes tell of the lab's first factor, where the lab knows most of the labels."""
+    votes = live.comparisons
+    if live.outcomes.height or not factors or factors[0] not in votes.columns:
+        return None, {}, ""
+    counts = votes[factors[0]].cast(pl.String).drop_nulls().value_counts(name="n").sort(factors[0])
+    total = int(counts["n"].sum())
+    known = lab.outcomes[lab.factor(factors[0])].cast(pl.String).unique()
+    if not total or counts.filter(pl.col(factors[0]).is_in(known.to_list()))["n"].sum() < _MOST_KNOWN * total:
+        return None, {}, ""
+    return factors[0], {level: n / total for level, n in counts.iter_rows()}, f"counted in {total:,} votes"
 
 
 def _factors(

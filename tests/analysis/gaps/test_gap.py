@@ -183,11 +183,18 @@ def test_votes_against_outcomes_have_a_line_and_no_plain_difference() -> None:
     assert all(row.difference is None for row in found.rows)
     assert found.line is not None
     assert found.line.slope_low > 0
-    assert {layer for layer, _ in found.left_out} >= {"decomposition", "gaps by scenario"}
-    mixed = es.gap(both.lab, both.live, n_resamples=ROUNDS, mix=es.datasets.rutbench_live_mix())
+    assert "gaps by scenario" in dict(found.left_out)
+    votes = both.live.comparisons
+    shares = dict(votes["scenario"].value_counts(normalize=True).iter_rows())
+    assert found.decomposition is not None
+    assert found.decomposition.mix_source == f"counted in {votes.height:,} votes"
+    assert {part.cell: part.live_share for part in found.decomposition.cells} == pytest.approx(shares)
+    unlabelled = replace(both.live, comparisons=votes.with_columns(scenario=pl.lit(None, dtype=pl.String)))
+    mixed = es.gap(both.lab, unlabelled, n_resamples=ROUNDS, mix=es.datasets.rutbench_live_mix())
     assert mixed.decomposition is not None
     assert mixed.decomposition.overall.poststratified is not None
     assert mixed.drops is not None
+    assert "decomposition" in dict(es.gap(both.lab, unlabelled, n_resamples=ROUNDS).left_out)
 
 
 def test_few_models_get_differences_and_no_line() -> None:
