@@ -12,6 +12,7 @@ from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.gap_texts import GAP_TEXTS
 from evalstats.analysis.explaining.method_texts import known_methods, texts_for
 from evalstats.analysis.gaps.gap import gap
+from evalstats.analysis.gaps.mix_results import Part
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import flagged, gap_text, score_text, share
 from evalstats.display.blocks import Bullets, Heading, Paragraph
@@ -119,6 +120,19 @@ def test_not_finding_is_not_finding_none() -> None:
     text = in_one_line(replace(result, verdict="inconclusive", rows=rows, margin=None))
     assert "not finding a gap is not finding that there is none" in text
     assert "Without a declared margin nothing can be called aligned" in text
+
+
+def test_with_a_mix_from_outside_the_weighting_alone_is_explained() -> None:
+    result = MADE["one scale"]
+    parts = result.decomposition
+    assert parts is not None
+    gone = Part(estimate=None, reason="no live outcomes")
+    overall = replace(parts.overall, live=gone, total=gone, mix=gone, behaviour=gone)
+    outside = replace(parts, overall=overall, rows=(), method="rates of the lab in shares from elsewhere")
+    text = in_one_line(replace(result, decomposition=outside, same_scale=False))
+    assert "There is no description" not in text
+    assert GAP_TEXTS["lab items weighted to the live mix"].how in text
+    assert "Mix and behaviour." not in text
 
 
 def test_every_method_of_a_real_answer_has_words() -> None:

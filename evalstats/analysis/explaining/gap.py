@@ -58,7 +58,8 @@ def _methods(found: LabLiveGap) -> list[str]:
     if found.level is not None:
         names.append(found.level.method)
     if found.decomposition is not None:
-        names.append(found.decomposition.method)
+        # With a mix from outside there is nothing to split, and the weighting is all there is.
+        names.extend([found.decomposition.method] if found.decomposition.overall.total.conf_low is not None else [])
         names.extend([_WEIGHTED] if found.decomposition.weighting is not None else [])
     if found.hierarchy is not None:
         names.append(found.hierarchy.method)
@@ -97,7 +98,8 @@ def _method(found: LabLiveGap) -> list[str]:
     if found.level is not None:
         told.append(f"The overall level. {how_of(described(found.level.method))}")
     if found.decomposition is not None:
-        told.append(f"Mix and behaviour. {how_of(described(found.decomposition.method))}")
+        if found.decomposition.method in _methods(found):
+            told.append(f"Mix and behaviour. {how_of(described(found.decomposition.method))}")
         if found.decomposition.weighting is not None:
             told.append(f"The lab for the live mix. {how_of(described(_WEIGHTED))}")
     if found.hierarchy is not None:

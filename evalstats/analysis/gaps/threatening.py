@@ -119,7 +119,7 @@ def _versions(material: Material) -> Threat:
     told = [_dates(lab, live)]
     if other:
         pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        told.append(f"{plural(len(other), 'joined name')} of another date: {some(pairs)}")
+        told.append(f"{plural(len(other), 'joined name')} with other dates, or one side alone dated: {some(pairs)}")
     seen = bool(other) or _apart(lab, live)
     if not seen:
         told.append("behind one name there may still be several versions")
@@ -190,7 +190,7 @@ def _outcome(material: Material) -> Threat:
     """Whether both sides measure the same thing."""
     title, lab, live = "Outcome", material.lab, material.live
     measures = f"the lab measures {_measure(lab)}, live {_measure(live)}"
-    if (lab.kind == "comparisons") != (live.kind == "comparisons"):
+    if _of_preference(lab) != _of_preference(live):
         text = f"{measures}: to be preferred is not to succeed"
         return Threat(key="outcome", title=title, text=text, status="seen")
     if not material.same_scale:
@@ -203,8 +203,13 @@ def _outcome(material: Material) -> Threat:
     return Threat(key="outcome", title=title, text=text)
 
 
+def _of_preference(side: Side) -> bool:
+    """Whether a side holds votes, or a published rating made of votes."""
+    return side.kind == "comparisons" or side.unit == "rating"
+
+
 def _measure(side: Side) -> str:
-    if side.kind == "comparisons":
+    if _of_preference(side):
         return "which answer is preferred"
     return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
 

@@ -31,7 +31,7 @@ def mix_blocks(found: LabLiveGap) -> list[Block]:
         return []
     tables = [overall_table(found, parts), by_model_table(found, parts), cells_table(found, parts)]
     blocks: list[Block] = [
-        Heading(text=f"What is mix and what is behaviour, by {' and '.join(parts.factors)}", level=2),
+        Heading(text=f"{_title(parts)}, by {' and '.join(parts.factors)}", level=2),
         *[table for table in tables if table is not None],
     ]
     said = [
@@ -44,6 +44,11 @@ def mix_blocks(found: LabLiveGap) -> list[Block]:
     source = f"Live shares: {parts.mix_source.rstrip('.')}."
     blocks.append(Bullets(items=(source, *said)))
     return blocks
+
+
+def _title(parts: Decomposition) -> str:
+    known = _known(parts.overall.total)
+    return "What is mix and what is behaviour" if known else "What the lab says for the live mix"
 
 
 def _known(part: Part | None) -> bool:
@@ -70,20 +75,20 @@ def overall_table(found: LabLiveGap, parts: Decomposition) -> Table:
         "Value": [part_text(part, found, sign=sign) for _, part, sign in shown],
         f"{level(found)} interval": [part_ends(part, found, sign=sign) for _, part, sign in shown],
     }
-    return table_of(
-        columns,
-        caption=(
-            "Live less lab in parts that add up. Mix: live users bring other scenarios. Behaviour: the same scenarios come out "
-            "otherwise. Unexplained: scenarios that one side never has"
-            f"{_units(found)}"
-        ),
-        left=("Mean over models",),
+    told = (
+        "Live less lab in parts that add up. Mix: live users bring other scenarios. Behaviour: the same scenarios come out "
+        "otherwise. Unexplained: scenarios that one side never has"
+        if _known(row.total)
+        else "The lab as it is, and with its scenarios as frequent as they are live"
     )
+    return table_of(columns, caption=f"{told}{_units(found)}", left=("Mean over models",))
 
 
 def by_model_table(found: LabLiveGap, parts: Decomposition) -> Table | None:
     """Show the parts of each model; of many those whose behaviour differs most."""
-    rows = [row for row in parts.rows if _known(row.total) or _known(row.poststratified)]
+    place = {row.name: i for i, row in enumerate(found.rows)}
+    rows = sorted(parts.rows, key=lambda row: place.get(row.model, len(place)))
+    rows = [row for row in rows if _known(row.total) or _known(row.poststratified)]
     if not rows:
         return None
     if not any(_known(row.total) for row in rows):
@@ -132,7 +137,9 @@ def _predicted_table(found: LabLiveGap, rows: list[DecompositionRow]) -> Table:
         "For the live mix": [part_text(row.poststratified, found, sign=False) for row in shown],
         f"{level(found)} interval": [part_ends(row.poststratified, found, sign=False) for row in shown],
     }
-    return table_of(columns, caption=f"What the lab predicts for the live mix{_in_unit(found)}", left=("Model",))
+    return table_of(
+        columns, caption=f"What the lab predicts of each model for the live mix{_in_percent(found)}", left=("Model",)
+    )
 
 
 def cells_table(found: LabLiveGap, parts: Decomposition) -> Table | None:
@@ -161,11 +168,12 @@ def cells_table(found: LabLiveGap, parts: Decomposition) -> Table | None:
     for name in ("Mix", "Behaviour", "Live", "Live n"):
         if name in columns and all(value in ("–", "0") for value in columns[name]):
             del columns[name]
+    adds = ", and what each adds to mix and behaviour" if "Mix" in columns else ""
     return table_of(
         columns,
         caption=(
             "Does the lab cover what live users bring? Shares of each side, mean rates over models"
-            f"{_in_percent(found)}, and what each adds to mix and behaviour{more}"
+            f"{_in_percent(found)}{adds}{more}"
         ),
         left=(next(iter(columns)), "Covered"),
         wide=("Items", "Live n"),

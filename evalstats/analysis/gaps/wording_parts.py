@@ -55,7 +55,8 @@ def mix_sentences(found: LabLiveGap) -> list[str]:
         percent = score_unit(metric_side(found))
         weighted = part_text(row.poststratified, found, sign=False)
         ends = part_ends(row.poststratified, found, sign=False)
-        said.append(f"Weighted to the live mix the lab says {weighted}{'%' if percent == '%' else ''} {ends}.")
+        plainly = "" if told else f", mean over models; as it is, {part_text(row.lab, found, sign=False)}{percent}"
+        said.append(f"Weighted to the live mix the lab says {weighted}{'%' if percent == '%' else ''} {ends}{plainly}.")
     if uncovered > 0:
         said.append(f"{share(uncovered)} of live use falls where the lab has no item.")
     return said

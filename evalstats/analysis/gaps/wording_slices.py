@@ -180,7 +180,9 @@ def _with_unit(part: Part, found: LabLiveGap) -> str:
 
 def drops_table(found: LabLiveGap, drops: DropForecast) -> Table | None:
     """One line for each model: ideal score, drop, forecast, and what live users said."""
-    rows = [row for row in drops.rows if row.reason is None]
+    place = {row.name: i for i, row in enumerate(found.rows)}
+    rows = sorted(drops.rows, key=lambda row: place.get(row.model, len(place)))
+    rows = [row for row in rows if row.reason is None]
     if not rows:
         return None
     shown = sorted(rows, key=_size)[:LINES] if len(rows) > LINES else rows
