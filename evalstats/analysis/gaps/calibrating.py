@@ -1,6 +1,6 @@
 """The calibrated gap of each model: what live scores are beyond what the lab leads to expect."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.gap.deleted_gaps import FULL_MODELS, LEAST_MODELS, deleted_gaps
 from evalstats.stats.gap.level_gaps import LevelGaps, level_gaps
 from evalstats.stats.gap.shrunken_gaps import shrunken_gaps
+from evalstats.stats.gap.steadied import steadied
 from evalstats.stats.gap.york import LineFit, fit_line
 
 __all__ = ["Calibration", "ModelGap", "calibrated"]
@@ -56,6 +57,7 @@ def calibrated(made: Material) -> Calibration:
     Nothing is raised where the data cannot answer: the reason is in the result.
     """
     levels = _levels(made)
+    made, few = _steadied(made)
     fit, reason = _fit(made)
     if fit is None:
         rows = model_gaps(made, Found(levels=levels, reason=reason))
@@ -70,8 +72,26 @@ def calibrated(made: Material) -> Calibration:
         line=line,
         rows=model_gaps(made, found),
         level=_level(made, levels),
-        warnings=(*(() if doubt is None else (doubt,)), *_line_warnings(made, fit, line)),
+        warnings=(*(() if doubt is None else (doubt,)), *few, *_line_warnings(made, fit, line)),
     )
+
+
+def _steadied(made: Material) -> tuple[Material, tuple[str, ...]]:
+    """Draw covariances from few clusters towards a simple form, and say so where that is much."""
+    counts = [
+        int(side.n_clusters[side.n_clusters > 0].min())
+        for side in (made.lab, made.live)
+        if not side.marginal and (side.n_clusters > 0).any()
+    ]
+    if not counts or not made.scores.has_errors or min(counts) < 2:
+        return made, ()
+    fewest = min(counts)
+    few = fewest <= 4 * made.n_models
+    said = (
+        f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together: they are taken as alike for "
+        "all pairs of models, or nearly so"
+    )
+    return replace(made, scores=steadied(made.scores, fewest)), (said,) if few else ()
 
 
 def _fit(made: Material) -> tuple[LineFit | None, str]:
