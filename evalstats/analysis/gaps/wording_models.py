@@ -173,9 +173,10 @@ def verdict_lines(found: LabLiveGap) -> list[str]:
             f"and its interval, widened for {'it' if n == 1 else 'them'} being picked, excludes 0{beyond}{material}."
         )
     if "aligned" in have:
+        narrow = f"{100 * (1 - 2 * (1 - found.conf_level)):g}%"
         said.append(
-            f"aligned: the gap is shown to be smaller than the declared margin of {margin}, at the level of "
-            f"{100 * found.conf_level:g}%."
+            f"aligned: the gap is shown to be smaller than the declared margin of {margin}: its {narrow} interval, which two "
+            f"one-sided tests at {100 * (1 - found.conf_level):g}% ask for, lies inside."
         )
     if "inconclusive" in have:
         why = "" if margin else " No margin was declared, so no model can be called aligned; --margin declares one."
