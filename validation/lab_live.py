@@ -66,18 +66,20 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
     place = {name: m for m, name in enumerate(truth.live_names)}
     rows = [(place[row.name], row) for row in found.rows]
     level = truth.intercept if truth.total is not None else 0.0
+    unit = _points(found)
+    one_planted = np.count_nonzero(truth.planted[: len(place)]) == 1
     for m, row in rows:
         # With no line two of these are unknown; then nothing is claimed and nothing missed.
-        yield from _missed("gap, from the others' line", row, "", float(truth.deleted[m]))
-        yield from _missed("gap, from the true line", row, "", float(truth.calibrated[m]))
-        yield from _missed("gap, shrunken", row, "shrunken_", float(truth.calibrated[m]))
+        yield from _missed("gap, from the others' line", row, "", unit * float(truth.deleted[m]))
+        yield from _missed("gap, from the true line", row, "", unit * float(truth.calibrated[m]))
+        yield from _missed("gap, shrunken", row, "shrunken_", unit * float(truth.calibrated[m]))
         if truth.total is not None:
             yield from _missed("difference of a model", row, "difference_", float(truth.total[m]))
             if abs(truth.total[m]) < 1e-9:
                 yield Case("FALSE difference, a model", row.difference_verdict == "gap")
         if margin is not None and abs(truth.calibrated[m]) >= margin - 1e-9:
             yield Case("FALSE aligned, a model", row.verdict == "aligned")
-        if truth.planted[m] != 0.0:
+        if one_planted and truth.planted[m] != 0.0:
             yield Case("found: a planted gap", row.verdict == "gap" and (row.gap or 0.0) * truth.planted[m] > 0)
     right = np.abs(truth.calibrated[: len(place)]) < 1e-9
     if right.any():
@@ -85,10 +87,10 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
         yield from (Case("FALSE gap, a model", each) for each in flagged)
         yield Case("FALSE gap, any model", any(flagged))
     if found.line is not None:
-        yield from _ends("slope", found.line.slope_low, found.line.slope_high, truth.slope)
+        yield from _ends("slope", found.line.slope_low, found.line.slope_high, unit * truth.slope)
         # With a planted gap there is no one spread of gaps.
-        if truth.tau is not None and np.count_nonzero(truth.planted[: len(place)]) != 1:
-            yield from _ends("tau", found.line.tau_low, found.line.tau_high or np.inf, truth.tau)
+        if truth.tau is not None and not one_planted:
+            yield from _ends("tau", found.line.tau_low, found.line.tau_high or np.inf, unit * truth.tau)
             if right.all():
                 yield Case("FALSE more than noise", found.line.p_value < 0.05)
     correlation = found.agreement.of("pearson")
@@ -97,6 +99,11 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
     if right.all() and abs(level) < 1e-9:
         yield Case("FALSE verdict gap, overall", found.verdict == "gap")
     yield from _of_layers(found, truth, place)
+
+
+def _points(found: LabLiveGap) -> float:
+    """Return what the truth is multiplied by: ratings are in points, 400 for odds of ten to one, their truth in log-odds."""
+    return 400.0 / float(np.log(10.0)) if found.live.unit == "points" else 1.0
 
 
 def _of_layers(found: LabLiveGap, truth: LabLiveTruth, place: Mapping[str, int]) -> Iterator[Case]:
@@ -135,7 +142,7 @@ def _of_forecasts(found: LabLiveGap, truth: LabLiveTruth) -> Iterator[Case]:
         return
     yield from (Case("left out, predicted", not each.inside) for each in found.hierarchy.left_out)
     for each in found.hierarchy.forecasts:
-        live = float(truth.live[truth.lab_names.index(each.name)])
+        live = _points(found) * float(truth.live[truth.lab_names.index(each.name)])
         yield from _ends("forecast, lab only", each.pred_low, each.pred_high, live)
 
 
