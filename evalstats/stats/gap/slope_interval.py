@@ -65,3 +65,35 @@ def _score(problems: Problems, lab_live: FloatArray, angles: FloatArray, tau2: f
     points = problems.x - lab_error
     weighted = solved(table, points[..., None])[..., 0]
     return (points * pulled).sum(axis=1) / np.sqrt((points * weighted).sum(axis=1))
+
+
+def no_slope_p(sides: Sides, problems: Problems) -> float:
+    """Return the p of no association: with slope 0 the lab is to live scores as any other column."""
+    n = sides.n_models
+    x, z, v_z = problems.x[0], problems.z[0], problems.v_z[0]
+    tau2 = _flat_tau2(z, v_z, sides.floor)
+    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
+    # Errors that both sides share make scores go together without any slope: as much as that is expected.
+    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
+    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
+    if tau2 <= sides.floor:
+        return two_sided_normal_p(inner / math.sqrt(lab))
+    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
+    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
+
+
+def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
+    """Return the tau2 at which live contrasts alone have a sum of squares of their number, or the floor."""
+    eigen = np.linalg.eigh(v_z)
+    squares: FloatArray = (eigen.eigenvectors.T @ z) ** 2
+    roots: FloatArray = np.maximum(eigen.eigenvalues, 0.0)
+    tau2, df = floor, z.size
+    for _ in range(100):
+        parts = squares / (roots + tau2)
+        total = float(parts.sum())
+        # Newton's step for 1/sum = 1/df, which comes from below and never goes past.
+        step = (total - df) * total / (df * float((parts / (roots + tau2)).sum()))
+        if step <= 1e-12 * (1e-3 + tau2):
+            break
+        tau2 += step
+    return tau2

@@ -10,9 +10,9 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.slope_interval import slope_interval, slope_p
+from evalstats.stats.gap.slope_interval import no_slope_p, slope_interval, slope_p
 from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, solved, with_spread
-from evalstats.stats.tails import SMALLEST_P, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.tails import SMALLEST_P, positive_p
 from evalstats.stats.threads import one_thread
 
 
@@ -240,7 +240,7 @@ def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float)
         intercept_std_error=math.sqrt(level_variance + (pivot * std_error) ** 2),
         slope_low=low * ratio,
         slope_high=high * ratio,
-        slope_p_value=_no_slope_p(sides, problems),
+        slope_p_value=no_slope_p(sides, problems),
         slope_one_p=slope_p(sides, problems, found.best, 1.0 / ratio),
         tau2=float(tau2[0]),
         tau_low=float(taus[1]),
@@ -277,35 +277,3 @@ def lab_spread_p(problems: Problems) -> FloatArray:
     pulled = solved(problems.v_x + rounding[:, None, None] * np.eye(p), problems.x[..., None])[..., 0]
     apart: FloatArray = (problems.x * pulled).sum(axis=1)
     return np.maximum(special.chdtrc(p, apart), SMALLEST_P)
-
-
-def _no_slope_p(sides: Sides, problems: Problems) -> float:
-    """P of no association: with slope 0 live scores rest on live noise and tau alone, and the lab is any other column."""
-    n = sides.n_models
-    x, z, v_z = problems.x[0], problems.z[0], problems.v_z[0]
-    tau2 = _flat_tau2(z, v_z, sides.floor)
-    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
-    # Errors that both sides share make scores go together without any slope: as much as that is expected.
-    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
-    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
-    if tau2 <= sides.floor:
-        return two_sided_normal_p(inner / math.sqrt(lab))
-    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
-    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
-
-
-def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
-    """Return the tau2 at which live contrasts alone have a sum of squares of their number, or the floor."""
-    eigen = np.linalg.eigh(v_z)
-    squares: FloatArray = (eigen.eigenvectors.T @ z) ** 2
-    roots: FloatArray = np.maximum(eigen.eigenvalues, 0.0)
-    tau2, df = floor, z.size
-    for _ in range(100):
-        parts = squares / (roots + tau2)
-        total = float(parts.sum())
-        # Newton's step for 1/sum = 1/df, which comes from below and never goes past.
-        step = (total - df) * total / (df * float((parts / (roots + tau2)).sum()))
-        if step <= 1e-12 * (1e-3 + tau2):
-            break
-        tau2 += step
-    return tau2
