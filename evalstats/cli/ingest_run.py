@@ -240,6 +240,8 @@ def _what_it_replaces(committed: Committed) -> str:
         return "put in the place of an earlier reading that was not anonymised"
     if origin.options.get("key_fingerprint") != earlier.options.get("key_fingerprint"):
         return "put in the place of an earlier reading under another key"
+    if origin.options.get("keep") != earlier.options.get("keep"):
+        return "put in the place of an earlier reading that kept other columns"
     return "put in the place of an earlier reading with another column map"
 
 

@@ -57,9 +57,12 @@ class Pseudonyms:
         return hmac.digest(self._key, text, "sha256").hex()[:_HEX]
 
     def of_series(self, series: pl.Series) -> pl.Series:
-        """Return a column with a pseudonym for each value; nulls stay."""
+        """Return a column with a pseudonym for each value; nulls stay. The ids 12, "12" and 12.0 are one."""
         domain = series.name
-        return mapped(series.cast(pl.String), lambda value: self.of(domain, value))
+        text = series.cast(pl.String)
+        if series.dtype == pl.Float64():  # a reader widens whole numbers where one is missing
+            text = text.str.strip_suffix(".0")
+        return mapped(text, lambda value: self.of(domain, value))
 
     def of_run(self, run: str) -> str:
         """Return the name of a run or a file; where it looks like an id, a pseudonym with the digest or ending behind it."""

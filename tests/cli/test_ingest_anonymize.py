@@ -270,3 +270,7 @@ def test_labels_may_be_kept(tmp_path: Path) -> None:
     found = run("ingest", tmp_path / "v.jsonl", "--store", tmp_path / "s", "--anonymize", "--keep", "plan")
     assert found.exit_code == 0
     assert set(open_store(tmp_path / "s").read().comparisons["plan"]) == {"free", "paid"}
+    report = ingest([tmp_path / "v.jsonl"], tmp_path / "t", anonymize=KEY)
+    assert "unknown columns" in "\n".join(report.summary_lines(400))
+    kept = ingest([tmp_path / "v.jsonl"], tmp_path / "t", anonymize=KEY, keep=["plan"])
+    assert kept.sources[0].reason == "put in the place of an earlier reading that kept other columns"

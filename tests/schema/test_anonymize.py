@@ -146,6 +146,18 @@ def test_the_same_key_gives_the_same_pseudonym_and_another_key_another() -> None
     assert half.equals(first.tail(50))
 
 
+def test_an_id_is_the_same_as_a_number_and_as_text() -> None:
+    names = Anonymizer(KEY).names
+    ids = ([12, 13], ["12", "13"], [12.0, 13.0])
+    assert len({tuple(names.of_series(pl.Series("user_id", each))) for each in ids}) == 1
+
+
+def test_tags_of_other_rows_stay_as_they_are() -> None:
+    frame = votes(3).comparisons.with_columns(pl.Series("tags", [["b", "a", "x@y.org"], None, []]))
+    after = anonymized(EvalData(comparisons=frame), KEY).comparisons
+    assert after["tags"].to_list() == [["b", "a"], None, []]
+
+
 def test_pseudonyms_are_hmac_sha256() -> None:
     import hashlib
 
