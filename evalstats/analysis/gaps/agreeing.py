@@ -218,10 +218,11 @@ def _warnings(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[str
             found.append(
                 f"noise alone keeps Pearson's correlation near {known.ceiling:.2f} even if true scores agree perfectly"
             )
-    for word, side in (("lab", material.lab), ("live", material.live)):
-        if side.marginal and side.covariance is not None:
-            found.append(
-                f"of the {word} scores only standard errors are known, not what the models share: the noise is an upper "
-                "bound, so the ceiling is a lower bound and the correlation freed of noise an upper one"
-            )
+    alone = [word for word, side in (("lab", material.lab), ("live", material.live)) if side.marginal]
+    if alone and material.scores.has_errors:
+        found.append(
+            f"of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
+            "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
+            "of noise are upper ones"
+        )
     return tuple(found)
