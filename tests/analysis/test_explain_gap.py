@@ -85,7 +85,7 @@ def test_the_numbers_are_those_of_the_result() -> None:
     text = in_one_line(result)
     (row,) = flagged(result)
     assert f"Take {row.name}: it has {score_text(row.lab, result, result.lab)} in the lab" in text
-    assert f"Its gap is the difference, {gap_text(row.gap, result)}" in text
+    assert f"Its gap is the difference, live less expected: {gap_text(row.gap, result)}" in text
     pairs = result.agreement.pairs
     assert pairs is not None
     assert f"in {share(pairs.agreement)} of 66 pairs" in text

@@ -11,6 +11,7 @@ from evalstats.analysis.gaps.words import (
     gap_ends,
     gap_text,
     gap_unit,
+    gap_words,
     level,
     metric_side,
     part_ends,
@@ -88,9 +89,8 @@ def gaps_mean(found: LabLiveGap) -> list[str]:
     said = [
         (
             f"Take {row.name}: it has {_score(row.lab, found, lab=True)} in the lab. By the line through the others "
-            "that leads to expect "
-            f"{_score(row.expected, found)} live; it has {_score(row.live, found)}. Its gap is the difference, "
-            f"{gap_text(row.gap, found)}, and may be anything in {gap_interval(row, found)}"
+            f"that leads to expect {_score(row.expected, found)} live; it has {_score(row.live, found)}. Its gap is the "
+            f"difference, {gap_words(found)}: {gap_text(row.gap, found)}, and may be anything in {gap_interval(row, found)}"
         ),
         (
             "Two questions are asked of every model. Is its gap more than noise? The interval says it. Does it stand out "
@@ -215,9 +215,10 @@ def _gap_verdict(found: LabLiveGap, rows: list[GapRow]) -> str:
             f"If no model had a gap, such a list would be empty in {level(found)} of studies or more"
         )
     if found.level is not None and found.level.verdict == "gap":
+        where = direction(found.level.estimate, found)
         return (
-            f"Live scores lie {direction(found.level.estimate)} the lab's on average over models by more than chance; no single "
-            "model is shown to stand out from the line through the others"
+            f"Live scores lie {where} the lab's on average over models by more than chance; no single model is shown to stand "
+            "out from the line through the others"
         )
     return f"{plural(len(apart(found)), 'model')} differ live from the lab by more than chance"
 

@@ -9,6 +9,7 @@ from evalstats.analysis.gaps.words import (
     flagged,
     gap_ends,
     gap_text,
+    gap_words,
     grouped,
     level,
     p_text,
@@ -160,7 +161,7 @@ def gap_sentences_of(found: LabLiveGap) -> list[str]:
     if rows:
         told = "; ".join(f"{row.name} {gap_text(row.gap, found)} {_decides(row, found)}" for row in rows[:_NAMED])
         more = f"; {len(rows) - _NAMED} more in the table" if len(rows) > _NAMED else ""
-        said.append(f"Live less expected: {told}{more}.")
+        said.append(f"{capital(gap_words(found))}: {told}{more}.")
     noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
     tau = "" if not line.tau else f"; true gaps spread by about {size_text(line.tau, found)} (standard deviation)"
     said.append(f"Taken together the gaps {noise} ({p_text(line.p_value)}){tau}.")

@@ -4,6 +4,7 @@ from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
     capital,
+    difference_words,
     direction,
     flagged,
     gap_ends,
@@ -34,29 +35,33 @@ def headline(found: LabLiveGap) -> str:
     rows = flagged(found)
     if rows:
         have = "has a gap" if len(rows) == 1 else "have a gap"
-        return f"{len(rows)} of {n} {have}: {_told(rows)}"
+        return f"{len(rows)} of {n} {have}: {_told(rows, found)}"
     others = apart(found)
     if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
         more = f"; no model stands out from that{_but_apart(others)}" if found.line is not None else ""
         return f"{capital(level_told(found))}{more}"
     if found.verdict == "gap" and others:
-        return f"{len(others)} of {n} {'differs' if len(others) == 1 else 'differ'} live from the lab: {_told_apart(others)}"
+        differ = "differs" if len(others) == 1 else "differ"
+        return f"{len(others)} of {n} {differ} live from the lab: {_told_apart(others, found)}"
     return _open(found)
 
 
-def _told(rows: list[GapRow]) -> str:
+def _told(rows: list[GapRow], found: LabLiveGap) -> str:
     """Say of the flagged models where they lie, by name where they are few."""
     if len(rows) == 1:
-        where = direction(rows[0].gap or 0.0)
+        where = direction(rows[0].gap or 0.0, found)
         return f"{rows[0].name} lies {where} what its lab score leads to expect"
-    sides = [(where, [row.name for row in rows if direction(row.gap or 0.0) == where]) for where in ("below", "above")]
+    sides = [
+        (where, [row.name for row in rows if direction(row.gap or 0.0, found) == where]) for where in ("below", "above")
+    ]
     told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
     return f"{', and '.join(told)} what the lab leads to expect"
 
 
-def _told_apart(rows: list[GapRow]) -> str:
+def _told_apart(rows: list[GapRow], found: LabLiveGap) -> str:
     sides = [
-        (where, [row.name for row in rows if direction(row.difference or 0.0) == where]) for where in ("below", "above")
+        (where, [row.name for row in rows if direction(row.difference or 0.0, found) == where])
+        for where in ("below", "above")
     ]
     told = [f"{some(names, _NAMED)} {'lie' if len(names) > 1 else 'lies'} {where}" for where, names in sides if names]
     return f"{', and '.join(told)} the lab score"
@@ -79,7 +84,8 @@ def level_told(found: LabLiveGap) -> str:
     row = found.level
     if row is None:
         return ""
+    of = "" if found.live.higher_is_better else f" of {difference_words(found)}"
     return (
-        f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate)} the lab's "
-        f"({level(found)} interval {gap_ends(row.conf_low, row.conf_high, found)})"
+        f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate, found)} the lab's "
+        f"({level(found)} interval{of} {gap_ends(row.conf_low, row.conf_high, found)})"
     )

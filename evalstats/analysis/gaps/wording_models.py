@@ -5,11 +5,14 @@ from collections.abc import Sequence
 from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
+    capital,
+    difference_words,
     ends,
     flagged,
     gap_ends,
     gap_text,
     gap_unit,
+    gap_words,
     grouped,
     level,
     of,
@@ -98,7 +101,7 @@ def _caption(found: LabLiveGap, n_shown: int) -> str:
         return order
     return (
         f"{order}. Expected: the live score that a model's lab score leads to expect, by a line through the other models. Gap: "
-        "live less expected"
+        f"{gap_words(found)}"
     )
 
 
@@ -210,9 +213,10 @@ def differences_table(found: LabLiveGap) -> Table | None:
     kept = {row.name for row in order[:LINES]}
     shown = [row for row in rows if row.name in kept]
     more = f"; {len(shown)} of {len(rows)}, the largest" if len(shown) < len(rows) else ""
+    taken = difference_words(found)
     columns = {
         "Model": [row.name for row in shown],
-        of("Live less lab", gap_unit(found.live)): [gap_text(row.difference, found, unit=False) for row in shown],
+        of(capital(taken), gap_unit(found.live)): [gap_text(row.difference, found, unit=False) for row in shown],
         f"{level(found)} interval": [gap_ends(row.difference_low, row.difference_high, found) for row in shown],
         "Verdict": [row.difference_verdict or "–" for row in shown],
         **_deviations(found, shown),
@@ -222,8 +226,7 @@ def differences_table(found: LabLiveGap) -> Table | None:
     return table_of(
         columns,
         caption=(
-            "Plain differences: live less lab. What moves all models alike, such as harder questions, is in each of them"
-            f"{beyond}{more}"
+            f"Plain differences: {taken}. What moves all models alike, such as harder questions, is in each of them{beyond}{more}"
         ),
         left=("Model", "Verdict"),
         wide=("Beyond the mean", "Its interval", "p (adjusted)"),

@@ -13,6 +13,7 @@ __all__ = [
     "capital",
     "coefficient",
     "difference_unit",
+    "difference_words",
     "digits_of",
     "direction",
     "ends",
@@ -21,6 +22,7 @@ __all__ = [
     "gap_ends",
     "gap_text",
     "gap_unit",
+    "gap_words",
     "grouped",
     "is_share",
     "level",
@@ -185,9 +187,20 @@ def ranks(low: int | None, high: int | None) -> str:
     return str(low) if low == high else f"{low}-{high}"
 
 
-def direction(value: float) -> str:
-    """Return where a live score lies by the sign of its gap."""
-    return "below" if value < 0 else "above"
+def direction(value: float, found: LabLiveGap) -> str:
+    """Return where a printed live score lies, by the sign of a gap or difference; above 0 is better on every metric."""
+    lower = value < 0 if found.live.higher_is_better else value > 0
+    return "below" if lower else "above"
+
+
+def gap_words(found: LabLiveGap) -> str:
+    """Return what is taken from what in a gap: where less is better live, a gap above 0 is still one to the better."""
+    return "live less expected" if found.live.higher_is_better else "expected less live, so that above 0 is better"
+
+
+def difference_words(found: LabLiveGap) -> str:
+    """Return what is taken from what in a difference of one model."""
+    return "live less lab" if found.live.higher_is_better else "lab less live"
 
 
 def flagged(found: LabLiveGap) -> list[GapRow]:

@@ -273,6 +273,22 @@ def test_contradictions_are_counted_and_shown() -> None:
     assert f"{pairs.n_contradicted:,} in the opposite" in pairs_lines(pairs)[1]
 
 
+def test_where_less_is_better_words_follow_the_printed_numbers_and_signs_the_result() -> None:
+    found = MADE["one scale"]
+    # An error rate: the same gaps and differences, which are to the worse below 0, in numbers that grow with errors.
+    turned = replace(
+        found,
+        lab=replace(found.lab, higher_is_better=False),
+        live=replace(found.live, higher_is_better=False),
+    )
+    assert headline(turned).endswith("grebe lies above what its lab score leads to expect")
+    assert "Expected less live, so that above 0 is better: grebe −21.0 pp" in turned.summary()
+    assert "live scores lie 8.5 pp above the lab's (95% interval of lab less live [−12.0, −5.0])" in turned.summary()
+    table = differences_table(turned)
+    assert table is not None
+    assert table.columns[1] == "Lab less live (pp)"
+
+
 # --- parts ---
 
 
