@@ -42,7 +42,7 @@ def line_sentences(found: LabLiveGap, line: CalibrationLine) -> list[str]:
     ratio, per = _ratio(found)
     said = [
         (
-            f"Live rises by {number(line.slope * ratio)} {interval(line.slope_low * ratio, line.slope_high * ratio)} {per}"
+            f"Live changes by {number(line.slope * ratio)} {interval(line.slope_low * ratio, line.slope_high * ratio)} {per}"
             f"{_one_to_one(found, line)}"
         )
     ]
@@ -76,6 +76,8 @@ def _ratio(found: LabLiveGap) -> tuple[float, str]:
 
 
 def _one_to_one(found: LabLiveGap, line: CalibrationLine) -> str:
+    if line.slope_low <= 0 <= line.slope_high:
+        return ": that live goes with the lab at all is not shown by it"
     if not found.same_scale:
         return ""
     if line.slope_high < 1:

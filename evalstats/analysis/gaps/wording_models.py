@@ -145,7 +145,7 @@ def beside_models(found: LabLiveGap) -> list[str]:
         said.append(
             f"{some(extrapolated, _NAMED)}: the lab score lies outside those of the others, so what to expect is extrapolated."
         )
-    own = [row for row in found.rows if row.reason and row.gap is None]
+    own = [row for row in found.rows if row.reason and (row.gap is None or row.verdict == "invalid")]
     reasons = grouped((row.reason, row.name) for row in own)
     for reason, names in reasons:
         if any(reason == why.rstrip(".") for _, why in found.left_out):

@@ -289,6 +289,22 @@ def test_where_less_is_better_words_follow_the_printed_numbers_and_signs_the_res
     assert table.columns[1] == "Lab less live (pp)"
 
 
+def test_a_model_without_a_verdict_has_its_reason_beside_the_line() -> None:
+    found = MADE["votes"]
+    rows = tuple(replace(row, verdict="invalid", reason="the line is flat") for row in found.rows)
+    assert "All models: the line is flat." in beside_models(replace(found, rows=rows))
+    one = (replace(found.rows[0], verdict="invalid", reason="the line is flat"), *found.rows[1:])
+    assert f"{one[0].name}: the line is flat." in beside_models(replace(found, rows=one))
+
+
+def test_a_slope_that_may_be_flat_says_so() -> None:
+    found = MADE["votes"]
+    assert found.line is not None
+    assert "at all is not shown by it" not in in_one_line(found)
+    flat = replace(found, line=replace(found.line, slope_low=-1.0))
+    assert "that live goes with the lab at all is not shown by it" in in_one_line(flat)
+
+
 # --- parts ---
 
 
