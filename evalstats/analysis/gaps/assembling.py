@@ -216,9 +216,10 @@ def _why_gap(flagged: list[str], apart: list[str], level: LevelGap | None) -> st
     if level is not None and level.verdict == "gap":
         said.append("the mean of all models differs between lab and live")
     if flagged:
-        said.append(f"{len(flagged)} of the models stand off the line through the others")
+        stand = "model stands" if len(flagged) == 1 else "models stand"
+        said.append(f"{len(flagged)} {stand} off the line through the others")
     elif apart:
-        said.append(f"{len(apart)} of the models differ between lab and live")
+        said.append(f"{len(apart)} {'model differs' if len(apart) == 1 else 'models differ'} between lab and live")
     return " and ".join(said)
 
 

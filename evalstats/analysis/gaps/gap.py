@@ -81,7 +81,7 @@ def gap(
     n_resamples
         Rounds of the bootstraps.
     min_cell
-        Live cells with fewer users than this are withheld.
+        Live cells with fewer users than this are withheld, and models with fewer live users are not scored; 1 shows all.
     plan
         What was declared before looking; options that are given go before it, and the result says where it departs.
     seed
@@ -147,6 +147,7 @@ def gap(
             cluster=_cluster(own_cluster, cluster, data),
             factors=factors,
             conf_level=level,
+            min_cell=check_count(min_cell, "min_cell"),
         )
         for data, is_live, own_metric, own_cluster, factors in (
             (lab_data, False, lab_metric, lab_cluster, lab_factors),

@@ -28,33 +28,36 @@ def outcome_side(
     metric: str | None,
     cluster: str | Sequence[str] | None,
     factors: Sequence[str],
+    least: int = FEWEST_CLUSTERS,
 ) -> tuple[Side, RankSets, Units]:
     """Score every model of one side.
 
-    A model with fewer than five clusters has no error that could be believed, and is not scored.
+    A model with fewer than five clusters has no error that could be believed, and is not scored; neither is one with fewer
+    than `least`, where so few people must not be told of.
 
     Raises
     ------
     InputError
         If a name is unknown or ambiguous.
     CannotAnswerError
-        If no model has a score from five clusters.
+        If no model has a score from enough clusters.
     """
+    least = max(least, FEWEST_CLUSTERS)
     units = (live_units if live else lab_units)(data, metric=metric, cluster=cluster, factors=factors)
     per_model = units.frame.group_by(ENTRY).agg(pl.col(CLUSTER).n_unique()).sort(ENTRY)
-    kept = per_model.filter(pl.col(CLUSTER) >= FEWEST_CLUSTERS)[ENTRY].to_list()
-    few = per_model.filter(pl.col(CLUSTER) < FEWEST_CLUSTERS)[ENTRY].to_list()
+    kept = per_model.filter(pl.col(CLUSTER) >= least)[ENTRY].to_list()
+    few = per_model.filter(pl.col(CLUSTER) < least)[ENTRY].to_list()
     what = units.clusters[0] if units.clusters else ("row" if live else "item")
     where = "live" if live else "lab"
     if not kept:
         raise CannotAnswerError(
-            f"no model of the {where} has {FEWEST_CLUSTERS} {what}s with a score; at least that many are needed for an error"
+            f"no model of the {where} has {least} {what}s with a score; at least that many are needed"
         )
     cluster_codes, model, n, total, n_clusters = _codes(units.frame, kept)
     found = cluster_means(cluster_codes, model, n, total, n_clusters=n_clusters, n_models=len(kept))
     counts = np.array([units.n[name] for name in kept], dtype=np.int64)
     covariance, floored = _without_zero_variance(found.covariance, found.estimate, found.n_clusters, units)
-    left = _not_scored(few, what, where)
+    left = _not_scored(few, least, what, where)
     side = Side(
         kind="outcomes",
         name=units.metric.benchmark,
@@ -147,11 +150,11 @@ def _method(units: Units, *, live: bool) -> str:
     return f"mean of {unit}, {shared} and shared between models"
 
 
-def _not_scored(few: Sequence[str], what: str, where: str) -> tuple[str, ...]:
+def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[str, ...]:
     if not few:
         return ()
     has, is_ = ("has", "is") if len(few) == 1 else ("have", "are")
-    return (f"{_some(few)} {has} fewer than {FEWEST_CLUSTERS} {what}s in the {where} data and {is_} not scored",)
+    return (f"{_some(few)} {has} fewer than {least} {what}s in the {where} data and {is_} not scored",)
 
 
 def _few(n_clusters: IntArray, what: str, where: str) -> tuple[str, ...]:

@@ -76,6 +76,7 @@ def prepared_side(
     cluster: str | Sequence[str] | None,
     factors: Sequence[str],
     conf_level: float,
+    min_cell: int = 1,
 ) -> Prepared:
     """Score every model of one side from its outcomes, else its votes, else its published numbers.
 
@@ -88,7 +89,8 @@ def prepared_side(
     """
     where = "live" if live else "lab"
     if data.outcomes.height and not (metric is None and data.comparisons.height and live):
-        side, ranks, units = outcome_side(data, live=live, metric=metric, cluster=cluster, factors=factors)
+        least = min_cell if live else 1
+        side, ranks, units = outcome_side(data, live=live, metric=metric, cluster=cluster, factors=factors, least=least)
         return Prepared(side=_noted(side, data, where), ranks=ranks, units=units)
     if data.comparisons.height:
         side, ranks = vote_side(data, cluster=cluster, conf_level=conf_level)

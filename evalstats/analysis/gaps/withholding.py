@@ -1,85 +1,97 @@
 """What rests on few users is withheld: a cell of a table must not tell what three people did."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.gaps.material import CellSums, Material
-from evalstats.analysis.gaps.mix_results import CellPart, Decomposition, ScenarioGap, ScenarioGaps
+from evalstats.analysis.gaps.material import Cells, CellSums, Material
+from evalstats.analysis.gaps.mix_results import Decomposition, ScenarioGap, ScenarioGaps
 from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gaps.small_cells import suppressed, suppression_note
 from evalstats.stats.checks import IntArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hidden:
+    """Which cells are withheld: of the table of cells, of scenarios over all models, of model x scenario."""
+
+    cells: frozenset[str]
+    scenarios: frozenset[str]
+    single: frozenset[tuple[str, str]]
+    reason: str
 
 
 def without_small_cells(found: LabLiveGap, made: Material, least: int) -> LabLiveGap:
     """Withhold the live rates and gaps of cells with fewer than `least` live clusters (users), and say how many.
 
-    Sums over cells stay: they hold everyone.
+    Sums over cells stay, since they hold everyone; so a second cell is withheld wherever a sum would give the first away.
     """
     cells = made.cells
     if cells is None or cells.live is None or least < 2:
         return found
-    what = f"{made.live.clusters[0] if made.live.clusters else 'row'}s"
-    reason = f"fewer than {least} live {what}: withheld"
-    users = _users(cells.live)
-    by_cell = {cells.label(j): int(n) for j, n in enumerate(_users_of_cells(cells.live))}
-    first = [level[0] for level in cells.levels]
-    names = {name: j for j, name in enumerate(made.models)}
-    decomposition, n_cells = _cells_of(found.decomposition, by_cell, least)
-    gaps, n_gaps = _gaps_of(found.scenario_gaps, users, first, names, least, reason)
-    if not n_cells + n_gaps:
+    people = f"{made.live.clusters[0] if made.live.clusters else 'row'}s"
+    hidden = _hidden(made, cells, cells.live, least, people)
+    decomposition, n_cells = _cells_of(found.decomposition, hidden)
+    gaps, n_gaps = _gaps_of(found.scenario_gaps, hidden)
+    n_shown = (len(found.decomposition.cells) if found.decomposition else 0) + (
+        len(found.scenario_gaps.means) + len(found.scenario_gaps.rows) if found.scenario_gaps else 0
+    )
+    note = suppression_note(n_cells + n_gaps, n_shown, least, people=f"live {people}")
+    if note is None:
         return found
-    note = f"{n_cells + n_gaps} entries by scenario rest on fewer than {least} live {what} and are withheld (min_cell)"
-    return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, note))
+    return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, f"{note} (min_cell)"))
 
 
-def _users(sums: CellSums) -> IntArray:
-    """Return how many clusters have an outcome of each model in each cell, shape (n_models, n_cells)."""
-    keys = np.unique(np.stack([sums.model, sums.cell, sums.cluster]), axis=1)
-    table = np.zeros((sums.n_models, sums.n_cells), dtype=np.int64)
-    np.add.at(table, (keys[0], keys[1]), 1)
-    return table
+def _hidden(made: Material, cells: Cells, live: CellSums, least: int, people: str) -> _Hidden:
+    levels = cells.levels
+    scenarios = sorted({level[0] for level in levels})
+    of_scenario = np.array([scenarios.index(level[0]) for level in levels], dtype=np.int64)
+    by_cell = _people(live.cell, live.cluster, live.n_cells)
+    by_scenario = _people(of_scenario[live.cell], live.cluster, len(scenarios))
+    place = live.model * len(scenarios) + of_scenario[live.cell]
+    single = _people(place, live.cluster, live.n_models * len(scenarios)).reshape(live.n_models, -1)
+
+    def mask(n: IntArray) -> tuple[bool, ...]:
+        return suppressed(n.tolist(), least, with_total=True)
+
+    return _Hidden(
+        cells=frozenset(cells.label(j) for j, out in enumerate(mask(by_cell)) if out),
+        scenarios=frozenset(scenarios[j] for j, out in enumerate(mask(by_scenario)) if out),
+        single=frozenset(
+            (made.models[m], scenarios[j]) for m in range(live.n_models) for j, out in enumerate(mask(single[m])) if out
+        ),
+        reason=f"withheld: fewer than {least} live {people}, or it would give away such a cell",
+    )
 
 
-def _users_of_cells(sums: CellSums) -> IntArray:
-    keys = np.unique(np.stack([sums.cell, sums.cluster]), axis=1)
-    return np.bincount(keys[0], minlength=sums.n_cells).astype(np.int64)
+def _people(codes: IntArray, cluster: IntArray, n: int) -> IntArray:
+    """Return how many clusters stand behind each code."""
+    pairs = np.unique(np.stack([codes, cluster]), axis=1)
+    return np.bincount(pairs[0], minlength=n).astype(np.int64)
 
 
-def _cells_of(found: Decomposition | None, by_cell: dict[str, int], least: int) -> tuple[Decomposition | None, int]:
+def _cells_of(found: Decomposition | None, hidden: _Hidden) -> tuple[Decomposition | None, int]:
     if found is None:
         return None, 0
-    small = [part for part in found.cells if 0 < by_cell.get(part.cell, 0) < least]
-    if not small:
-        return found, 0
-    hidden = {part.cell for part in small}
-    kept = tuple(_withheld(part) if part.cell in hidden else part for part in found.cells)
-    return replace(found, cells=kept), len(small)
+    kept = tuple(
+        replace(part, live_rate=None, behaviour=None, mix=None) if part.cell in hidden.cells else part
+        for part in found.cells
+    )
+    return replace(found, cells=kept), sum(part.cell in hidden.cells for part in found.cells)
 
 
-def _withheld(part: CellPart) -> CellPart:
-    return replace(part, live_rate=None, behaviour=None, mix=None)
-
-
-def _gaps_of(  # noqa: PLR0917 - what a gap is looked up by
-    found: ScenarioGaps | None,
-    users: IntArray,
-    levels: list[str],
-    names: dict[str, int],
-    least: int,
-    reason: str,
-) -> tuple[ScenarioGaps | None, int]:
+def _gaps_of(found: ScenarioGaps | None, hidden: _Hidden) -> tuple[ScenarioGaps | None, int]:
     if found is None:
         return None, 0
-    count = 0
+
+    def is_hidden(row: ScenarioGap) -> bool:
+        small = row.scenario in hidden.scenarios if not row.model else (row.model, row.scenario) in hidden.single
+        return small and row.estimate is not None
 
     def kept(row: ScenarioGap) -> ScenarioGap:
-        nonlocal count
-        at = [j for j, level in enumerate(levels) if level == row.scenario]
-        n = int(users[:, at].sum() if not row.model else users[names[row.model], at].sum())
-        if n >= least or row.estimate is None:
+        if not is_hidden(row):
             return row
-        count += 1
-        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, reason=reason)
+        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, reason=hidden.reason)
 
-    rows = tuple(kept(row) for row in found.rows)
-    return replace(found, means=tuple(kept(row) for row in found.means), rows=rows), count
+    count = sum(map(is_hidden, (*found.means, *found.rows)))
+    return replace(found, means=tuple(map(kept, found.means)), rows=tuple(map(kept, found.rows))), count

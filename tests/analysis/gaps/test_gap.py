@@ -273,6 +273,27 @@ def test_small_cells_are_withheld(planted) -> None:
     assert any("min_cell" in note for note in found.notes)
 
 
+def test_no_single_cell_is_withheld_since_the_total_would_give_it_away(planted) -> None:
+    both, _ = planted
+    found = es.gap(both.lab, both.live, n_resamples=ROUNDS, min_cell=60)
+    for name in both.truth.live_names:
+        hidden = [
+            row for row in found.scenario_gaps.rows if row.model == name and row.reason and "withheld" in row.reason
+        ]
+        assert len(hidden) != 1
+
+
+def test_a_model_of_few_users_is_withheld_as_a_whole(planted) -> None:
+    both, _ = planted
+    few = both.live.outcomes.filter(pl.col("model") == "model-05")["user"].unique().sort()[:9].to_list()
+    rows = both.live.outcomes.filter((pl.col("model") != "model-05") | pl.col("user").is_in(few))
+    live = replace(both.live, outcomes=rows)
+    found = es.gap(both.lab, live, n_resamples=ROUNDS)
+    assert "model-05" not in [row.name for row in found.rows]
+    assert any("model-05 has fewer than 10 users" in warning for warning in found.warnings)
+    assert "model-05" in [row.name for row in es.gap(both.lab, live, n_resamples=ROUNDS, min_cell=1).rows]
+
+
 def test_one_set_of_data_is_split_by_its_setting() -> None:
     lab, live = line_of(10)
     together = EvalData(aggregates=pl.concat([lab.aggregates, live.aggregates]))
