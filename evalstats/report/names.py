@@ -1,7 +1,9 @@
 """Names that a page can carry: long ones (a log's file name, say) are shortened alike everywhere, and stay two names."""
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 from evalstats.analysis.results import Comparison
 from evalstats.display.escape import one_line
@@ -12,6 +14,9 @@ _SHORT = 30
 _SHORT_OF_MANY = 34
 _ELLIPSIS = "…"
 _BEFORE_DIFFERENCE = 4
+# Provenance keeps its words: digests, files and declared values are given in full.
+_AS_THEY_ARE = frozenset({"covariance", "sources", "plan", "version"})
+_Result = TypeVar("_Result")
 
 
 def shortened(name: str, most: int = _SHORT) -> str:
@@ -68,6 +73,35 @@ def replacing(names: Mapping[str, str]) -> Callable[[str], str]:
         return text
 
     return said
+
+
+def with_names_everywhere(result: _Result, names: Mapping[str, str]) -> _Result:
+    """Return a result with names replaced wherever they stand, in its sentences as well, but not in its provenance.
+
+    Parameters
+    ----------
+    result
+        A frozen dataclass, of others or tuples of others.
+    names
+        Long names with what the page calls them.
+    """
+    if not names:
+        return result
+    said = replacing(names)
+
+    def renamed(value: Any) -> Any:
+        if isinstance(value, str):
+            return said(value) if len(value) > LONGEST else value
+        if isinstance(value, tuple):
+            return tuple(renamed(each) for each in cast("tuple[Any, ...]", value))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            fields = [field.name for field in dataclasses.fields(value) if field.name not in _AS_THEY_ARE]
+            new = {field: renamed(getattr(value, field)) for field in fields}
+            changed = {field: each for field, each in new.items() if each is not getattr(value, field)}
+            return cast("Any", dataclasses.replace(value, **changed)) if changed else value
+        return value
+
+    return cast("_Result", renamed(result))
 
 
 def short_pair(first: str, second: str) -> tuple[str, str]:

@@ -14,8 +14,11 @@ from evalstats.report.handover import write_tables
 from evalstats.report.opened import today
 from evalstats.report.pages import find_page
 from evalstats.schema.data import EvalData
+from evalstats.schema.live_mix import LiveMix
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
+# Options that may name a file or a folder.
+_FILES = frozenset({"plan", "lab", "live", "aliases", "mix"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +45,11 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "comparison"; "leaderboard"; "scenarios"; "arena"; or "validation", the error rates of evalstats
-        itself, which needs no data.
+        The name of a page: "comparison"; "leaderboard"; "scenarios"; "arena"; "lab-live"; or "validation", the error rates of
+        evalstats itself, which needs no data.
     data
         What was read, or the folder of a store. Without it the comparison shows the shipped data set, the leaderboard, the
-        scenarios and the arena simulated results.
+        scenarios, the arena, and lab against live simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -64,9 +67,10 @@ def report(
         `evalstats.scenarios`: metric, scenario, reference, weights, formula, as_, cluster, models, conf_level, contrast,
         n_resamples, accept, plan, seed; and `further`, other metrics to ask the same of. For the arena those of
         `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
-        n_resamples, online, checks, plan, seed. Further for these: `reading`, the
-        Python expression that reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds
-        that any one step may take (600).
+        n_resamples, online, checks, plan, seed. For lab-live those of `evalstats.gap`, where `lab` and `live` are what was
+        read or folders, and `aliases` and `mix` may be paths of files. Further for these: `reading`, the Python expression that
+        reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds that any one step may
+        take (600).
 
     Raises
     ------
@@ -131,9 +135,16 @@ def render_report(
             write_tables(data, store)
         if store is not None:
             given["store"] = str(Path(store).resolve())
-        if given.get("plan"):
-            # Cells run in a folder of their own.
-            given["plan"] = str(Path(given["plan"]).resolve())
+        for name, value in given.items():
+            if isinstance(value, EvalData):
+                on_step("handing over the data")
+                write_tables(value, Path(temporary, name))
+                given[name] = str(Path(temporary, name))
+            elif (
+                name in _FILES and isinstance(value, str | Path) and value and (name == "plan" or Path(value).exists())
+            ):
+                # Cells run in a folder of their own.
+                given[name] = str(Path(value).resolve())
         given |= {"baseline": baseline or None, "candidate": candidate or None}
         parameters: dict[str, object] = {name: _plain(value) for name, value in given.items() if value is not None}
         parameters |= {"engine": chosen.description, "rendered": day.isoformat()}
@@ -173,6 +184,8 @@ def _plain(value: object) -> object:
     """Return a value that papermill and JSON both know: tuples become lists, paths text."""
     if isinstance(value, list | tuple):
         return [str(part) for part in cast("Sequence[object]", value)]
+    if isinstance(value, LiveMix):
+        return {"factor": value.factor, "shares": dict(value.shares), "source": value.source}
     return str(value) if isinstance(value, Path) else value
 
 

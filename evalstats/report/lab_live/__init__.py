@@ -1,0 +1,1 @@
+"""Parts of the page "Does the lab predict the live world?"."""

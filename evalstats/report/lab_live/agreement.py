@@ -1,0 +1,110 @@
+"""How far the lab orders models as live users do: over all, among the best, two at a time."""
+
+import polars as pl
+
+from evalstats.analysis.gaps.wording_agreement import (
+    agreement_blocks,
+    coefficients_table,
+    contradictions_table,
+    pairs_lines,
+    parts_table,
+    slices_table,
+    subsets_table,
+)
+from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
+from evalstats.display.blocks import Bullets
+from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
+from evalstats.plots.gap_pairs import gap_pairs, gap_pairs_alt, gap_pairs_reason
+from evalstats.plots.gap_scatter import gap_scatter, gap_scatter_alt, gap_scatter_reason
+from evalstats.report.arena.blocks import compact
+from evalstats.report.lab_live.blocks import drawn, long_table, sentences, table_of
+from evalstats.report.lab_live.models import models_link
+from evalstats.report.lab_live.page import LabLivePage
+from evalstats.report.markup import csv_link, folded, prose, raw, section
+
+
+def overall(page: LabLivePage) -> str:
+    """Return the scatter of both scores, and the coefficients by what else could have been drawn."""
+    found = page.found
+    line = (
+        ""
+        if found.line is None
+        else " The line reads lab scores as live ones, its band holds the line, not the models."
+    )
+    figure = drawn(
+        lambda medium: gap_scatter(found, medium=medium),
+        "fig-scatter",
+        reason=gap_scatter_reason(found),
+        caption=f"Every model by its lab and its live score.{line}",
+        alt=lambda: gap_scatter_alt(found),
+        after=models_link(found),
+    )
+    words = prose(" ".join(order_sentences(found)))
+    return "\n\n".join([figure, words, table_of(coefficients_table(found), "tbl-agreement"), _beside(page)])
+
+
+def _beside(page: LabLivePage) -> str:
+    """Return what stands below the coefficients when the command prints them."""
+    first = next((block for block in agreement_blocks(page.found) if isinstance(block, Bullets)), None)
+    return "" if first is None or first.title else sentences(first.items)
+
+
+def within_parts(page: LabLivePage) -> str:
+    """Return agreement among the best and within thirds, with the change of ranks; nothing where there are too few models."""
+    found = page.found
+    parts = parts_table(found)
+    reason = gap_bump_reason(found)
+    if parts is None and reason is not None:
+        return ""
+    figure = drawn(
+        lambda medium: gap_bump(found, medium=medium),
+        "fig-ranks",
+        reason=reason,
+        caption="Rank in the lab and live. Both are places by estimate; which ranks are certain the tables say.",
+        alt=lambda: gap_bump_alt(found),
+    )
+    return section(
+        "Among the best",
+        prose(" ".join(top_sentences(found))),
+        table_of(parts, "tbl-parts"),
+        figure,
+        _subsets(page),
+        table_of(slices_table(found), "tbl-slices"),
+    )
+
+
+def _subsets(page: LabLivePage) -> str:
+    said = table_of(subsets_table(page.found), "tbl-subsets")
+    return folded("Agreement over repeated draws of fewer models", said) if said else ""
+
+
+def pairs(page: LabLivePage) -> str:
+    """Return how pairs of models are ordered, and those that both sides separate in opposite directions."""
+    found = page.found
+    order = found.agreement.pairs
+    if order is None:
+        return ""
+    reason = gap_pairs_reason(found)
+    link = csv_link(compact(pairs_frame(page)), "pairs.csv", "All pairs (CSV)") if order.matrix else ""
+    figure = drawn(
+        lambda medium: gap_pairs(found, medium=medium),
+        "fig-pairs",
+        reason=reason,
+        caption=(
+            "Every pair of models, each in the order of its live score: whether both sides separate the two (adjusted over all "
+            "pairs), and in the same order."
+        ),
+        alt=lambda: gap_pairs_alt(found),
+        after=link,
+    )
+    if reason is not None:
+        figure = raw("html", link) if link else ""
+    table = long_table(contradictions_table(found), "tbl-contradictions", "Contradictions")
+    return section("Two models at a time", sentences(pairs_lines(order)), figure, table)
+
+
+def pairs_frame(page: LabLivePage) -> pl.DataFrame:
+    """Return one row for each pair of models: whether each side separates it, and whether they agree."""
+    order = page.found.agreement.pairs
+    rows = () if order is None else order.matrix
+    return pl.DataFrame(rows, schema={"first": pl.String, "second": pl.String, "order": pl.String}, orient="row")

@@ -1,0 +1,54 @@
+"""Figures that may not be drawn, and tables that are folded away where a figure above has most of them."""
+
+from collections.abc import Callable, Sequence
+
+from matplotlib.figure import Figure
+
+from evalstats.display.blocks import Block, Bullets, Table
+from evalstats.display.numbers import plural
+from evalstats.plots.style import Medium
+from evalstats.report.arena.blocks import sentences, shown, table_of
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import folded, prose, sentence
+
+__all__ = ["drawn", "listed", "long_table", "sentences", "shown", "table_of"]
+
+_FEW = 12
+
+
+def drawn(
+    draw: Callable[[Medium], Figure],
+    label: str,
+    *,
+    reason: str | None,
+    caption: str,
+    alt: Callable[[], str],
+    after: str = "",
+) -> str:
+    """Return a figure, or the sentence that says why it cannot be drawn.
+
+    Parameters
+    ----------
+    reason
+        Why not; None where it can be drawn.
+    caption
+        Text.
+    alt
+        Called only where there is a figure.
+    """
+    if reason is not None:
+        return prose(sentence(f"No figure: {reason}"))
+    return figure_float(draw, label, caption=prose(caption), alt=alt(), after=after)
+
+
+def long_table(table: Table | None, label: str, words: str, *, few: int = _FEW) -> str:
+    """Return a table, folded away behind `words` and the number of its rows where it is long."""
+    said = table_of(table, label)
+    if table is None or len(table.rows) <= few:
+        return said
+    return folded(f"{words}: {plural(len(table.rows), 'row')}", said)
+
+
+def listed(blocks: Sequence[Block]) -> str:
+    """Return the lists among blocks as one list: tables and headings stand elsewhere."""
+    return sentences([item for block in blocks if isinstance(block, Bullets) for item in block.items])

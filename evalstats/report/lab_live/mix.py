@@ -1,0 +1,69 @@
+"""What of the difference is mix and what is behaviour, and where the lab has no item for what live users bring."""
+
+import dataclasses
+
+import polars as pl
+
+from evalstats.analysis.gaps.mix_results import Decomposition
+from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, mix_blocks, overall_table
+from evalstats.analysis.gaps.wording_parts import mix_sentences
+from evalstats.plots.gap_positivity import gap_positivity, gap_positivity_alt, gap_positivity_reason
+from evalstats.plots.gap_waterfall import gap_waterfall, gap_waterfall_alt, gap_waterfall_reason
+from evalstats.report.arena.blocks import compact
+from evalstats.report.lab_live.blocks import drawn, listed, long_table, table_of
+from evalstats.report.lab_live.page import LabLivePage
+from evalstats.report.markup import csv_link, prose, section
+
+
+def parts(page: LabLivePage) -> str:
+    """Return the decomposition; nothing where there is none."""
+    found = page.found
+    split = found.decomposition
+    if split is None:
+        return ""
+    known = split.overall.total.conf_low is not None
+    waterfall = drawn(
+        lambda medium: gap_waterfall(found, medium=medium),
+        "fig-parts",
+        reason=gap_waterfall_reason(found),
+        caption="From the lab to live in parts that add up, mean over models.",
+        alt=lambda: gap_waterfall_alt(found),
+    )
+    return section(
+        "Mix and behaviour" if known else "What the lab says for the live mix",
+        prose(" ".join(mix_sentences(found))),
+        waterfall if known else "",
+        table_of(overall_table(found, split), "tbl-parts-of-gap"),
+        long_table(by_model_table(found, split), "tbl-mix-models", "By model"),
+        section("Does the lab cover what live users bring?", *_coverage(page, split)),
+        level=2,
+    )
+
+
+def _coverage(page: LabLivePage, split: Decomposition) -> list[str]:
+    found = page.found
+    figure = drawn(
+        lambda medium: gap_positivity(found, medium=medium),
+        "fig-coverage",
+        reason=gap_positivity_reason(found),
+        caption="How often each scenario occurs in the lab and live. Where the lab has nothing, no weighting can stand for it.",
+        alt=lambda: gap_positivity_alt(found),
+        after=csv_link(compact(_cells(split)), "scenarios.csv", "Data of this figure (CSV)"),
+    )
+    return [
+        figure,
+        long_table(cells_table(found, split), "tbl-cells", "Every scenario as a table"),
+        listed(mix_blocks(found)),
+    ]
+
+
+def _cells(split: Decomposition) -> pl.DataFrame:
+    rows: list[dict[str, object]] = []
+    for cell in split.cells:
+        row = {field.name: getattr(cell, field.name) for field in dataclasses.fields(cell)}
+        for name in ("mix", "behaviour"):
+            part = row.pop(name)
+            for end in ("estimate", "conf_low", "conf_high"):
+                row[f"{name}_{end}"] = None if part is None else getattr(part, end)
+        rows.append(row)
+    return pl.DataFrame(rows, infer_schema_length=None)

@@ -1,0 +1,179 @@
+"""What a reader of the page of lab and live sees first: whether the lab predicts, for whom not, what not to conclude."""
+
+from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
+from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
+from evalstats.analysis.gaps.wording_headline import answer_tone, headline, level_told
+from evalstats.analysis.gaps.words import capital, level, share, size_text, some, stopped
+from evalstats.display.blocks import Tone
+from evalstats.display.numbers import interval, number, plural
+from evalstats.report.banner import fact_strip, verdict_banner
+from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
+from evalstats.report.lab_live.page import LabLivePage
+from evalstats.report.markup import linked, metadata, prose, sentence
+
+_SIGNS: dict[Tone, str] = {"good": "✓", "caution": "?", "bad": "×", "neutral": "?"}
+_NAMED = 3
+
+
+def title(page: LabLivePage) -> str:
+    """Return the question as the document's title."""
+    found = page.found
+    return metadata(
+        title=prose(f"Does {found.lab.name} predict {found.live.name}?"),
+        subtitle=prose(
+            f"{plural(found.n_models, 'model')}: {found.lab.metric} in the lab against {found.live.metric} live"
+        ),
+    )
+
+
+def simulated(page: LabLivePage) -> str:
+    """Return a callout where the data are simulated; nothing where they are not."""
+    return simulated_callout(page.found.notes)
+
+
+def departures(page: LabLivePage) -> str:
+    """Return a callout where the result departs from the plan that was declared; nothing where it does not."""
+    return departures_callout(page.found.plan)
+
+
+def verdict(page: LabLivePage) -> str:
+    """Return the banner: the answer in three sentences, and what not to conclude from it."""
+    found = page.found
+    tone = answer_tone(found)
+    amount, range_words = headline_number(found)
+    return verdict_banner(
+        label=capital(found.verdict),
+        sign=_SIGNS.get(tone, "?"),
+        tone=tone,
+        answer=stopped(headline(found)),
+        why=" ".join(text for text in (order_sentence(found), size_sentence(found)) if text),
+        meaning=not_to_conclude(found),
+        amount=amount,
+        range_words=range_words,
+    )
+
+
+def headline_number(found: LabLiveGap) -> tuple[str, str]:
+    """Return Spearman's coefficient, shown large, and the words below it; nothing where it cannot be told."""
+    row = found.agreement.of("spearman")
+    each = models_like_these(row) or these_models(row)
+    if row.estimate is None or each is None:
+        return "", ""
+    whom = "models like these" if models_like_these(row) else "these models"
+    return number(
+        row.estimate
+    ), f"Spearman; {level(found)} interval {interval(each.conf_low, each.conf_high)} for {whom}"
+
+
+def order_sentence(found: LabLiveGap) -> str:
+    """Say whether the lab's order of models says anything about the live one, and what noise would leave of it."""
+    row = found.agreement.of("spearman")
+    if row.estimate is None:
+        return order_sentences(found)[0]
+    each = models_like_these(row) or these_models(row)
+    if each is None or each.conf_low is None or each.conf_high is None:
+        return f"The order of models agrees by Spearman {number(row.estimate)}, without an interval."
+    if each.conf_low > 0:
+        said = "The lab's order of models says something about the live one"
+    elif each.conf_high < 0:
+        said = "The lab tends to order models the other way round than live users"
+    else:
+        said = "That the lab's order of models says anything about the live one is not shown"
+    if row.ceiling is None:
+        return f"{said}."
+    return (
+        f"{said}: Spearman {number(row.estimate)}, where perfect agreement would show as about {number(row.ceiling)}."
+    )
+
+
+def size_sentence(found: LabLiveGap) -> str:
+    """Say how far live scores lie from the lab's on average; where that has no meaning, how large a gap would be seen."""
+    told = level_told(found)
+    if told and told not in headline(found).replace("On average", "on average"):
+        return stopped(capital(told))
+    if found.line is not None and found.line.detectable is not None:
+        return f"Gaps smaller than about {size_text(found.line.detectable, found)} would mostly have been missed."
+    return ""
+
+
+def not_to_conclude(found: LabLiveGap) -> str:
+    """Say what the answer must not be taken for."""
+    said: list[str] = []
+    open_ = sum(row.verdict == "inconclusive" for row in found.rows)
+    if found.line is not None and open_:
+        who = "model" if open_ == 1 else "models"
+        said.append(f"that the {open_} inconclusive {who} {'has' if open_ == 1 else 'have'} no gap")
+    weak = _weak_top(found)
+    if weak:
+        said.append(f"that the order holds among the best (within the {weak} it is not shown)")
+    if found.verdict == "invalid":
+        said.append("that there is no gap")
+    said.append("that the lab is what is wrong: users, dates and prompts differ too")
+    said.append("that other users would say the same")
+    last = said.pop()
+    return f"Not to conclude: {', '.join(said)}, or {last}. What is estimated: {found.estimand.rstrip('.')}."
+
+
+def _weak_top(found: LabLiveGap) -> str:
+    rows = [row for row in found.agreement.parts if row.kind == "top" and row.conf_low is not None]
+    weak = [row.label for row in rows if row.conf_low is not None and row.conf_low <= 0]
+    return some(weak, _NAMED) if weak else ""
+
+
+# --- key facts ---
+
+
+def facts(page: LabLivePage) -> str:
+    """Return the strip of key facts: what the answer rests on."""
+    return fact_strip(key_facts(page.found))
+
+
+def key_facts(found: LabLiveGap) -> list[tuple[str, str, str]]:
+    """Return (label, value, remark) of everything that belongs in the strip."""
+    lab, live = found.lab, found.live
+    told = [
+        (
+            "Models in both",
+            f"{found.n_models:,}",
+            f"{len(lab.only_here):,} only in the lab, {len(live.only_here):,} only live",
+        ),
+        _side("Lab", lab),
+        _side("Live", live),
+    ]
+    if lab.reliability is not None or live.reliability is not None:
+        told.append(("Not noise", f"{_percent(lab)} / {_percent(live)}", "of the variance between models, lab / live"))
+    ceiling = found.agreement.of("spearman").ceiling
+    if ceiling is not None:
+        told.append(("Ceiling", number(ceiling), "Spearman, were true scores to agree perfectly"))
+    if found.line is not None and found.line.detectable is not None:
+        told.append(
+            ("Detectable", size_text(found.line.detectable, found), "gap of a usual model, found with 80% probability")
+        )
+    return told
+
+
+def _side(label: str, side: SideAccount) -> tuple[str, str, str]:
+    """Return what one side rests on: its units, and the clusters of its errors."""
+    if side.n_units is None:
+        errors = {"none": "no standard errors", "marginal": "published standard errors"}.get(side.errors, "")
+        return label, plural(side.n_models, "model"), errors
+    unit = side.unit_word or "units"
+    clusters = f"{side.n_clusters:,} {_many(side.clusters[0])}" if side.n_clusters and side.clusters else ""
+    if clusters == f"{side.n_units:,} {unit}" or not clusters:
+        clusters = f"{side.first_day} to {side.last_day}" if side.first_day and side.last_day else side.metric
+    return label, f"{side.n_units:,} {unit}", clusters
+
+
+def _many(word: str) -> str:
+    return word if word.endswith("s") else f"{word}s"
+
+
+def _percent(side: SideAccount) -> str:
+    return share(side.reliability)
+
+
+def warnings(page: LabLivePage) -> str:
+    """Return what must be known before a number is used; nothing where there is nothing."""
+    found = page.found
+    said = dict.fromkeys(sentence(text) for text in undeparted(found.warnings, found.plan))
+    return warnings_callout([linked(text) for text in said])
