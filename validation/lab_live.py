@@ -141,8 +141,10 @@ def _of_forecasts(found: LabLiveGap, truth: LabLiveTruth) -> Iterator[Case]:
     if found.hierarchy is None:
         return
     yield from (Case("left out, predicted", not each.inside) for each in found.hierarchy.left_out)
+    # Strengths have sum 0, ratings whatever mean a board gives them.
+    shift = 0.0 if truth.total is not None else float(np.mean([row.live for row in found.rows]))
     for each in found.hierarchy.forecasts:
-        live = _points(found) * float(truth.live[truth.lab_names.index(each.name)])
+        live = shift + _points(found) * float(truth.live[truth.lab_names.index(each.name)])
         yield from _ends("forecast, lab only", each.pred_low, each.pred_high, live)
 
 
