@@ -89,7 +89,7 @@ def side_words(side: SideAccount) -> str:
 def why_no_line(found: LabLiveGap) -> str:
     """Return why there is no line from lab to live, in one sentence without its stop."""
     told = next((why for layer, why in found.left_out if layer in _LINE_LAYERS), "")
-    return (told or found.verdict_reason or "no line from lab to live").rstrip(".")
+    return (told or "none could be drawn from lab to live").rstrip(".")
 
 
 def in_table(rest: int, noun: str = "model") -> str:
