@@ -189,16 +189,27 @@ def _account(side: Side, whole: Side) -> SideAccount:
 
 
 def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material) -> tuple[GapVerdict, str]:
-    """Return the verdict on all models together, by those on single models and on the level."""
+    """Return the verdict on all models together.
+
+    Two questions are asked of one scale, whether any model stands off and whether the level differs, so each has to hold at
+    half of what is left of the level; the word over everything is then wrong no more often than it says.
+    """
     level = calibration.level
     judged = [row for row in rows if row.verdict != "invalid"]
     by_difference = [row for row in rows if row.difference_verdict not in {None, "invalid"}]
     if not judged and not by_difference and level is None:
         return "invalid", calibration.reason or "no model's gap can be estimated"
-    flagged = [row.name for row in judged if row.verdict == "gap"]
-    apart = [row.name for row in by_difference if row.difference_verdict == "gap"]
-    if flagged or apart or (level is not None and level.verdict == "gap"):
-        return "gap", _why_gap(flagged, apart, level)
+    models = [(row, row.p_adjusted) for row in judged if row.verdict == "gap"]
+    if not judged:
+        models = [(row, row.difference_adjusted) for row in by_difference if row.difference_verdict == "gap"]
+    limit = (1.0 - made.options.conf_level) / (1 if level is None else 2)
+    sure = any(p is not None and p <= limit for _, p in models)
+    apart = level is not None and level.verdict == "gap" and level.p_value <= limit
+    if sure or apart:
+        return "gap", _why_gap(len(models), apart=apart, by_line=bool(judged))
+    if models or (level is not None and level.verdict == "gap"):
+        what = _why_gap(len(models), apart=level is not None and level.verdict == "gap", by_line=bool(judged))
+        return "inconclusive", f"{what}, but only just: not once the models and the level count as two questions"
     if made.options.margin is not None and _all_aligned(rows, level):
         return "aligned", "the narrower interval of every model's gap lies inside the margin"
     if made.options.margin is None:
@@ -211,15 +222,12 @@ def _all_aligned(rows: tuple[GapRow, ...], level: LevelGap | None) -> bool:
     return all(verdict == "aligned" for verdict in every) and (level is None or level.verdict == "aligned")
 
 
-def _why_gap(flagged: list[str], apart: list[str], level: LevelGap | None) -> str:
-    said: list[str] = []
-    if level is not None and level.verdict == "gap":
-        said.append("the mean of all models differs between lab and live")
-    if flagged:
-        stand = "model stands" if len(flagged) == 1 else "models stand"
-        said.append(f"{len(flagged)} {stand} off the line through the others")
-    elif apart:
-        said.append(f"{len(apart)} {'model differs' if len(apart) == 1 else 'models differ'} between lab and live")
+def _why_gap(n_models: int, *, apart: bool, by_line: bool) -> str:
+    said = ["the mean of all models differs between lab and live"] if apart else []
+    if n_models and by_line:
+        said.append(f"{n_models} {'model stands' if n_models == 1 else 'models stand'} off the line through the others")
+    elif n_models:
+        said.append(f"{n_models} {'model differs' if n_models == 1 else 'models differ'} between lab and live")
     return " and ".join(said)
 
 

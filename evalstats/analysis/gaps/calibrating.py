@@ -10,8 +10,10 @@ from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.results import CalibrationLine, Deviation, LevelGap
 from evalstats.display.numbers import p_value
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import FloatArray
 from evalstats.stats.gap.deleted_gaps import FULL_MODELS, LEAST_MODELS, deleted_gaps
 from evalstats.stats.gap.level_gaps import LevelGaps, level_gaps
+from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.shrunken_gaps import shrunken_gaps
 from evalstats.stats.gap.steadied import steadied
 from evalstats.stats.gap.york import LineFit, fit_line
@@ -72,7 +74,12 @@ def calibrated(made: Material) -> Calibration:
         line=line,
         rows=model_gaps(made, found),
         level=_level(made, levels),
-        warnings=(*(() if doubt is None else (doubt,)), *few, *_line_warnings(made, fit, line)),
+        warnings=(
+            *(() if doubt is None else (doubt,)),
+            *few,
+            *_line_warnings(fit, line),
+            *_level_warnings(made, levels),
+        ),
     )
 
 
@@ -125,7 +132,7 @@ def _doubt(fit: LineFit) -> str | None:
     return None
 
 
-def _line_warnings(made: Material, fit: LineFit, line: CalibrationLine) -> tuple[str, ...]:
+def _line_warnings(fit: LineFit, line: CalibrationLine) -> tuple[str, ...]:
     said: list[str] = []
     if fit.n_models < FULL_MODELS:
         said.append(
@@ -135,9 +142,6 @@ def _line_warnings(made: Material, fit: LineFit, line: CalibrationLine) -> tuple
         said.append(
             "models that are better in the lab are worse with live users: expectations follow that reversed line"
         )
-    for name, side in (("lab", made.lab), ("live", made.live)):
-        if side.marginal:
-            said.append(_marginal_words(name))
     if fit.tau_high is None:
         said.append(
             "models lie closer to the line than their errors allow by chance: the standard errors seem too large, or both sides "
@@ -150,15 +154,41 @@ def _line_warnings(made: Material, fit: LineFit, line: CalibrationLine) -> tuple
     return tuple(said)
 
 
-def _marginal_words(side: str) -> str:
-    base = f"the {side} errors are published standard errors alone, an upper bound of the noise: flags are conservative"
-    return f"{base}, and the slope may be corrected too much" if side == "lab" else base
-
-
 def _levels(made: Material) -> LevelGaps | None:
     if not made.same_scale or not made.scores.has_errors:
         return None
-    return level_gaps(made.scores, conf_level=made.options.conf_level, lab_df=made.lab.df, live_df=made.live.df)
+    level, dfs = made.options.conf_level, (made.lab.df, made.live.df)
+    found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    if not (made.lab.marginal or made.live.marginal):
+        return found
+    # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
+    widest = level_gaps(_as_shared(made), conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    return replace(
+        found,
+        std_error=widest.std_error,
+        df=widest.df,
+        conf_low=widest.conf_low,
+        conf_high=widest.conf_high,
+        p_value=widest.p_value,
+        equivalence_low=widest.equivalence_low,
+        equivalence_high=widest.equivalence_high,
+    )
+
+
+def _as_shared(made: Material) -> LabLiveScores:
+    """Return the scores with published errors taken as one error that all models share: the most that a mean can err."""
+
+    def shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
+        if covariance is None or not marginal:
+            return covariance
+        errors = np.sqrt(np.diag(covariance))
+        return np.outer(errors, errors)
+
+    return replace(
+        made.scores,
+        lab_covariance=shared(made.scores.lab_covariance, marginal=made.lab.marginal),
+        live_covariance=shared(made.scores.live_covariance, marginal=made.live.marginal),
+    )
 
 
 def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
@@ -210,8 +240,11 @@ def _deviations(made: Material, levels: LevelGaps) -> tuple[Deviation, ...]:
 def _level_warnings(made: Material, levels: LevelGaps | None) -> tuple[str, ...]:
     if levels is None:
         return ()
-    return tuple(
-        f"the {name} errors are published standard errors alone; what models share is unknown, and moves the mean difference"
-        for name, side in (("lab", made.lab), ("live", made.live))
-        if side.marginal
+    names = [name for name, side in (("lab", made.lab), ("live", made.live)) if side.marginal]
+    if not names:
+        return ()
+    said = (
+        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all of it is "
+        "taken as shared, so its interval is the widest"
     )
+    return (said,)

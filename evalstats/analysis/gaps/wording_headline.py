@@ -33,6 +33,8 @@ def headline(found: LabLiveGap) -> str:
         within = "" if found.margin is None else f", to within {size_text(found.margin, found)}"
         return f"All {n} do live as the lab leads to expect{within}"
     rows = flagged(found)
+    if found.verdict == "inconclusive" and (rows or (found.level is not None and found.level.verdict == "gap")):
+        return capital(found.verdict_reason.rstrip("."))  # shown at the level of one question, not of two
     if rows:
         have = "has a gap" if len(rows) == 1 else "have a gap"
         return f"{len(rows)} of {n} {have}: {_told(rows, found)}"

@@ -160,7 +160,13 @@ def test_directions_are_turned_back_and_a_gap_above_0_is_better(turned: tuple[bo
         assert two.verdict == one.verdict
 
 
-def test_published_standard_errors_are_called_a_bound() -> None:
+def test_published_errors_may_all_be_shared_in_a_mean_and_none_of_them_between_models() -> None:
     made = _material(12)
-    found = calibrated(replace(made, lab=replace(made.lab, marginal=True)))
-    assert any("upper bound of the noise" in text for text in found.warnings)
+    plain = calibrated(made)
+    found = calibrated(replace(made, lab=replace(made.lab, marginal=True), live=replace(made.live, marginal=True)))
+    if plain.level is not None and found.level is not None:
+        errors = [np.sqrt(np.diag(table)) for table in (made.scores.lab_covariance, made.scores.live_covariance)]
+        # One error that all models share is that of the mean: as large as the mean of the errors, not a share of it.
+        assert found.level.std_error == pytest.approx(np.hypot(errors[0].mean(), errors[1].mean()))
+        assert any("all of it is taken as shared" in text for text in found.warnings)
+    assert [row.difference_std_error for row in found.rows] == [row.difference_std_error for row in plain.rows]

@@ -247,6 +247,17 @@ def test_no_verdict_without_an_interval() -> None:
         assert row.conf_low < row.conf_high
 
 
+@pytest.mark.slow
+def test_the_word_over_everything_counts_two_questions() -> None:
+    """With nothing planted, the overall verdict is wrong no more often than 5%, though it asks for models and for the level."""
+    wrong = 0
+    rounds = 40
+    for draw in range(rounds):
+        both = simulate_lab_live(8, n_items=140, n_users=200, seed=9, draw=draw)
+        wrong += es.gap(both.lab, both.live, n_resamples=100, by=()).verdict == "gap"
+    assert wrong <= 6  # the 99.7th percentile of a binomial with 40 trials and .05
+
+
 def test_without_a_margin_nothing_is_aligned() -> None:
     lab, live = line_of(12)
     found = es.gap(lab, live, n_resamples=ROUNDS)
