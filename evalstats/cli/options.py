@@ -31,10 +31,11 @@ MetricName = Annotated[
 ]
 By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
 ReportBy = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         "--by",
-        help="Factor to split by; a report splits by scenario by itself, and not at all with --by none.",
+        help="Factor to split by; a report splits by scenario by itself, and not at all with --by none. For lab-live: what "
+        "makes up the mix; may be repeated.",
         show_default=False,
     ),
 ]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.cli import options, report_arena
+from evalstats.cli import options, report_arena, report_lab_live
 from evalstats.cli.leaderboard import Adjustment
 from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
@@ -25,6 +25,7 @@ class Kind(StrEnum):
     LEADERBOARD = "leaderboard"
     SCENARIOS = "scenarios"
     ARENA = "arena"
+    LAB_LIVE = "lab-live"
     VALIDATION = "validation"
     ARENA_SAMPLING = "arena-sampling"
 
@@ -51,12 +52,14 @@ _WITHOUT_DATA = {
 }
 _OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further")
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
+_OF_LIVE = tuple(dict.fromkeys((*report_arena.OF_ARENA, *report_lab_live.OF_LAB_LIVE)))
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *report_arena.OF_ARENA),
-    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *report_arena.OF_ARENA),
-    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", *report_arena.OF_ARENA),
-    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS),
+    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *_OF_LIVE),
+    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *_OF_LIVE),
+    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", *_OF_LIVE),
+    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS, *report_lab_live.OF_LAB_LIVE),
+    Kind.LAB_LIVE: (*report_lab_live.FOREIGN_TO_LAB_LIVE, *_OF_SCENARIOS),
 }
 
 
@@ -77,7 +80,8 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="A B | DATA...",
-            help="Two files or folders; two names with --store; or data. For a leaderboard, scenarios or an arena: data.",
+            help="Two files or folders; two names with --store; or data. For a leaderboard, scenarios or an arena: data; for "
+            "lab-live too, or --lab and --live.",
             show_default=False,
         ),
     ] = None,
@@ -148,6 +152,19 @@ def report(
     resamples: report_arena.Resamples = None,
     online_elo: report_arena.OnlineElo = False,
     no_checks: report_arena.NoChecks = False,
+    lab: report_lab_live.Lab = None,
+    live: report_lab_live.Live = None,
+    aliases: report_lab_live.Aliases = None,
+    lab_metric: report_lab_live.LabMetric = None,
+    live_metric: report_lab_live.LiveMetric = None,
+    same_scale: report_lab_live.SameScale = None,
+    mix: report_lab_live.Mix = None,
+    lab_where: report_lab_live.LabWhere = None,
+    live_where: report_lab_live.LiveWhere = None,
+    lab_cluster: report_lab_live.LabCluster = None,
+    live_cluster: report_lab_live.LiveCluster = None,
+    top: report_lab_live.Top = None,
+    min_cell: report_lab_live.MinCell = None,
     conf_level: options.PlannedLevel = None,
     contrast: options.Contrast = "model",
     pass_hat: options.PassHat = None,
@@ -172,7 +189,7 @@ def report(
     documents = Documents(kind=kind, to=tuple(to or [To.HTML]), output=output, engine=engine, quiet=quiet)
     question: dict[str, Any] = {
         "metric": metric,
-        "by": by,
+        "by": by or None if kind is Kind.LAB_LIVE else _one_factor(kind, by),
         "cluster": cluster,
         "margin": margin,
         "adjust": None if adjust is None else adjust.value,
@@ -202,6 +219,19 @@ def report(
         "resamples": resamples,
         "online_elo": online_elo or None,
         "no_checks": no_checks or None,
+        "lab": lab or None,
+        "live": live or None,
+        "aliases": aliases,
+        "lab_metric": lab_metric,
+        "live_metric": live_metric,
+        "same_scale": same_scale,
+        "mix": mix,
+        "lab_where": lab_where or None,
+        "live_where": live_where or None,
+        "lab_cluster": lab_cluster or None,
+        "live_cluster": live_cluster or None,
+        "top": top,
+        "min_cell": min_cell,
     }
     sources = Sources(
         targets=tuple(targets or ()),
@@ -221,10 +251,11 @@ def report(
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
     elif kind is Kind.SCENARIOS:
         _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
-    elif kind is Kind.ARENA:
+    elif kind in (Kind.ARENA, Kind.LAB_LIVE):
         contrast_given = None if contrast == "model" else contrast
         asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
-        report_arena.arena_report(documents, sources, _own(kind, asked))
+        ask = report_arena.arena_report if kind is Kind.ARENA else report_lab_live.lab_live_report
+        ask(documents, sources, _own(kind, asked))
     else:
         _comparison(documents, sources, _own(kind, question))
 
@@ -414,10 +445,20 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the question that a page takes; refuse what was asked of it and is another page's."""
     foreign = _FOREIGN[kind]
     given = [name for name in foreign if question.get(name) not in (None, False)]
+    if question.get("same_scale") is False and "same_scale" in foreign:
+        given.append("other_scale")
     if given:
         message = f"the report {kind.value} has no option --{given[0].rstrip('_').replace('_', '-')}"
         raise InputError(message)
     return {name: value for name, value in question.items() if name not in foreign}
+
+
+def _one_factor(kind: Kind, by: list[str] | None) -> str | None:
+    """Return the one factor to split by; several are for lab-live."""
+    if by and len(by) > 1:
+        message = f"the report {kind.value} takes --by once, found {', '.join(by)}"
+        raise InputError(message)
+    return by[0] if by else None
 
 
 def _refuse_question(kind: Kind, question: dict[str, Any], sources: Sources) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from evalstats.report.again import Code, arguments, plan_again
 
@@ -73,5 +73,6 @@ def _files(options: Mapping[str, Any]) -> tuple[set[str], dict[str, Any]]:
         asked["mix"] = Code(f"read_live_mix({Path(mix).name!r})")
     elif isinstance(mix, Mapping) and "shares" in mix:
         imports.add("from evalstats.schema.live_mix import LiveMix")
-        asked["mix"] = Code(f"LiveMix({', '.join(f'{name}={value!r}' for name, value in mix.items())})")
+        fields = cast("Mapping[str, object]", mix)
+        asked["mix"] = Code(f"LiveMix({', '.join(f'{name}={value!r}' for name, value in fields.items())})")
     return imports, asked

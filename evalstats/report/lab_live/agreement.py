@@ -17,10 +17,12 @@ from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
 from evalstats.plots.gap_pairs import gap_pairs, gap_pairs_alt, gap_pairs_reason
 from evalstats.plots.gap_scatter import gap_scatter, gap_scatter_alt, gap_scatter_reason
 from evalstats.report.arena.blocks import compact
-from evalstats.report.lab_live.blocks import drawn, long_table, sentences, table_of
+from evalstats.report.lab_live.blocks import drawn, indented, long_table, sentences, table_of
 from evalstats.report.lab_live.models import models_link
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import csv_link, folded, prose, raw, section
+
+_FEW_SLICES = 8
 
 
 def overall(page: LabLivePage) -> str:
@@ -40,7 +42,7 @@ def overall(page: LabLivePage) -> str:
         after=models_link(found),
     )
     words = prose(" ".join(order_sentences(found)))
-    return "\n\n".join([figure, words, table_of(coefficients_table(found), "tbl-agreement"), _beside(page)])
+    return "\n\n".join([figure, words, table_of(indented(coefficients_table(found)), "tbl-agreement"), _beside(page)])
 
 
 def _beside(page: LabLivePage) -> str:
@@ -69,8 +71,13 @@ def within_parts(page: LabLivePage) -> str:
         table_of(parts, "tbl-parts"),
         figure,
         _subsets(page),
-        table_of(slices_table(found), "tbl-slices"),
     )
+
+
+def slices(page: LabLivePage) -> str:
+    """Return agreement where the lab is cut to one level of a factor; nothing where it is not."""
+    table = long_table(slices_table(page.found), "tbl-slices", "Agreement by level", few=_FEW_SLICES)
+    return section("Which lab items agree with live users", table)
 
 
 def _subsets(page: LabLivePage) -> str:

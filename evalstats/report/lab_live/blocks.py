@@ -1,6 +1,7 @@
 """Figures that may not be drawn, and tables that are folded away where a figure above has most of them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from matplotlib.figure import Figure
 
@@ -11,9 +12,10 @@ from evalstats.report.arena.blocks import sentences, shown, table_of
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import folded, prose, sentence
 
-__all__ = ["drawn", "listed", "long_table", "sentences", "shown", "table_of"]
+__all__ = ["drawn", "indented", "listed", "long_table", "notes_of", "sentences", "shown", "table_of"]
 
 _FEW = 12
+_FEW_NOTES = 3
 
 
 def drawn(
@@ -47,6 +49,23 @@ def long_table(table: Table | None, label: str, words: str, *, few: int = _FEW) 
     if table is None or len(table.rows) <= few:
         return said
     return folded(f"{words}: {plural(len(table.rows), 'row')}", said)
+
+
+def indented(table: Table) -> Table:
+    """Return the table with rows that belong to the one above moved in: a page would drop their spaces."""
+    return replace(table, rows=tuple((_moved_in(row[0]), *row[1:]) for row in table.rows))
+
+
+def _moved_in(words: str) -> str:
+    return "\u2003" * ((len(words) - len(words.lstrip(" "))) // 2) + words.lstrip(" ")
+
+
+def notes_of(blocks: Sequence[Block], about: str) -> str:
+    """Return the lists among blocks, folded away where there are many lines."""
+    said = [item for block in blocks if isinstance(block, Bullets) for item in block.items]
+    if len(said) <= _FEW_NOTES:
+        return sentences(said)
+    return folded(f"{about}: {plural(len(said), 'note')}", sentences(said))
 
 
 def listed(blocks: Sequence[Block]) -> str:

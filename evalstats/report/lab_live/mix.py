@@ -5,14 +5,18 @@ import dataclasses
 import polars as pl
 
 from evalstats.analysis.gaps.mix_results import Decomposition
+from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, mix_blocks, overall_table
 from evalstats.analysis.gaps.wording_parts import mix_sentences
+from evalstats.analysis.gaps.words import capital, stopped
 from evalstats.plots.gap_positivity import gap_positivity, gap_positivity_alt, gap_positivity_reason
 from evalstats.plots.gap_waterfall import gap_waterfall, gap_waterfall_alt, gap_waterfall_reason
 from evalstats.report.arena.blocks import compact
-from evalstats.report.lab_live.blocks import drawn, listed, long_table, table_of
+from evalstats.report.lab_live.blocks import drawn, indented, long_table, notes_of
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import csv_link, prose, section
+
+_ALL = 100
 
 
 def parts(page: LabLivePage) -> str:
@@ -22,6 +26,7 @@ def parts(page: LabLivePage) -> str:
     if split is None:
         return ""
     known = split.overall.total.conf_low is not None
+    drawn_ = known and gap_waterfall_reason(found) is None
     waterfall = drawn(
         lambda medium: gap_waterfall(found, medium=medium),
         "fig-parts",
@@ -31,9 +36,15 @@ def parts(page: LabLivePage) -> str:
     )
     return section(
         "Mix and behaviour" if known else "What the lab says for the live mix",
-        prose(" ".join(mix_sentences(found))),
+        prose(
+            " ".join(
+                [*([stopped(capital(level_told(found)))] if known and level_told(found) else []), *mix_sentences(found)]
+            )
+        ),
         waterfall if known else "",
-        table_of(overall_table(found, split), "tbl-parts-of-gap"),
+        long_table(
+            indented(overall_table(found, split)), "tbl-parts-of-gap", "The same as a table", few=0 if drawn_ else _ALL
+        ),
         long_table(by_model_table(found, split), "tbl-mix-models", "By model"),
         section("Does the lab cover what live users bring?", *_coverage(page, split)),
         level=2,
@@ -50,10 +61,11 @@ def _coverage(page: LabLivePage, split: Decomposition) -> list[str]:
         alt=lambda: gap_positivity_alt(found),
         after=csv_link(compact(_cells(split)), "scenarios.csv", "Data of this figure (CSV)"),
     )
+    few = _ALL if gap_positivity_reason(found) else 0
     return [
         figure,
-        long_table(cells_table(found, split), "tbl-cells", "Every scenario as a table"),
-        listed(mix_blocks(found)),
+        long_table(cells_table(found, split), "tbl-cells", "What each adds to mix and behaviour", few=few),
+        notes_of(mix_blocks(found), "How this was weighted, and what is thin"),
     ]
 
 

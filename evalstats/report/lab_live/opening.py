@@ -1,5 +1,7 @@
 """What a reader of the page of lab and live sees first: whether the lab predicts, for whom not, what not to conclude."""
 
+from collections.abc import Sequence
+
 from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
 from evalstats.analysis.gaps.wording_headline import answer_tone, headline, level_told
@@ -59,10 +61,7 @@ def headline_number(found: LabLiveGap) -> tuple[str, str]:
     each = models_like_these(row) or these_models(row)
     if row.estimate is None or each is None:
         return "", ""
-    whom = "models like these" if models_like_these(row) else "these models"
-    return number(
-        row.estimate
-    ), f"Spearman; {level(found)} interval {interval(each.conf_low, each.conf_high)} for {whom}"
+    return number(row.estimate), f"Spearman, {level(found)} {interval(each.conf_low, each.conf_high)}"
 
 
 def order_sentence(found: LabLiveGap) -> str:
@@ -79,11 +78,13 @@ def order_sentence(found: LabLiveGap) -> str:
         said = "The lab tends to order models the other way round than live users"
     else:
         said = "That the lab's order of models says anything about the live one is not shown"
-    if row.ceiling is None:
-        return f"{said}."
-    return (
-        f"{said}: Spearman {number(row.estimate)}, where perfect agreement would show as about {number(row.ceiling)}."
+    ceiling = (
+        ""
+        if row.ceiling is None
+        else f"; were true scores to agree perfectly, noise would leave about {number(row.ceiling)}"
     )
+    whom = "models like these" if models_like_these(row) else "these models alone"
+    return f"{said}: Spearman {number(row.estimate)}, interval for {whom}{ceiling}."
 
 
 def size_sentence(found: LabLiveGap) -> str:
@@ -137,11 +138,17 @@ def key_facts(found: LabLiveGap) -> list[tuple[str, str, str]]:
             f"{found.n_models:,}",
             f"{len(lab.only_here):,} only in the lab, {len(live.only_here):,} only live",
         ),
-        _side("Lab", lab),
-        _side("Live", live),
+        _side("Lab", lab, [row.lab_n for row in found.rows]),
+        _side("Live", live, [row.live_n for row in found.rows]),
     ]
     if lab.reliability is not None or live.reliability is not None:
-        told.append(("Not noise", f"{_percent(lab)} / {_percent(live)}", "of the variance between models, lab / live"))
+        told.append(
+            (
+                "Reliability",
+                f"{_percent(lab)} / {_percent(live)}",
+                "of the variance between models is not noise, lab / live",
+            )
+        )
     ceiling = found.agreement.of("spearman").ceiling
     if ceiling is not None:
         told.append(("Ceiling", number(ceiling), "Spearman, were true scores to agree perfectly"))
@@ -152,16 +159,19 @@ def key_facts(found: LabLiveGap) -> list[tuple[str, str, str]]:
     return told
 
 
-def _side(label: str, side: SideAccount) -> tuple[str, str, str]:
-    """Return what one side rests on: its units, and the clusters of its errors."""
+def _side(label: str, side: SideAccount, behind: Sequence[int | None]) -> tuple[str, str, str]:
+    """Return what one side rests on: its units, and the clusters of its errors, else how many are behind a model."""
     if side.n_units is None:
         errors = {"none": "no standard errors", "marginal": "published standard errors"}.get(side.errors, "")
         return label, plural(side.n_models, "model"), errors
-    unit = side.unit_word or "units"
-    clusters = f"{side.n_clusters:,} {_many(side.clusters[0])}" if side.n_clusters and side.clusters else ""
-    if clusters == f"{side.n_units:,} {unit}" or not clusters:
-        clusters = f"{side.first_day} to {side.last_day}" if side.first_day and side.last_day else side.metric
-    return label, f"{side.n_units:,} {unit}", clusters
+    word = side.unit_word or "units"
+    if side.n_clusters and side.clusters and side.n_clusters != side.n_units:
+        return label, f"{side.n_units:,} {word}", f"{side.n_clusters:,} {_many(side.clusters[0])}"
+    known = [n for n in behind if n]
+    if not known:
+        return label, f"{side.n_units:,} {word}", f"by {side.metric}"
+    each = f"{min(known):,}" if min(known) == max(known) else f"{min(known):,} to {max(known):,}"
+    return label, f"{side.n_units:,} {word}", f"{each} for each model"
 
 
 def _many(word: str) -> str:

@@ -11,7 +11,7 @@ from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
 from evalstats.display.blocks import Block, Paragraph, Table
 from evalstats.plots.gap_forecast import gap_forecast, gap_forecast_alt, gap_forecast_reason
 from evalstats.report.arena.blocks import compact
-from evalstats.report.lab_live.blocks import drawn, listed, long_table
+from evalstats.report.lab_live.blocks import drawn, listed, long_table, notes_of
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import csv_link, prose, raw, section
 
@@ -30,7 +30,7 @@ def scenarios(page: LabLivePage) -> str:
         prose(" ".join(scenario_sentences(found))),
         *_tables(blocks, ("tbl-scenarios", "tbl-scenario-cells")),
         link,
-        listed(blocks),
+        notes_of(blocks, "How this was estimated, and what is thin"),
         level=2,
     )
 
