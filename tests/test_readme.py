@@ -10,6 +10,7 @@ import pytest
 
 from evalstats.cli.ingest_run import ingest
 from evalstats.simulate.arena import write_arena
+from evalstats.simulate.lab_live_files import write_lab_live
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rutbench import write_rutbench
 
@@ -27,6 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     paths += write_rutbench(results / "rutbench-simulated", models=["GLM-5.1", "GPT-5.4"], seed=0)
     ingest(paths, root / "build" / "demo" / "store")
     write_arena(root / "build" / "arena", 2000, seed=0)
+    write_lab_live(root / "build" / "lab-live", n_models=8, seed=0)
     return root
 
 
