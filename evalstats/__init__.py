@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.boards.leaderboard import leaderboard
     from evalstats.analysis.boards.results import Leaderboard
     from evalstats.analysis.compare import compare
+    from evalstats.analysis.contaminations.contamination import contamination
+    from evalstats.analysis.contaminations.results import ContaminationCheck
     from evalstats.analysis.frontiers.frontier import frontier
     from evalstats.analysis.frontiers.results import Frontier
     from evalstats.analysis.gaps.gap import gap
@@ -52,6 +54,7 @@ _WHERE = {
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.mapping",
     "Comparison": "evalstats.analysis.results",
+    "ContaminationCheck": "evalstats.analysis.contaminations.results",
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
     "EvalStatsWarning": "evalstats.errors",
@@ -69,6 +72,7 @@ _WHERE = {
     "UnreadableFileError": "evalstats.errors",
     "arena": "evalstats.analysis.arenas.arena",
     "compare": "evalstats.analysis.compare",
+    "contamination": "evalstats.analysis.contaminations.contamination",
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.vote_frames",
     "frontier": "evalstats.analysis.frontiers.frontier",
@@ -91,6 +95,7 @@ __all__ = [
     "CannotAnswerError",
     "ColumnMap",
     "Comparison",
+    "ContaminationCheck",
     "EvalData",
     "EvalStatsError",
     "EvalStatsWarning",
@@ -108,6 +113,7 @@ __all__ = [
     "UnreadableFileError",
     "arena",
     "compare",
+    "contamination",
     "datasets",
     "from_frame",
     "from_votes",

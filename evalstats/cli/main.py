@@ -13,6 +13,7 @@ import typer
 from evalstats.cli import (
     arena,
     compare,
+    contamination,
     demo,
     doctor,
     formats,
@@ -66,6 +67,7 @@ for command in (
     scenarios,
     arena,
     gap,
+    contamination,
     frontier,
     power,
     score,

@@ -140,7 +140,7 @@ def reference_gap(
         return found
     between = _between(others, contrast)
     error = math.sqrt(items + between * (1.0 + 1.0 / count))
-    df = min(count - 1.0, contrast.df)
+    df: float = min(count - 1.0, contrast.df)
     reach = t_quantile(level, df) * error
     edge = math.inf if bound is None else bound
     return replace(
@@ -150,15 +150,16 @@ def reference_gap(
         conf_low=max(-edge, estimate - reach),
         conf_high=min(edge, estimate + reach),
         p_value=two_sided_t_p(estimate / error, df),
-        p_greater=positive_p(float(special.stdtr(df, -estimate / error))),
+        p_greater=positive_p(float(special.stdtr(df, -(estimate / error)))),
         between_sd=math.sqrt(between),
     )
 
 
 def _between(others: FloatArray, contrast: ItemContrast) -> float:
     """Return the variance of the references' contrasts beyond their item noise."""
-    spread = float(contrast.estimate(others).var(ddof=1))
-    noise = float(contrast.variance(others - others.mean(axis=1, keepdims=True)).sum()) / (others.shape[1] - 1)
+    means: FloatArray = contrast.estimate(others)
+    spread = float(np.var(means, ddof=1, dtype=np.float64))
+    noise = float(contrast.variance(others - others.mean(axis=1)[:, np.newaxis]).sum()) / (others.shape[1] - 1)
     return max(0.0, spread - noise)
 
 

@@ -1,0 +1,222 @@
+"""Does a model's score break off at its training cut-off? Items by their date, and which references have none there."""
+
+import datetime as dt
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import numpy as np
+
+from evalstats.analysis.arms import listed
+from evalstats.analysis.contaminations.asking import Asked, Dated, few_clusters
+from evalstats.analysis.contaminations.items import Bools, Floats, ItemTable
+from evalstats.analysis.contaminations.results import WidthRow
+from evalstats.display.numbers import p_value, plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.contamination.date_bandwidth import break_bandwidth
+from evalstats.stats.contamination.date_break import DateWindow, date_density, date_window
+from evalstats.stats.contamination.reference_gap import reference_gap
+
+# Half, the same and double the bandwidth with straight lines, and the same with parabolas.
+_OTHERS = ((0.5, 1), (2.0, 1), (1.0, 2))
+_UNEVEN = 0.01
+_FAR = 0.25
+_T = TypeVar("_T")
+
+
+def ask_of_date(
+    table: ItemTable, column: str, label: str, cutoffs: Mapping[str, str | dt.date], conf_level: float
+) -> tuple[list[Asked], tuple[str, str], tuple[str, ...]]:
+    """Return the question of every suspect with a cut-off, what the sides are called, and notes.
+
+    Raises
+    ------
+    InputError
+        If a date cannot be read, a cut-off names no model, or a named suspect has none.
+    CannotAnswerError
+        If a side has fewer than 20 items on 5 dates.
+    """
+    days = dates_of(table.column(column), label)
+    known = {name: day_of(day, f"the cut-off of {name}") for name, day in cutoffs.items()}
+    unknown = [name for name in known if name not in table.table.names]
+    if unknown:
+        raise InputError(
+            f"a cut-off is given for {unknown[0]!r}, which is none of the models: {listed(table.table.names)}"
+        )
+    lacking = [name for name in table.suspects if name not in known]
+    if table.named and lacking:
+        raise InputError(f"{lacking[0]!r} has no cut-off; give it: --cutoff {lacking[0]}=2024-03-01 (cutoffs={{...}})")
+    suspects = [name for name in table.suspects if name in known]
+    if not suspects:
+        raise InputError(f"no suspect has a cut-off; the suspects are {listed(table.suspects)}")
+    asked = [_asked(table, name, days, known, conf_level) for name in suspects]
+    empty = int(np.isnan(days).sum())
+    notes = (f"{plural(empty, 'item')} without a date, or with several, left out",) if empty else ()
+    return asked, ("before the cut-off", "after the cut-off"), notes
+
+
+def day_of(given: str | dt.date, what: str) -> float:
+    """Return a date as a number of days; a month without a day is its first.
+
+    Raises
+    ------
+    InputError
+        If it is no date.
+
+    Examples
+    --------
+    >>> day_of("2024-03-02", "it") - day_of("2024-03", "it"), day_of("2024-01-01T12:00:00Z", "it") % 1
+    (1.0, 0.5)
+    """
+    text = (
+        given.isoformat() if isinstance(given, dt.date) else str(given).strip().replace("/", "-").replace(".000000", "")
+    )
+    whole = f"{text}-01" if len(text) == len("2024-03") else text
+    try:
+        moment = dt.datetime.fromisoformat(whole)
+    except ValueError as error:
+        raise InputError(f"{what} is {given!r}, which is no date; write it as 2024-03-01") from error
+    start = dt.datetime(1970, 1, 1, tzinfo=moment.tzinfo)
+    return (moment - start).total_seconds() / 86_400.0
+
+
+def dates_of(levels: Sequence[str | None], label: str) -> Floats:
+    """Return every item's date as a number of days, NaN where it has none."""
+    read = {level: day_of(level, f"a value of {label}") for level in set(levels) if level is not None}
+    return np.array([np.nan if level is None else read[level] for level in levels], dtype=np.float64)
+
+
+def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, float], conf_level: float) -> Asked:
+    """Return one suspect's question; references with a cut-off of their own close by are left out."""
+    others = list(table.others(suspect))
+    apart = table.measured_apart(suspect, others)
+    while True:
+        grid = table.grid([suspect, *others])
+        keep = ~np.isnan(days) & ~np.isnan(grid).any(axis=1)
+        away = days[keep] - cutoffs[suspect]
+        scores = grid[keep]
+        chosen = _for(suspect, lambda away=away, scores=scores: break_bandwidth(away, _less(scores)))
+        close = [name for name in others if abs(cutoffs.get(name, np.inf) - cutoffs[suspect]) < chosen.width]
+        if not close:
+            break
+        if table.references is not None:
+            message = (
+                f"the cut-off of the reference {close[0]!r} lies within {chosen.width:.0f} days of that of {suspect!r}, so that "
+                "it may break off there itself; take references with a cut-off from before the first item"
+            )
+            raise InputError(message)
+        others = [name for name in others if name not in close]
+    codes = [each[keep] for each in table.clusters]
+    window = _for(suspect, lambda: date_window(away, chosen.width, clusters=codes))
+    inside = window.inside
+    invalid = apart or few_clusters([each[inside] for each in codes], away[inside] <= 0, table.labels)
+    density = date_density(away, chosen.width)
+    dated = Dated(
+        cutoff=dt.date.fromordinal(dt.date(1970, 1, 1).toordinal() + int(cutoffs[suspect])).isoformat(),
+        bandwidth=chosen.width,
+        reason=chosen.reason,
+        widths=()
+        if invalid
+        else tuple(_by(away, scores, codes, chosen.width * by, order, conf_level) for by, order in _OTHERS),
+        density=density,
+    )
+    return Asked(
+        suspect=suspect,
+        references=tuple(others),
+        suspect_scores=scores[inside, 0],
+        reference_scores=scores[inside, 1:],
+        contrast=None if invalid else window.contrast,
+        n_old=window.n_before,
+        n_new=window.n_after,
+        n_left_out=_left_out(days, keep, cutoffs[suspect], chosen.width),
+        clustered=bool(codes),
+        invalid=invalid,
+        dated=dated,
+        groups={name: each[keep][inside] for name, each in table.of_groups().items()},
+        warnings=() if invalid else (*_uneven(dated), *_unsteady(dated, window, scores[inside], conf_level)),
+        notes=_closer(suspect, table.others(suspect), others, cutoffs),
+    )
+
+
+def _for(suspect: str, work: Callable[[], _T]) -> _T:
+    """Say of which model data that cannot answer are."""
+    try:
+        return work()
+    except CannotAnswerError as error:
+        raise CannotAnswerError(f"{suspect}: {error}") from error
+
+
+def _less(scores: Floats) -> Floats:
+    return scores[:, 0] - (scores[:, 1:].mean(axis=1) if scores.shape[1] > 1 else 0.0)
+
+
+def _by(  # noqa: PLR0917 - one choice of several
+    away: Floats, scores: Floats, codes: Sequence[np.ndarray], width: float, order: int, conf_level: float
+) -> WidthRow:
+    """Return the break by another choice; why there is none, where there is none."""
+    try:
+        window = date_window(away, width, order=order, clusters=codes)
+    except (CannotAnswerError, InputError) as error:
+        return WidthRow(width=width, order=order, reason=str(error))
+    found = reference_gap(scores[window.inside, 0], scores[window.inside, 1:], window.contrast, conf_level=conf_level)
+    return WidthRow(
+        width=width,
+        order=order,
+        estimate=found.estimate,
+        conf_low=found.conf_low,
+        conf_high=found.conf_high,
+        p_value=found.p_value,
+        n_old=window.n_before,
+        n_new=window.n_after,
+        reason=found.reason,
+    )
+
+
+def _left_out(days: Floats, keep: Bools, cutoff: float, width: float) -> int:
+    return int(((np.abs(days - cutoff) < width) & ~keep).sum())
+
+
+def _uneven(dated: Dated) -> list[str]:
+    """Warn of items that are gathered on one side, or far from the cut-off."""
+    density, told = dated.density, list[str]()
+    if density.p_value < _UNEVEN:
+        told.append(
+            f"{density.n_before} items close before the cut-off and {density.n_after} close after it (p of chance "
+            f"{p_value(density.p_value)}): were items chosen by their date, or by whether models solve them?"
+        )
+    gap = max(density.gap_before, density.gap_after)
+    if gap > _FAR * dated.bandwidth:
+        told.append(
+            f"the nearest item on one side lies {gap:.0f} days from the cut-off, so the break is extrapolated to it"
+        )
+    return told
+
+
+def _unsteady(dated: Dated, window: DateWindow, scores: Floats, conf_level: float) -> list[str]:
+    """Warn where the answer hangs on the bandwidth or on straight lines."""
+    main = reference_gap(scores[:, 0], scores[:, 1:], window.contrast, conf_level=conf_level)
+    shown = main.p_value is not None and main.p_value <= 1.0 - conf_level
+    others = [row for row in dated.widths if row.estimate is not None and row.p_value is not None]
+    against = [row for row in others if (row.estimate or 0.0) * main.estimate < 0]
+    if shown and against:
+        row = against[0]
+        shape = "straight lines" if row.order == 1 else "parabolas"
+        return [f"the break has another sign with {shape} within {row.width:.0f} days: do not rest on it"]
+    weaker = [row for row in others if (row.p_value or 0.0) > 1.0 - conf_level]
+    if shown and len(weaker) == len(others) > 0:
+        return ["the break is shown by this bandwidth alone, and by none of the others tried: do not rest on it"]
+    return []
+
+
+def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Mapping[str, float]) -> tuple[str, ...]:
+    gone = [name for name in every if name not in kept]
+    unknown = [name for name in kept if name not in cutoffs]
+    told: list[str] = []
+    if gone:
+        told.append(
+            f"{suspect}: {listed(gone)} not taken as references, since their own cut-offs lie within the bandwidth"
+        )
+    if unknown:
+        told.append(
+            f"{suspect}: the cut-offs of the references {listed(unknown)} are not given; none may lie near its own"
+        )
+    return tuple(told)

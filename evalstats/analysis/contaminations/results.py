@@ -1,0 +1,225 @@
+"""How much more a model scores on items it may have seen: the frozen result of `contamination()`."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from evalstats.analysis.results import json_safe
+from evalstats.display.blocks import Block
+from evalstats.display.markup import to_html
+from evalstats.display.numbers import plural
+from evalstats.schema.plan import PlanAccount
+from evalstats.stats.contamination.date_break import DateDensity
+from evalstats.stats.dependence import Dependence
+
+Design = Literal["split", "date", "twins"]
+Verdict = Literal["inflated", "clean within the margin", "inconclusive", "invalid"]
+Alternative = Literal["two-sided", "greater"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WidthRow:
+    """The break at a date by another bandwidth, or by parabolas: does the answer hang on the choice?
+
+    `order` is 1 for straight lines, 2 for parabolas. `reason` says why there is no estimate, or no interval.
+    """
+
+    width: float
+    order: int
+    estimate: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    p_value: float | None = None
+    n_old: int = 0
+    n_new: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContaminationRow:
+    """One suspect model. Amounts are in the metric's unit, turned so that more is better: positive is inflation.
+
+    Attributes
+    ----------
+    estimate, conf_low, conf_high, std_error, df, p_value
+        Its advantage on old items beyond that of the references; the interval knows the spread between references. p is
+        two-sided, or one-sided for inflation where that was declared.
+    p_adjusted
+        p adjusted for all suspects together (Holm).
+    largest
+        The largest inflation that the data leave possible: the upper end of the two-sided interval.
+    own, own_low, own_high, own_method
+        Its own advantage on old items (old less new, the break, original less rephrased), which difficulty may explain.
+    reference
+        The mean of the same of the references.
+    item_std_error, item_p_value
+        From items alone. Beside, never the answer: it takes all clean models to be alike.
+    between_sd
+        Standard deviation of the advantage between references beyond item noise.
+    n_old, n_new
+        Items on both sides that the model and all its references have; with twins, pairs.
+    n_left_out
+        Items of either side that some of them lack.
+    old_score, new_score
+        Its mean scores, in the metric's own direction; None for a break at a date.
+    cutoff, bandwidth, bandwidth_reason, widths, density
+        For a break at a date: the date, how far from it items count (days) and why, other choices, and how items are spread.
+    """
+
+    model: str
+    verdict: Verdict
+    reason: str
+    estimate: float | None
+    references: tuple[str, ...]
+    n_old: int
+    n_new: int
+    n_left_out: int = 0
+    n_clusters: int | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    largest: float | None = None
+    std_error: float | None = None
+    df: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    own: float | None = None
+    own_low: float | None = None
+    own_high: float | None = None
+    own_method: str = ""
+    reference: float | None = None
+    item_std_error: float | None = None
+    item_p_value: float | None = None
+    between_sd: float | None = None
+    old_score: float | None = None
+    new_score: float | None = None
+    cutoff: str | None = None
+    bandwidth: float | None = None
+    bandwidth_reason: str | None = None
+    widths: tuple[WidthRow, ...] = ()
+    density: DateDensity | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class ContaminationCheck:
+    """What `contamination` found: a line for each suspect model, and how it was reached.
+
+    Attributes
+    ----------
+    design
+        "split", "date" or "twins"; `column` is the column it rests on, `old` and `new` what its two sides are called.
+    verdict, reason
+        "inflated" where any model is; "clean within the margin" where all are; "invalid" where nothing can be said of any.
+    references
+        Models named as clean; empty where every model was held against all the others.
+    margin
+        The largest inflation that does not matter, in the metric's unit.
+    alternative
+        "greater" where a one-sided test was declared.
+    """
+
+    design: Design
+    column: str
+    old: str
+    new: str
+    verdict: Verdict
+    reason: str
+    benchmark: str
+    metric: str
+    metric_kind: str
+    higher_is_better: bool
+    scale: float
+    unit: str
+    score_unit: str
+    conf_level: float
+    margin: float | None
+    alternative: Alternative
+    rows: tuple[ContaminationRow, ...]
+    references: tuple[str, ...]
+    method: str
+    method_reason: str
+    estimand: str
+    clusters: tuple[str, ...] = ()
+    dependence: tuple[Dependence, ...] = ()
+    seed: int = 0
+    version: str = ""
+    sources: tuple[tuple[str, str], ...] = ()
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    plan: PlanAccount | None = None
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        return (
+            f"<ContaminationCheck: {plural(len(self.rows), 'suspect')} on {self.benchmark}, {self.metric} by {self.column}: "
+            f"{self.verdict}>"
+        )
+
+    def row(self, model: str) -> ContaminationRow:
+        """Return one suspect's line.
+
+        Raises
+        ------
+        KeyError
+            If there is no such suspect.
+        """
+        for row in self.rows:
+            if row.model == model:
+                return row
+        raise KeyError(model)
+
+    def inflated(self) -> tuple[str, ...]:
+        """Names of the models that are shown to be inflated."""
+        return tuple(row.model for row in self.rows if row.verdict == "inflated")
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values."""
+        return json_safe(self)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each suspect, in glossary names."""
+        numbers = (
+            "estimate", "conf_low", "conf_high", "std_error", "df", "p_value", "p_adjusted", "own", "reference", "largest",
+            "item_std_error", "item_p_value", "between_sd", "bandwidth",
+        )  # fmt: skip
+        return pl.DataFrame(
+            [
+                {
+                    "model": row.model,
+                    "metric": self.metric,
+                    "verdict": row.verdict,
+                    **{name: getattr(row, name) for name in numbers},
+                    "conf_level": self.conf_level,
+                    "method": self.method,
+                    "n_references": len(row.references),
+                    "n_old": row.n_old,
+                    "n_new": row.n_new,
+                    "n_clusters": row.n_clusters,
+                    "cutoff": row.cutoff,
+                    "reason": row.reason,
+                }
+                for row in self.rows
+            ],
+            schema_overrides={**dict.fromkeys(numbers, pl.Float64), "n_clusters": pl.Int64, "cutoff": pl.String},
+        )
+
+    def summary(self) -> str:
+        """Sentences for a person: who is inflated, by how much at most, what it rests on."""
+        from evalstats.analysis.contaminations.wording import contamination_sentences
+
+        return " ".join(contamination_sentences(self))
+
+    def blocks(self) -> list[Block]:
+        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        from evalstats.analysis.contaminations.wording import contamination_blocks
+
+        return contamination_blocks(self)
+
+    def explain(self) -> str:
+        """Return what this result says, in plain words for somebody who is no statistician."""
+        from evalstats.analysis.explaining.explain import explain_text
+
+        return explain_text(self)
+
+    def _repr_html_(self) -> str:
+        return to_html(self.blocks())
