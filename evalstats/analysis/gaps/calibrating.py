@@ -159,6 +159,9 @@ def _levels(made: Material) -> LevelGaps | None:
         return None
     level, dfs = made.options.conf_level, (made.lab.df, made.live.df)
     found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
+    steady = level_gaps(_steadied(made)[0].scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    found = replace(found, statistic=steady.statistic, heterogeneity_p=steady.heterogeneity_p)
     if not (made.lab.marginal or made.live.marginal):
         return found
     # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.

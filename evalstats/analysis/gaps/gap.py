@@ -135,6 +135,7 @@ def gap(
         margin = cast("float | str | None", found["margin"])
         conf_level = cast("float | None", found["conf_level"])
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
+    by = _named_once(by)
     factor, shares, source = _mix_of(mix, by)
     lab_factors, live_factors = _factors(lab_data, live_data, by, factor)
     if factor is None:
@@ -182,6 +183,22 @@ def gap(
         return result
     account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
     return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+
+
+def _named_once(by: str | Sequence[str] | None) -> list[str] | None:
+    """Return the factors as a list; None where none is named.
+
+    Raises
+    ------
+    InputError
+        If one is named twice.
+    """
+    if by is None:
+        return None
+    names = [by] if isinstance(by, str) else list(by)
+    if len(set(names)) < len(names):
+        raise InputError(f"by names {', '.join(names)}; name every factor once")
+    return names or None
 
 
 def _benchmark(data: EvalData) -> str:
@@ -237,7 +254,7 @@ def _mix_of(
     else:
         factor, shares, source = mix.factor, dict(mix.shares), mix.source
     total = sum(shares.values())
-    if not shares or min(shares.values()) < 0 or abs(total - 1.0) > _SLACK:
+    if not shares or not all(share >= 0 for share in shares.values()) or not abs(total - 1.0) <= _SLACK:
         raise InputError(
             f"the shares of the mix by {factor} sum to {total:g}; they must be 0 or more and sum to 1 (divide by their sum, "
             "and say so, where labels overlap)"

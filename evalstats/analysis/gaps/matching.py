@@ -10,7 +10,7 @@ from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.gaps.material import Cells, Material, Options, Side
 from evalstats.analysis.gaps.naming import NameMatch, match_models
 from evalstats.analysis.gaps.sides import Prepared, cut, on_one_scale, oriented
-from evalstats.analysis.gaps.units import Units, cell_sums, levels_of
+from evalstats.analysis.gaps.units import Units, cell_sums, levels_of, unlabelled
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -87,7 +87,36 @@ def matched(asked: Asked) -> Matched:
         lab_data=_renamed(asked.lab, asked.lab_data, dict(zip(lab.models, shared, strict=True))),
         live_data=_renamed(asked.live, asked.live_data, dict(zip(live.models, shared, strict=True))),
     )
-    return Matched(material=material, names=names, scale_reason=why, warnings=told)
+    said = (*told, *_unlabelled(asked, cells, lab.models, live.models), *_trusted_scale(asked, why))
+    return Matched(material=material, names=names, scale_reason=why, warnings=said)
+
+
+def _unlabelled(
+    asked: Asked, cells: Cells | None, lab_models: Sequence[str], live_models: Sequence[str]
+) -> tuple[str, ...]:
+    """Warn of rows without a level: they are in the scores and not in what is told by scenario."""
+    if cells is None:
+        return ()
+    said: list[str] = []
+    sides = [("lab", asked.lab.units, lab_models)]
+    if cells.live is not None:
+        sides.append(("live", asked.live.units, live_models))
+    for where, units, models in sides:
+        share = 0.0 if units is None else unlabelled(units, models, cells.factors)
+        if share:
+            what = ", ".join(cells.factors)
+            said.append(
+                f"{100 * share:.1f}% of the {where} outcomes have no level of {what}: they are in the scores and not in the mix, "
+                "in behaviour and in what is told by level, which speak of the labelled ones"
+            )
+    return tuple(said)
+
+
+def _trusted_scale(asked: Asked, why: str) -> tuple[str, ...]:
+    """Warn where one scale was declared against what the data say."""
+    if not asked.same_scale or not why:
+        return ()
+    return (f"one scale was asked for, though {why}: plain differences and their parts hang on that being right",)
 
 
 def _with_errors(
@@ -151,11 +180,22 @@ def _declared_scale(lab: Side, live: Side, *, same: bool) -> bool:
         raise InputError(
             "same_scale was asked for, and votes give ratings: their points are not those of the other side"
         )
+    if same and _apart(lab, live):
+        raise InputError(
+            f"same_scale was asked for, and {lab.metric!r} (lab) runs from {lab.low:g} to {lab.high:g}, {live.metric!r} (live) "
+            f"from {live.low:g} to {live.high:g}: bring both to one range first"
+        )
     if same and lab.turned != live.turned:
         raise InputError(
             f"same_scale was asked for, and more is better in one of {lab.metric!r} (lab) and {live.metric!r} (live) only"
         )
     return same
+
+
+def _apart(lab: Side, live: Side) -> bool:
+    """Whether both ranges are known and differ."""
+    known = None not in {lab.low, lab.high, live.low, live.high}
+    return known and (lab.low, lab.high) != (live.low, live.high)
 
 
 def _renamed(prepared: Prepared, data: EvalData, names: Mapping[str, str]) -> EvalData:

@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import HELPER
-from evalstats.analysis.arms import Metric
+from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.boards.checks import some
 from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.gaps.material import CellSums
@@ -22,6 +23,7 @@ N, TOTAL = f"{HELPER}n", f"{HELPER}total"
 # Whichever of these the live rows have is what they share errors by, the widest first.
 LIVE_CLUSTERS = ("user", "session")
 NO_LEVEL = "(none)"
+_WEIGHTS = "sampling weights, which are not used"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +93,7 @@ def lab_units(
         for own, name in zip(factors, columns, strict=True)
     }
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in table.arms])
+    remarks = _remarks(table.arms)
     scored = table.scored.sum(axis=0)
     return Units(
         metric=table.values.metric,
@@ -102,7 +105,7 @@ def lab_units(
         table=table,
         codes=codes,
         warnings=(*table.rulers.refusal(), *table.rulers.of("weakens")),
-        notes=(*told, *more, *notes, *table.rulers.of("note"), *_lost(rows, "lab")),
+        notes=(*told, *more, *notes, *remarks, *table.rulers.of("note"), *_lost(rows, "lab")),
     )
 
 
@@ -141,6 +144,7 @@ def live_units(
         told = (*told, f"{plural(without, 'live row')} without a {column} each count as a cluster of their own")
     if scored["weight"].drop_nulls().n_unique() > 1:
         told = (*told, "live rows carry sampling weights, which are used")
+    _check_weights(own)
     counts = own.group_by(ENTRY).len()
     return Units(
         metric=chosen,
@@ -149,8 +153,26 @@ def live_units(
         n=dict(counts.iter_rows()),
         clusters=said,
         runs=tuple(sorted({run for arm in arms for run in arm.runs})),
-        notes=(*told, *notes, *_lost(rows, "live")),
+        notes=(*told, *notes, *(each for each in _remarks(arms) if _WEIGHTS not in each), *_lost(rows, "live")),
     )
+
+
+def _remarks(arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Return what was done to the rows of single systems, each thing said once."""
+    by_text: dict[str, list[str]] = {}
+    for arm in arms:
+        for remark in arm.remarks:
+            by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
+    return tuple(f"{some(names)}: {text}" for text, names in by_text.items())
+
+
+def _check_weights(rows: pl.DataFrame) -> None:
+    """Refuse weights that leave a model with nothing."""
+    empty = rows.group_by(ENTRY).agg(pl.col(N).sum()).filter(pl.col(N) <= 0)[ENTRY].sort().to_list()
+    if empty:
+        raise InputError(
+            f"the weights of the live rows of {empty[0]!r} sum to 0; give at least one of them a weight above 0"
+        )
 
 
 def cell_sums(
@@ -178,9 +200,17 @@ def cell_sums(
 
 
 def levels_of(units: Units, models: Sequence[str], factors: Sequence[str]) -> set[tuple[str, ...]]:
-    """Return the combinations of levels that some models have."""
+    """Return the combinations of levels that some models have; a row without a level has none."""
     frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
-    return set(frame.select(factors).unique().rows())
+    return {levels for levels in frame.select(factors).unique().rows() if NO_LEVEL not in levels}
+
+
+def unlabelled(units: Units, models: Sequence[str], factors: Sequence[str]) -> float:
+    """Return the share of the units of some models that lack a level of some factor."""
+    frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
+    without = frame.filter(pl.any_horizontal(pl.col(name) == NO_LEVEL for name in factors))
+    total = float(frame[N].sum())
+    return float(without[N].sum()) / total if total else 0.0
 
 
 def _summed(frame: pl.DataFrame, factors: Sequence[str]) -> pl.DataFrame:

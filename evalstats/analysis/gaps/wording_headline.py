@@ -4,7 +4,6 @@ from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
     capital,
-    difference_words,
     direction,
     flagged,
     gap_ends,
@@ -86,8 +85,9 @@ def level_told(found: LabLiveGap) -> str:
     row = found.level
     if row is None:
         return ""
-    of = "" if found.live.higher_is_better else f" of {difference_words(found)}"
+    # The amount, its interval and the parts of it below are all live less lab as printed, whichever direction is better.
+    ends = (row.conf_low, row.conf_high) if found.live.higher_is_better else (-row.conf_high, -row.conf_low)
     return (
         f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate, found)} the lab's "
-        f"({level(found)} interval{of} {gap_ends(row.conf_low, row.conf_high, found)})"
+        f"({level(found)} interval {gap_ends(*ends, found)})"
     )

@@ -330,6 +330,55 @@ def test_the_same_seed_gives_the_same_answer(planted) -> None:
     assert again.to_dict() == found.to_dict()
 
 
+def test_rows_without_a_scenario_are_no_scenario(planted) -> None:
+    both, whole = planted
+    half = pl.when(pl.int_range(pl.len()) % 2 == 0).then(None).otherwise(pl.col("scenario"))
+    live = replace(both.live, outcomes=both.live.outcomes.with_columns(scenario=half))
+    found = es.gap(both.lab, live, n_resamples=ROUNDS)
+    assert {part.cell for part in found.decomposition.cells} == {part.cell for part in whole.decomposition.cells}
+    assert found.row("model-01").live == whole.row("model-01").live
+    assert any("of the live outcomes have no level of scenario" in warning for warning in found.warnings)
+
+
+def test_weights_of_the_lab_are_said_not_to_count() -> None:
+    both = simulate_lab_live(6, n_items=70, n_users=100, seed=1)
+    weighted = both.lab.outcomes.with_columns(weight=1.0 + 9.0 * pl.col("score"))
+    found = es.gap(replace(both.lab, outcomes=weighted), both.live, n_resamples=ROUNDS)
+    assert any("sampling weights, which are not used" in note for note in found.notes)
+    nothing = replace(both.live, outcomes=both.live.outcomes.with_columns(weight=0.0))
+    with pytest.raises(InputError, match="weights of the live rows of 'model-01' sum to 0"):
+        es.gap(both.lab, nothing)
+
+
+def test_one_scale_against_the_known_ranges_is_refused() -> None:
+    both = simulate_lab_live(6, n_items=70, n_users=100, seed=1)
+    percent = EvalData(
+        outcomes=both.live.outcomes.with_columns(pl.col("score") * 100),
+        metrics=both.live.metrics.with_columns(kind=pl.lit("bounded"), low=0.0, high=100.0),
+    )
+    with pytest.raises(InputError, match="from 0 to 100: bring both to one range"):
+        es.gap(both.lab, percent, same_scale=True)
+    assert not es.gap(both.lab, percent, n_resamples=ROUNDS).same_scale
+
+
+def test_the_level_is_said_in_one_direction_where_less_is_better() -> None:
+    both = simulate_lab_live(6, n_items=140, n_users=200, behaviour_shift=-0.15, seed=1)
+
+    def turned(data: EvalData) -> EvalData:
+        return replace(
+            data,
+            outcomes=data.outcomes.with_columns(score=1.0 - pl.col("score"), metric=pl.lit("error")),
+            metrics=data.metrics.with_columns(metric=pl.lit("error"), higher_is_better=False),
+        )
+
+    found = es.gap(turned(both.lab), turned(both.live), n_resamples=ROUNDS)
+    assert found.level.conf_high < 0  # live is worse
+    assert found.decomposition.overall.total.conf_low > 0  # there are more errors
+    sentence = next(text for text in found.summary().split(". ") if "on average over models" in text.lower())
+    assert "above the lab's" in sentence
+    assert "lab less live" not in sentence
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -341,6 +390,8 @@ def test_the_same_seed_gives_the_same_answer(planted) -> None:
         ({"models": ["m00", "nobody", "m01"]}, "'nobody'"),
         ({"lab_metric": "other"}, "'other'"),
         ({"same_scale": True, "by": "scenario", "mix": {"a": 0.4}}, "sum to 0.4"),
+        ({"by": "scenario", "mix": {"a": float("nan"), "b": 0.6}}, "sum to nan"),
+        ({"by": ["scenario", "scenario"]}, "name every factor once"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], said: str) -> None:
