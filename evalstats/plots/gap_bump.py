@@ -11,7 +11,7 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import level
 from evalstats.display.escape import one_line
 from evalstats.display.numbers import plural
-from evalstats.plots.gap_climbs import Climb, climbs, set_words
+from evalstats.plots.gap_climbs import Climb, climbs, last_place, set_words
 from evalstats.plots.gap_marks import DOWN, UP, in_table, side_words, why_no_line
 from evalstats.plots.lettering import EM, fitted, fitted_names, text_width
 from evalstats.plots.segments import Segment, draw_segments
@@ -83,7 +83,7 @@ def gap_bump(result: LabLiveGap, *, medium: Medium = "screen") -> Figure:
     if reason is not None:
         raise ValueError(reason)
     size, found = SIZES[medium], climbs(result, medium)
-    n = len(result.rows)
+    n = last_place(found)
     step = _STEP * size.font if medium != "print" else min(_STEP * size.font, _PAPER_HEIGHT / n)
     font = min(size.font, 0.78 * step / 0.92)
     notes = _notes(result, found, size)
@@ -96,7 +96,7 @@ def gap_bump(result: LabLiveGap, *, medium: Medium = "screen") -> Figure:
         axes.set_ylim(n + 0.5, 0.5)
         axes.set_axis_off()
         left, right = _ends(found, size, medium, font)
-        fan = min(_FAN * (right - left), _WIDEST_STEP * font * (n - 1))
+        fan = min(_FAN * (right - left), _WIDEST_STEP * font * max(n - 1, 1))
         panel = _Panel(axes=axes, size=size, medium=medium, step=step, left=left, right=right, fan=fan, n=n, font=font)
         _draw_ground(panel, result)
         _draw_climbs(panel, found)

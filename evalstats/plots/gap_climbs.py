@@ -1,5 +1,6 @@
 """Each model's place and its set of ranks in the lab and live, and on which pairs the two sides contradict each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
@@ -73,3 +74,9 @@ def set_words(climb: Climb, side: str) -> str:
     """Write the set of ranks beside a name; a dash where none can be told."""
     low, high = (climb.lab_set if side == "lab" else climb.live_set) or (None, None)
     return ranks(low, high)
+
+
+def last_place(found: Sequence[Climb]) -> int:
+    """Return the last place that any of the models stands at or may stand at."""
+    ends = [end for climb in found for ends in (climb.lab_set, climb.live_set) if ends is not None for end in ends]
+    return max([*ends, *(climb.lab for climb in found), *(climb.live for climb in found)])

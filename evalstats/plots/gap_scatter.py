@@ -20,7 +20,6 @@ from evalstats.plots.gap_spots import (
     names_of,
     notes_of,
     spots,
-    without_room,
 )
 from evalstats.plots.lettering import fitted, text_width
 from evalstats.plots.row_panel import tick_words
@@ -47,7 +46,8 @@ def gap_scatter(result: LabLiveGap, *, medium: Medium = "screen") -> Figure:
     vermillion where worse. An aligned one is filled and grey, an open one hollow; where neither score has an error it is a
     diamond. The line is York's, with the band of its own error; the ordinary line is dotted where it lies visibly elsewhere;
     the dashed one is live = lab, on one scale. Up is better, and so is right: where less is better the axis is turned over.
-    With up to 16 models all are named where there is room, of many the flagged and the extreme ones.
+    With up to 16 models all are named where there is room, of many the flagged and the extreme ones; a flagged name without
+    room is a number, with the name below.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def gap_scatter(result: LabLiveGap, *, medium: Medium = "screen") -> Figure:
     line, other = drawn_line(result), _other(result, frame)
     lines = [each for each in (line, other, _identity(result, frame)) if each is not None]
     names = names_of(found, frame, lines)
-    notes = notes_of(result, without_room(found, names), size)
+    notes = notes_of(result, names, size)
     keys = _key_rows(found, size, _line_entries(result, frame, line, other))
     font = size.font
     top, bottom = font * (2.0 + _KEY * len(keys)), font * (3.2 + _LINE * len(notes))

@@ -17,7 +17,7 @@ from evalstats.display.numbers import number, plural
 from evalstats.plots.gap_labels import Ground, Placed
 from evalstats.plots.gap_line import DrawnLine
 from evalstats.plots.gap_marks import in_table, is_settled, side_words, tone_of, verdict_words, why_no_line
-from evalstats.plots.lettering import EM, fitted_names, text_width
+from evalstats.plots.lettering import EM, fitted, fitted_names, text_width
 from evalstats.plots.row_panel import tick_words
 from evalstats.plots.style import LIGHT, Size, tone_color
 
@@ -90,11 +90,12 @@ class Frame:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Name:
-    """A name and where it stands."""
+    """A name and where it stands; a number where the name of a flagged model found no room, with the name below."""
 
     spot: Spot
     text: str
     placed: Placed
+    numbered: bool = False
 
 
 def spots(result: LabLiveGap) -> list[Spot]:
@@ -197,21 +198,19 @@ def names_of(found: Sequence[Spot], frame: Frame, lines: Sequence[DrawnLine]) ->
     texts = fitted_names([spot.row.name for spot in wanted], room, font)
     names: list[Name] = []
     for spot, text in zip(wanted, texts, strict=True):
-        width = text_width(text, font) * (_BOLD if spot.flagged else 1.0)
-        most = math.inf if spot.flagged else _COST_FEW if len(found) <= FEW else _COST_MANY
-        placed = ground.place(frame.at(spot.x, spot.y), width, font, most=most)
-        if placed is not None:
-            names.append(Name(spot=spot, text=text, placed=placed))
+        number = str(1 + sum(name.numbered for name in names))
+        for shown in (text, number) if spot.flagged else (text,):
+            width = text_width(shown, font) * (_BOLD if spot.flagged else 1.0)
+            most = math.inf if spot.flagged else _COST_FEW if len(found) <= FEW else _COST_MANY
+            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=most)
+            if placed is not None:
+                names.append(Name(spot=spot, text=shown, placed=placed, numbered=shown is number))
+                break
     return names
 
 
-def without_room(found: Sequence[Spot], names: Sequence[Name]) -> list[Spot]:
-    """Return the flagged models that found no room for their name."""
-    return [spot for spot in found if spot.flagged and not any(spot is name.spot for name in names)]
-
-
-def notes_of(result: LabLiveGap, unnamed: Sequence[Spot], size: Size) -> list[str]:
-    """Return the lines below the figure: why there is no line or no interval, and who is flagged without a name."""
+def notes_of(result: LabLiveGap, names: Sequence[Name], size: Size) -> list[str]:
+    """Return the lines below the figure: why there is no line or no interval, and whom numbers stand for."""
     said: list[str] = []
     bare = [name for name, side in (("lab", result.lab), ("live", result.live)) if side.errors == "none"]
     why = why_no_line(result)
@@ -224,10 +223,15 @@ def notes_of(result: LabLiveGap, unnamed: Sequence[Spot], size: Size) -> list[st
         )
     if result.line is None:
         said.append(f"No line: {why}.")
-    if unnamed:
-        said.append(f"Flagged as well: {', '.join(one_line(spot.row.name) for spot in unnamed)}.")
     most = int(size.width / (_SMALL * size.font * EM * 1.02))
-    return [line for text in said for line in textwrap.wrap(text, most)]
+    # The space between a number and its name is never a line's end.
+    told = [
+        f"{name.text}\N{NO-BREAK SPACE}{fitted(name.spot.row.name, 0.8 * size.width, size.font)}"
+        for name in names
+        if name.numbered
+    ]
+    said += ["; ".join(told)] if told else []
+    return [line for text in said for line in textwrap.wrap(text, most, break_on_hyphens=False)]
 
 
 def gap_scatter_alt(result: LabLiveGap) -> str:
