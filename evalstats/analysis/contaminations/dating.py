@@ -36,6 +36,10 @@ def ask_of_date(
         If a side has fewer than 20 items on 5 dates.
     """
     days = dates_of(table.column(column), label)
+    if np.isnan(days).all():
+        raise InputError(
+            f"{label} gives no item a single date; it must be the same on all rows of an item, such as 2024-03-01"
+        )
     known = {name: day_of(day, f"the cut-off of {name}") for name, day in cutoffs.items()}
     unknown = [name for name in known if name not in table.table.names]
     if unknown:
@@ -68,7 +72,9 @@ def day_of(given: str | dt.date, what: str) -> float:
     (1.0, 0.5)
     """
     text = (
-        given.isoformat() if isinstance(given, dt.date) else str(given).strip().replace("/", "-").replace(".000000", "")
+        given.isoformat()
+        if isinstance(given, dt.date)
+        else str(given).strip().replace("/", "-").replace(" UTC", "+00:00")
     )
     whole = f"{text}-01" if len(text) == len("2024-03") else text
     try:

@@ -57,7 +57,7 @@ def twin_rows(
             f"{plural(whole.height, 'item')} with an original and a twin by {label}; at least {FEW_ITEMS} are needed"
         )
         raise CannotAnswerError(message)
-    alone = kept.select("task", "_own").unique().height - whole.height
+    alone = marked.select("task", "_own").unique().height - whole.height
     notes = (*notes, *([f"{plural(alone, 'item')} without a twin, or without its original, left out"] if alone else []))
     paired = kept.join(whole.select("task", "_own"), on=["task", "_own"], how="semi")
     return replace(data, outcomes=_renumbered(paired, rows.columns)), sides, notes

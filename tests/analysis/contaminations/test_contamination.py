@@ -1,0 +1,214 @@
+"""Old items against new ones, from rows to verdicts: what is found, what is not claimed, what is refused."""
+
+import json
+
+import numpy as np
+import pytest
+
+import evalstats as es
+from evalstats.analysis.contaminations.results import ContaminationCheck
+from evalstats.display.markup import to_html, to_latex, to_markdown
+from evalstats.display.text import to_text
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.plan import Margin, Plan
+from tests.analysis.contaminations.example_items import MODELS, REFERENCES, as_results, split_rows
+
+
+@pytest.fixture(scope="module")
+def found() -> ContaminationCheck:
+    results = as_results(split_rows(inflation=0.45, easier=0.1))
+    return es.contamination(results, split="source", suspects="suspect", references=REFERENCES)
+
+
+def test_a_planted_inflation_is_found_and_sized(found):
+    row = found.row("suspect")
+    assert (found.verdict, found.inflated()) == ("inflated", ("suspect",))
+    assert row.conf_low is not None
+    assert row.conf_low < 0.45 < (row.largest or 0.0)
+    assert (row.df, row.n_old, row.n_new, row.n_left_out) == (4.0, 120, 120, 0)
+    assert row.own == pytest.approx(row.estimate + row.reference)
+    assert row.own == pytest.approx(row.old_score - row.new_score)
+
+
+def test_the_numbers_are_those_of_a_loop_over_rows(found):
+    rows = split_rows(inflation=0.45, easier=0.1)
+
+    def gap(model):
+        means = [
+            np.mean([r["score"] for r in rows if (r["model"], r["source"]) == (model, side)])
+            for side in ("public", "fresh")
+        ]
+        return means[0] - means[1]
+
+    row = found.row("suspect")
+    assert row.own == pytest.approx(gap("suspect"))
+    assert row.reference == pytest.approx(np.mean([gap(name) for name in REFERENCES]))
+
+
+def test_old_items_that_are_easier_for_all_are_no_inflation():
+    results = as_results(split_rows(easier=0.4, n=150))
+    found = es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES, margin="40pp")
+    row = found.row("suspect")
+    assert row.own_low is not None
+    assert row.own_low > 0.2
+    assert found.verdict == "clean within the margin"
+    assert (row.largest or 1.0) < 0.4
+
+
+def test_order_of_rows_and_of_references_does_not_matter(found):
+    rows = split_rows(inflation=0.45, easier=0.1)
+    np.random.default_rng(0).shuffle(rows)
+    again = es.contamination(as_results(rows), split="source", suspects=["suspect"], references=REFERENCES[::-1])
+    assert again.row("suspect").p_value == pytest.approx(found.row("suspect").p_value)
+
+
+def test_where_lower_is_better_an_inflation_is_still_positive():
+    rows = [{**row, "score": 1 - int(row["score"])} for row in split_rows(inflation=0.45)]
+    results = as_results(rows)
+    turned = es.EvalData(
+        outcomes=results.outcomes, runs=results.runs, metrics=results.metrics.with_columns(higher_is_better=False)
+    )
+    if not turned.metrics.height:
+        pytest.skip("the table declares no metric")
+    found = es.contamination(turned, split="source", suspects=["suspect"], references=REFERENCES)
+    row = found.row("suspect")
+    assert (found.verdict, row.estimate > 0.3) == ("inflated", True)
+    assert row.old_score < row.new_score
+
+
+@pytest.mark.parametrize("named", [("r1",), ("r1", "r2")])
+def test_too_few_references_are_described_only(named):
+    results = as_results(split_rows(inflation=0.5))
+    found = es.contamination(results, split="source", suspects=["suspect"], references=named)
+    row = found.row("suspect")
+    assert (found.verdict, row.p_value, row.largest) == ("inconclusive", None, None)
+    assert row.estimate > 0.3
+    assert "described" in to_text(found.blocks())
+
+
+def test_without_references_each_is_held_against_the_others_and_p_is_adjusted():
+    found = es.contamination(as_results(split_rows(inflation=0.5)), split="source")
+    assert {row.model for row in found.rows} == set(MODELS)
+    assert found.inflated() == ("suspect",)
+    assert all((row.p_adjusted or 0.0) >= (row.p_value or 1.0) for row in found.rows)
+    assert any("no model is named as clean" in text for text in found.warnings)
+    # The suspect among the references makes the others look deflated, never inflated.
+    assert all(row.estimate < 0.3 for row in found.rows if row.model != "suspect")
+
+
+def test_levels_may_be_named_and_the_rest_is_told():
+    results = as_results(split_rows())
+    one = es.contamination(results, split="source", old="fresh", suspects=["suspect"], references=REFERENCES)
+    other = es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES)
+    assert one.row("suspect").estimate == pytest.approx(-other.row("suspect").estimate)
+    assert any("is taken as new" in text for text in one.notes)
+    assert any("by their names" in text for text in other.notes)
+
+
+def test_clusters_count_and_few_of_them_are_invalid():
+    rows = [{**row, "book": f"{row['source']}-{int(str(row['item'])[1:]) % 3}"} for row in split_rows(inflation=0.45)]
+    results = as_results(rows)
+    crossed = es.contamination(results, split="source", cluster="topic", suspects=["suspect"], references=REFERENCES)
+    assert (crossed.row("suspect").n_clusters, crossed.verdict) == (24, "inflated")
+    few = es.contamination(results, split="source", cluster="book", suspects=["suspect"], references=REFERENCES)
+    assert few.verdict == "invalid"
+    assert "too few clusters" in few.row("suspect").reason
+
+
+def test_items_that_a_reference_lacks_are_left_out_and_said():
+    rows = [row for row in split_rows(inflation=0.45) if not (row["model"] == "r2" and str(row["item"]) < "q030")]
+    found = es.contamination(as_results(rows), split="source", suspects=["suspect"], references=REFERENCES)
+    assert (found.row("suspect").n_old, found.row("suspect").n_left_out) == (90, 30)
+    assert any("30 items left out" in text for text in found.warnings)
+
+
+def test_one_sided_only_where_declared():
+    results = as_results(split_rows(inflation=0.3))
+    options = {"split": "source", "suspects": ["suspect"], "references": REFERENCES}
+    two, one = es.contamination(results, **options), es.contamination(results, alternative="greater", **options)
+    assert one.row("suspect").p_value == pytest.approx(two.row("suspect").p_value / 2)
+    assert one.row("suspect").conf_low == two.row("suspect").conf_low
+    assert any("one-sided" in text for text in one.warnings)
+
+
+def test_a_plan_settles_margin_and_level_and_departures_are_said():
+    plan = Plan(
+        source="p.toml", conf_level=0.9, margins=(Margin(value="30pp", reason="smaller ones do not change ranks"),)
+    )
+    results = as_results(split_rows(n=200))
+    found = es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan)
+    assert (found.conf_level, found.margin) == (0.9, 0.3)
+    assert found.plan is not None
+    other = es.contamination(
+        results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan, conf_level=0.95
+    )
+    assert any("departs from the plan" in text for text in other.warnings)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "said"),
+    [
+        ({}, InputError, "exactly one of split, date and twin"),
+        ({"split": "source", "twin": "variant"}, InputError, "split and twins"),
+        ({"split": "nothing"}, InputError, "no column 'nothing'"),
+        ({"split": "source", "old": "olden"}, InputError, "no level 'olden'"),
+        ({"split": "source", "old": "public", "new": "public"}, InputError, "one or the other"),
+        ({"split": "topic"}, InputError, "which items are old"),
+        ({"split": "one"}, CannotAnswerError, "one level"),
+        ({"split": "topic", "old": "t1", "new": "t2"}, None, ""),
+        ({"split": "few", "old": "old", "new": "new"}, CannotAnswerError, "at least 10"),
+        ({"split": "source", "suspects": ["suspect"], "references": ["suspect", "r1"]}, InputError, "against itself"),
+        ({"split": "source", "suspects": ["nobody"]}, InputError, "suspect 'nobody'"),
+        ({"split": "source", "references": []}, InputError, "references is empty"),
+        ({"split": "source", "suspects": ["r1", "r1"]}, InputError, "twice"),
+        ({"split": "source", "cutoffs": {"r1": "2024-01-01"}}, InputError, "cut-offs go with date"),
+        ({"split": "source", "alternative": "less"}, InputError, "alternative is 'less'"),
+        ({"split": "source", "margin": "200pp"}, InputError, "margin is"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_words(options, error, said):
+    rows = [{**row, "one": "all", "few": "old" if str(row["item"]) < "q005" else "new"} for row in split_rows(n=120)]
+    results = as_results(rows)
+    if error is None:
+        assert es.contamination(results, **options).rows[0].n_old == 10
+        return
+    with pytest.raises(error, match=said):
+        es.contamination(results, **options)
+
+
+def test_a_named_model_without_a_side_is_refused_and_another_is_left_out():
+    rows = [row for row in split_rows() if not (row["model"] == "r5" and row["source"] == "fresh")]
+    results = as_results(rows)
+    with pytest.raises(CannotAnswerError, match="'r5' has 0 scored items that are new"):
+        es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES)
+    found = es.contamination(results, split="source", suspects=["suspect"])
+    assert found.row("suspect").references == REFERENCES[:4]
+    assert any("left out: 'r5'" in text for text in found.notes)
+
+
+def test_one_model_alone_cannot_be_judged():
+    with pytest.raises(CannotAnswerError, match="only model"):
+        es.contamination(as_results(split_rows(models=("suspect",))), split="source")
+
+
+def test_it_can_be_shown_and_written(found):
+    text = to_text(found.blocks())
+    assert max(len(line) for line in text.splitlines()) <= 80
+    assert "largest inflation" in text
+    assert "a third" in text
+    for written in (to_markdown(found.blocks()), to_html(found.blocks()), to_latex(found.blocks())):
+        assert "suspect" in written
+    assert json.loads(json.dumps(found.to_dict()))["verdict"] == "inflated"
+    assert found.to_frame()["largest"][0] == found.row("suspect").largest
+    assert "inflated" in repr(found)
+    assert found.summary().startswith("Scores on public items are inflated: suspect by")
+    with pytest.raises(KeyError):
+        found.row("nobody")
+
+
+def test_it_is_explained_with_its_own_numbers(found):
+    text = found.explain()
+    assert "The model suspect does better on public items" in text
+    assert "r1, r2, r3, r4, r5" in " ".join(text.split())
+    assert "What would change it" in text
+    assert max(len(line) for line in text.splitlines()) <= 80

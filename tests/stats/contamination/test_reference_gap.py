@@ -1,0 +1,179 @@
+"""A model against references known clean: by hand, by properties, and error rates by simulation."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evalstats.errors import InputError
+from evalstats.stats.contamination.reference_gap import reference_gap
+from evalstats.stats.contamination.split_gap import split_contrast, twin_contrast
+
+CLOSE = 1e-9
+N_OLD, N_ITEMS = 100, 200
+OLD = np.arange(N_ITEMS) < N_OLD
+
+
+def by_hand(y, others, old, level=0.95):
+    """Difference in differences with the spread between references, as methods say it, one loop a model."""
+    r = others.shape[1]
+    d = [y[old].mean() - y[~old].mean()] + [others[old, j].mean() - others[~old, j].mean() for j in range(r)]
+
+    def noise(z):
+        return z[old].var(ddof=1) / old.sum() + z[~old].var(ddof=1) / (~old).sum()
+
+    mean = others.mean(axis=1)
+    beyond = np.var(d[1:], ddof=1) - sum(noise(others[:, j] - mean) for j in range(r)) / (r - 1)
+    between = max(0.0, beyond)
+    error = math.sqrt(noise(y - mean) + between * (1 + 1 / r))
+    estimate = d[0] - np.mean(d[1:])
+    reach = stats.t.ppf((1 + level) / 2, r - 1) * error
+    return estimate, error, (estimate - reach, estimate + reach), 2 * stats.t.sf(abs(estimate / error), r - 1), between
+
+
+def drawn(rng, r, *, sd, inflation=0.0, n_items=N_ITEMS):
+    """Right-or-wrong scores: clean models differ in their advantage on old items by `sd`; the first is inflated."""
+    old = np.arange(n_items) < n_items // 2
+    advantage = rng.normal(0.05, sd, r + 1)
+    advantage[0] += inflation
+    level = np.clip(rng.uniform(0.35, 0.6, r + 1) + rng.normal(0, 0.12, n_items)[:, np.newaxis], 0.02, 0.98)
+    chance = np.clip(level + np.outer(old, advantage), 0, 1)
+    return (rng.random(chance.shape) < chance).astype(float), old
+
+
+@pytest.mark.parametrize(("r", "sd"), [(3, 0.0), (4, 0.3), (8, 0.1)])
+def test_it_is_the_formula(r, sd):
+    y, old = drawn(np.random.default_rng(r), r, sd=sd)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old))
+    estimate, error, ends, p, between = by_hand(y[:, 0], y[:, 1:], old)
+    assert found.estimate == pytest.approx(estimate, rel=CLOSE)
+    assert found.std_error == pytest.approx(error, rel=CLOSE)
+    assert (found.conf_low, found.conf_high) == pytest.approx(ends, rel=CLOSE)
+    assert found.p_value == pytest.approx(p, rel=1e-7)
+    assert found.between_sd == pytest.approx(math.sqrt(between), abs=CLOSE)
+    assert found.df == r - 1
+    assert found.own == pytest.approx(found.estimate + (found.reference or 0.0))
+
+
+def test_without_item_noise_it_is_the_test_of_one_case_against_a_sample():
+    # Crawford & Howell: t = (x - mean) / (s sqrt(1 + 1/R)); twins whose differences are nearly the same on all items.
+    jumps = np.array([0.4, 0.1, 0.05, 0.2, 0.12])
+    tiny = np.random.default_rng(0).normal(0, 1e-7, (50, 5))
+    scores = jumps + tiny - tiny.mean(axis=0)
+    found = reference_gap(scores[:, 0], scores[:, 1:], twin_contrast(50))
+    t = (jumps[0] - jumps[1:].mean()) / (jumps[1:].std(ddof=1) * math.sqrt(1 + 1 / 4))
+    # The items' noise of 1e-7 is what is left of the two.
+    assert found.p_value == pytest.approx(2 * stats.t.sf(t, 3), rel=1e-5)
+
+
+def test_one_sided_p_is_half_on_its_side():
+    y, old = drawn(np.random.default_rng(5), 4, sd=0.05, inflation=0.3)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old))
+    assert found.estimate > 0
+    assert found.p_greater == pytest.approx((found.p_value or 0.0) / 2)
+    turned = reference_gap(-y[:, 0], -y[:, 1:], split_contrast(old))
+    assert turned.p_greater == pytest.approx(1 - (found.p_value or 0.0) / 2)
+
+
+@pytest.mark.parametrize("r", [0, 1, 2])
+def test_fewer_than_three_references_are_described_and_not_judged(r):
+    y, old = drawn(np.random.default_rng(6), r, sd=0.0)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old))
+    assert (found.conf_low, found.p_value, found.std_error, found.between_sd) == (None, None, None, None)
+    assert found.reason is not None
+    assert "described and not judged" in found.reason
+    assert found.item_p_value is not None
+
+
+def test_order_and_scale_do_not_matter_and_sides_turn_the_sign():
+    y, old = drawn(np.random.default_rng(8), 5, sd=0.1, inflation=0.2)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old))
+    shuffled = np.random.default_rng(9).permutation(len(y))
+    again = reference_gap(y[shuffled, 0], y[shuffled][:, [3, 5, 1, 2, 4]], split_contrast(old[shuffled]))
+    assert again.p_value == pytest.approx(found.p_value, rel=1e-7)
+    scaled = reference_gap(100 * y[:, 0], 100 * y[:, 1:], split_contrast(old))
+    assert scaled.conf_high == pytest.approx(100 * (found.conf_high or 0.0), rel=CLOSE)
+    assert scaled.p_value == pytest.approx(found.p_value, rel=1e-7)
+    other = reference_gap(y[:, 0], y[:, 1:], split_contrast(~old))
+    assert other.estimate == pytest.approx(-found.estimate)
+    # What makes all models find old items easier changes nothing.
+    easier = y + 0.7 * old[:, np.newaxis]
+    assert reference_gap(easier[:, 0], easier[:, 1:], split_contrast(old)).p_value == pytest.approx(
+        found.p_value, rel=1e-7
+    )
+
+
+def test_the_interval_stays_within_what_is_possible():
+    y, old = drawn(np.random.default_rng(3), 3, sd=0.5)
+    found = reference_gap(y[:, 0], y[:, 1:], split_contrast(old), bound=0.2 + abs(drawn_gap(y, old)))
+    assert found.conf_high is not None
+    assert found.conf_high <= 0.2 + abs(drawn_gap(y, old))
+
+
+def drawn_gap(y, old):
+    return float(by_hand(y[:, 0], y[:, 1:], old)[0])
+
+
+def test_a_model_that_differs_by_the_same_on_every_item_has_no_interval():
+    others = np.random.default_rng(0).random((N_ITEMS, 3))
+    found = reference_gap(others.mean(axis=1) + 0.5 * OLD, others, split_contrast(OLD))
+    assert found.p_value is None
+    assert "same amount" in str(found.reason)
+
+
+def test_shapes_and_missing_scores_are_refused():
+    asked = split_contrast(OLD)
+    with pytest.raises(InputError, match="shapes"):
+        reference_gap(np.zeros(3), np.zeros((N_ITEMS, 3)), asked)
+    with pytest.raises(InputError, match="NaN"):
+        reference_gap(np.full(N_ITEMS, np.nan), np.zeros((N_ITEMS, 3)), asked)
+
+
+def rates(r, sd, inflation, *, rounds, seed, n_items=N_ITEMS):
+    """Share of rounds that reject, that reject by items alone, and whose interval holds the truth."""
+    rng = np.random.default_rng(seed)
+    asked = split_contrast(np.arange(n_items) < n_items // 2)
+    hits = np.zeros(3)
+    for _ in range(rounds):
+        y, _old = drawn(rng, r, sd=sd, inflation=inflation, n_items=n_items)
+        found = reference_gap(y[:, 0], y[:, 1:], asked)
+        assert found.p_value is not None
+        assert found.item_p_value is not None
+        assert found.conf_low is not None
+        assert found.conf_high is not None
+        hits += [found.p_value <= 0.05, found.item_p_value <= 0.05, found.conf_low <= inflation <= found.conf_high]
+    return hits / rounds
+
+
+def test_clean_models_are_rarely_called_inflated_and_items_alone_do_it_often():
+    rounds = 300
+    reject, items, cover = rates(3, 0.1, 0.0, rounds=rounds, seed=1)
+    slack = 3 * math.sqrt(0.05 * 0.95 / rounds)
+    assert reject <= 0.05 + slack
+    assert cover >= 0.95 - slack
+    assert items > 0.2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sd", [0.0, 0.03, 0.1])
+@pytest.mark.parametrize("r", [3, 5, 10])
+def test_type_one_error_and_coverage(r, sd):
+    rounds = 2000
+    slack = 3 * math.sqrt(0.05 * 0.95 / rounds)
+    reject, items, cover = rates(r, sd, 0.0, rounds=rounds, seed=r, n_items=400)
+    assert reject <= 0.05 + slack
+    assert cover >= 0.95 - slack
+    if sd == 0.1:
+        assert items > 0.3
+    assert rates(r, sd, 0.2, rounds=rounds // 2, seed=r, n_items=400)[2] >= 0.95 - slack * math.sqrt(2)
+
+
+@pytest.mark.slow
+def test_a_planted_inflation_is_found():
+    # With ten references the t law costs little: an inflation of 20 points over noise of 6 is nearly always found.
+    assert rates(10, 0.03, 0.2, rounds=400, seed=2, n_items=400)[0] > 0.8
+    assert (
+        rates(10, 0.03, 0.2, rounds=400, seed=2, n_items=400)[0]
+        > rates(3, 0.03, 0.2, rounds=400, seed=2, n_items=400)[0]
+    )
