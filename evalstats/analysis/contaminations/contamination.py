@@ -9,6 +9,7 @@ from evalstats.analysis.arms import margin_in_unit, require_outcomes
 from evalstats.analysis.contaminations.asking import Asked
 from evalstats.analysis.contaminations.dating import ask_of_date
 from evalstats.analysis.contaminations.items import ItemTable, Wanted, item_table
+from evalstats.analysis.contaminations.joining import SOURCE, joined
 from evalstats.analysis.contaminations.judging import Options, judged, overall
 from evalstats.analysis.contaminations.results import Alternative, ContaminationCheck, ContaminationRow, Design
 from evalstats.analysis.contaminations.splitting import Levels, ask_of_split
@@ -64,7 +65,8 @@ def contamination(
     data
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     split, old, new
-        A column that tells old (public) items from new (fresh, held-out) ones, and its levels for both sides.
+        A column that tells old (public) items from new (fresh, held-out) ones, and its levels for both sides; "benchmark"
+        where the new items are a benchmark of their own, made to be like the old one.
     date, cutoffs
         A column with the date of every item (2024-03-01), and for each suspect the date at which its training data ends.
     twin
@@ -132,6 +134,9 @@ def contamination(
     data = as_data(data)
     data = data if plan is None else with_aliases(data, plan.aliases)
     require_outcomes(data)
+    place = data.factor(column)
+    if design == "split" and place == "benchmark" and data.outcomes["benchmark"].n_unique() > 1:
+        data, place = joined(data, old, new), SOURCE
     benchmark = _only(data)
     asked_metric = metric or (plan.primary_for(benchmark) if plan is not None else None)
     given = {"margin": margin, "conf_level": conf_level, "clusters": [cluster] if isinstance(cluster, str) else cluster}
@@ -144,7 +149,7 @@ def contamination(
         cluster=cast("Sequence[str] | None", found["clusters"]),
         accept=tuple(cast("Sequence[str] | None", found["accept"]) or ()),
     )
-    answers = _asked(data, wanted, design, data.factor(column), column, (old, new), cutoffs, level, seed)
+    answers = _asked(data, wanted, design, place, column, (old, new), cutoffs, level, seed)
     options = Options(
         conf_level=level,
         margin=margin_in_unit(cast("float | str | None", found["margin"]), answers.table.metric),

@@ -1,8 +1,10 @@
 """Old items against new ones, from rows to verdicts: what is found, what is not claimed, what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 
 import evalstats as es
@@ -10,6 +12,7 @@ from evalstats.analysis.contaminations.results import ContaminationCheck
 from evalstats.display.markup import to_html, to_latex, to_markdown
 from evalstats.display.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.loaders.frames import from_frame
 from evalstats.schema.plan import Margin, Plan
 from tests.analysis.contaminations.example_items import MODELS, REFERENCES, as_results, split_rows
 
@@ -212,3 +215,19 @@ def test_it_is_explained_with_its_own_numbers(found):
     assert "r1, r2, r3, r4, r5" in " ".join(text.split())
     assert "What would change it" in text
     assert max(len(line) for line in text.splitlines()) <= 80
+
+
+def test_a_public_benchmark_against_its_fresh_counterpart(found):
+    rows = split_rows(inflation=0.45, easier=0.1)
+    own = [{**row, "item": str(int(str(row["item"])[1:]) % 120), "benchmark": f"gsm-{row['source']}"} for row in rows]
+    frame = pl.DataFrame(own).drop("source")
+    both = from_frame(frame, item="item", score="score", model="model", benchmark="benchmark")
+    options = {"split": "benchmark", "suspects": ["suspect"], "references": REFERENCES}
+    with pytest.raises(InputError, match="which items are old"):
+        es.contamination(both, **options)
+    again = es.contamination(both, old="gsm-public", new="gsm-fresh", **options)
+    assert again.benchmark == "gsm-public and gsm-fresh"
+    assert again.row("suspect").p_value == pytest.approx(found.row("suspect").p_value)
+    other = replace(both, metrics=both.metrics.with_columns(higher_is_better=pl.col("benchmark") == "gsm-fresh"))
+    with pytest.raises(InputError, match="means something else"):
+        es.contamination(other, old="gsm-public", new="gsm-fresh", **options)
