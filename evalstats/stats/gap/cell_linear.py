@@ -62,7 +62,9 @@ class Linearised:
         return _ratio(self.variance**2, below)
 
 
-def linearised(statistic: Statistic, lab: CellTable, live: CellTable, average: IntArray) -> Linearised:
+def linearised(
+    statistic: Statistic, lab: CellTable, live: CellTable, average: IntArray, *, fixed_lab_shares: bool = False
+) -> Linearised:
     """Estimate statistics of two tables with their variances.
 
     Parameters
@@ -71,6 +73,9 @@ def linearised(statistic: Statistic, lab: CellTable, live: CellTable, average: I
         From sums to statistics, made of analytic operations (no absolute values, no maxima).
     average
         Models over which the last row averages.
+    fixed_lab_shares
+        Whether the share of each cell of the lab was chosen, as quotas of items are, and so has no error. Then only the
+        rates within cells vary.
 
     Notes
     -----
@@ -99,7 +104,7 @@ def linearised(statistic: Statistic, lab: CellTable, live: CellTable, average: I
     sums = (*lab.sums(), *live.sums())
     point = np.asarray(statistic(*sums), dtype=np.float64)
     slopes = derivatives(statistic, sums)
-    lab_side = _side_errors(lab, slopes[0], slopes[1], average)
+    lab_side = _side_errors(lab, slopes[0], slopes[1], average, fixed_shares=fixed_lab_shares)
     live_side = _side_errors(live, slopes[2], slopes[3], average)
     return Linearised(
         estimate=np.vstack([point, point[average].mean(0, keepdims=True)]),
@@ -128,7 +133,7 @@ def derivatives(statistic: Statistic, sums: tuple[FloatArray, FloatArray, FloatA
 
 
 def _side_errors(
-    table: CellTable, by_n: FloatArray, by_total: FloatArray, average: IntArray
+    table: CellTable, by_n: FloatArray, by_total: FloatArray, average: IntArray, *, fixed_shares: bool = False
 ) -> tuple[FloatArray, FloatArray]:
     """Variances and degrees of freedom from one side's clusters, shape (n_models + 1, n_statistics)."""
     n, total = table.sums()
@@ -136,7 +141,7 @@ def _side_errors(
     pair, pair_of = np.unique(table.cluster * table.n_models + table.model, return_inverse=True)
     within, between = _residuals(table, n, total, np.bincount(pair_of, weights=table.n).astype(np.float64)[pair_of])
     flat = (n.size, by_n.shape[-1])
-    slope = (by_n + by_total * rate[..., None]).reshape(flat)
+    slope = (by_n + by_total * rate[..., None]).reshape(flat) * (0.0 if fixed_shares else 1.0)
     by_rate = by_total.reshape(flat)
     expected = slope**2 + by_rate**2 * _row_variance(table, rate).reshape(-1, 1)
     place = table.model * table.n_cells + table.cell

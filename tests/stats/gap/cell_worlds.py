@@ -42,10 +42,14 @@ class CellWorld:
 
     def truth(self) -> np.ndarray:
         """True parts in the order of PARTS, for each model and their mean."""
+        return self.truth_given(LAB_MIX)
+
+    def truth_given(self, lab_mix: np.ndarray) -> np.ndarray:
+        """The same for a lab whose authors chose these shares."""
         lab, live = self.rates()
         mix = np.array(self.live_mix)
         everything = GapStatistic(common=np.ones((N_MODELS, N_CELLS), dtype=np.bool_))
-        shares = np.broadcast_to(LAB_MIX, lab.shape), np.broadcast_to(mix, lab.shape)
+        shares = np.broadcast_to(lab_mix, lab.shape), np.broadcast_to(mix, lab.shape)
         parts = everything(shares[0], shares[0] * lab, shares[1], shares[1] * live)
         return np.vstack([parts, parts.mean(0)])[:, :7]
 

@@ -9,7 +9,7 @@ from evalstats.stats.gap.cell_linear import derivatives, linearised
 from evalstats.stats.gap.cell_table import CellTable, cell_table
 from evalstats.stats.gap.parts import PARTS, GapStatistic
 from evalstats.stats.tails import t_quantile
-from tests.stats.gap.cell_worlds import N_CELLS, N_MODELS, CellWorld
+from tests.stats.gap.cell_worlds import LAB_MIX, N_CELLS, N_MODELS, CellWorld
 
 ALL = np.ones((N_MODELS, N_CELLS), dtype=np.bool_)
 MODELS = np.arange(N_MODELS)
@@ -141,15 +141,20 @@ def test_bad_sums_are_named() -> None:
         cell_table([0], [0], [0], [0.0], [0.0], n_models=1, n_cells=1)
 
 
-def coverage(world: CellWorld, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Share of simulated 95% intervals that hold the truth, and the mean estimate, by row and part."""
+def coverage(world: CellWorld, n: int, *, chosen: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Share of simulated 95% intervals that hold the truth, and the mean estimate, by row and part.
+
+    `chosen`: the truth is that of a lab with the shares that it happens to have.
+    """
     truth, held, estimates = world.truth(), [], []
     for seed in range(n):
         lab, live = world.draw(seed)
+        if chosen:
+            truth = world.truth_given(lab.sums()[0][0] / lab.sums()[0][0].sum())
         common = (lab.sums()[0] > 0) & (live.sums()[0] > 0)
         if not common.all():
             continue
-        fit = linearised(GapStatistic(common=common), lab, live, MODELS)
+        fit = linearised(GapStatistic(common=common), lab, live, MODELS, fixed_lab_shares=chosen)
         reach = np.vectorize(lambda df: t_quantile(0.95, df))(np.maximum(fit.df, 1.0)) * np.sqrt(fit.variance)
         held.append(np.abs(fit.estimate - np.pad(truth, ((0, 0), (0, 15))))[:, :7] <= reach[:, :7] + 1e-12)
         estimates.append(fit.estimate[:, :7])
@@ -163,6 +168,37 @@ def test_intervals_hold_the_truth() -> None:
     assert held.min() > 0.83
     assert held.mean() > 0.92
     assert mean == pytest.approx(world.truth(), abs=0.03)
+
+
+def test_shares_that_were_chosen_have_no_error() -> None:
+    world = CellWorld(n_lab=80, live_mix=tuple(LAB_MIX))
+    lab, live = world.draw(1)
+    common = np.ones((3, 5), dtype=np.bool_)
+    drawn, chosen = (
+        linearised(GapStatistic(common=common), lab, live, MODELS, fixed_lab_shares=fixed) for fixed in (False, True)
+    )
+    mix, weighted = PARTS.index("mix"), PARTS.index("poststratified")
+    assert (chosen.lab_variance[:, mix] < 0.25 * drawn.lab_variance[:, mix]).all()
+    # The post-stratified score does not hang on the lab's shares.
+    np.testing.assert_allclose(chosen.lab_variance[:, weighted], drawn.lab_variance[:, weighted], rtol=1e-9)
+    np.testing.assert_allclose(chosen.live_variance, drawn.live_variance)
+
+
+def test_intervals_hold_the_truth_of_chosen_shares() -> None:
+    held, _ = coverage(CellWorld(n_lab=80), 60, chosen=True)
+    assert held.min() > 0.83  # as above
+    assert held.mean() > 0.92
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "world", [CellWorld(n_lab=100), CellWorld(n_lab=200, items=1)], ids=["100 clusters", "200 items"]
+)
+def test_intervals_hold_the_truth_of_chosen_shares_as_often_as_they_say(world: CellWorld) -> None:
+    held, _ = coverage(world, 1500, chosen=True)
+    told = [PARTS.index(name) for name in ("lab", "live", "total", "mix", "behaviour", "poststratified")]
+    assert held[:, told].min() > 0.92
+    assert held[:, told].max() < 0.975
 
 
 @pytest.mark.slow
