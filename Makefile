@@ -8,6 +8,8 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := .venv/bin
 UV := .uv/bin/uv
 export UV_COMPILE_BYTECODE := 1
+# Commands and pages are processes of their own: each would compile the whole package again.
+export PYTHONDONTWRITEBYTECODE :=
 export UV_PYTHON_DOWNLOADS := never
 export UV_NO_PROGRESS := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
