@@ -12,6 +12,7 @@ from typer.testing import CliRunner, Result
 from evalstats.cli.main import app
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
+from tests.typed import typed
 
 
 def run(*arguments: str | Path) -> Result:
@@ -23,7 +24,7 @@ def run(*arguments: str | Path) -> Result:
 
 
 def shell(*arguments: str | Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command as a whole process."""
+    """Run a command as a whole process: for what `typed` cannot show."""
     return subprocess.run(
         [sys.executable, "-m", "evalstats.cli.main", *map(str, arguments)],
         capture_output=True,
@@ -55,7 +56,7 @@ def write_table(path: Path, scores: list[int], model: str = "m") -> Path:
 
 
 def test_ingest_says_what_it_counted_and_store_lists_it(results: Path, store: Path) -> None:
-    again = shell("ingest", results, "--store", store)
+    again = typed("ingest", results, "--store", store)
     assert again.returncode == 0
     assert again.stdout == ""
     assert "already in the store" in again.stderr
@@ -109,7 +110,7 @@ def test_other_formats(results: Path, style: str, sign: str) -> None:
 
 def test_output_goes_to_a_file_whole(results: Path, tmp_path: Path) -> None:
     target = tmp_path / "result.json"
-    done = shell(
+    done = typed(
         "compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", "-f", "json", "-o", target
     )
     assert done.stdout == ""
@@ -137,7 +138,7 @@ def test_two_plain_tables_of_item_and_score_pair_up_without_a_map(tmp_path: Path
     for name, share in (("old", 2), ("new", 3)):
         rows = [f"q{i},{'wrong' if i % share == 0 else 'correct'}" for i in range(60)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["item,score", *rows]), encoding="utf-8")
-    done = shell("compare", tmp_path / "old.csv", tmp_path / "new.csv", "--format", "json")
+    done = typed("compare", tmp_path / "old.csv", tmp_path / "new.csv", "--format", "json")
     values = json.loads(done.stdout)
     assert (values["baseline"]["name"], values["candidate"]["name"], values["n_items"]) == ("old", "new", 60)
     assert values["estimate"] == pytest.approx(2 / 3 - 1 / 2)
@@ -151,7 +152,7 @@ def test_ingest_ends_with_what_was_not_read_and_exits_0(tmp_path: Path) -> None:
     done = shell("ingest", tmp_path, "--store", tmp_path / "store")
     assert done.returncode == 0
     assert done.stderr.splitlines()[-1] == "1 of 2 sources not read; --strict stops at the first such source"
-    assert shell("ingest", tmp_path, "--store", tmp_path / "other", "--strict").returncode == 2
+    assert typed("ingest", tmp_path, "--store", tmp_path / "other", "--strict").returncode == 2
 
 
 def test_a_column_map_on_the_command_line(tmp_path: Path) -> None:
@@ -194,15 +195,17 @@ def test_formats_lists_and_tells(results: Path) -> None:
     ],
 )
 def test_bad_usage_is_status_2_in_one_sentence(arguments: list[str], status: int, words: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "evalstats.cli.main", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path,
-    )
+    done = typed(*arguments, folder=tmp_path)
     assert done.returncode == status
     assert words in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_bad_input_is_status_2_of_the_process(tmp_path: Path) -> None:
+    done = shell("store", tmp_path / "nowhere")
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 
@@ -215,7 +218,7 @@ def test_data_that_cannot_answer_is_status_3(tmp_path: Path) -> None:
     assert done.returncode == 3
     assert "no item that both sides scored" in done.stderr
     third = write_table(tmp_path / "third.csv", [1, 1] * 6, model="third")
-    few = shell("compare", first, third, "--cluster", "passage")
+    few = typed("compare", first, third, "--cluster", "passage")
     assert few.returncode == 3
     assert "INVALID" in few.stdout
 
@@ -237,7 +240,7 @@ def test_a_bad_file_is_named_and_the_rest_is_compared(results: Path, tmp_path: P
     folder = tmp_path / "mixed"
     write_tenacious_traces(folder)
     (folder / "cut.json").write_text('{"metadata": {"model": "x', encoding="utf-8")
-    done = shell("compare", folder, "--baseline", "baseline", "--candidate", "trained")
+    done = typed("compare", folder, "--baseline", "baseline", "--candidate", "trained")
     assert done.returncode == 0
     assert "cut.json" in done.stderr
     assert "BETTER" in done.stdout
@@ -292,13 +295,13 @@ def test_version() -> None:
 
 
 def test_doctor_reports_versions() -> None:
-    done = shell("doctor")
+    done = typed("doctor")
     assert "polars" in done.stdout
     assert "quarto" in done.stdout
 
 
 def test_simulate_writes_files_that_say_what_they_are(tmp_path: Path) -> None:
-    done = shell("simulate", "rutbench", "--output", tmp_path, "--model", "GPT-5.4")
+    done = typed("simulate", "rutbench", "--output", tmp_path, "--model", "GPT-5.4")
     assert done.returncode == 0
     assert "simulated" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["GPT-5.4_eval_results.json"]
@@ -322,7 +325,7 @@ def test_the_code_that_a_report_prints_reads_what_the_options_read(tmp_path: Pat
     [["--seed", "-1"], ["--where", "self=x"], ["--by", "tags"], ["--cluster", "tags"], ["--conf-level", "2"]],
 )
 def test_odd_options_are_status_2(options: list[str], results: Path) -> None:
-    done = shell("compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", *options)
+    done = typed("compare", results / "tenacious", "--baseline", "baseline", "--candidate", "trained", *options)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
 
@@ -348,13 +351,13 @@ def test_output_follows_links_keeps_modes_and_leaves_devices(results: Path, tmp_
     target.write_text("old")
     target.chmod(0o664)
     link.symlink_to(target)
-    assert shell("compare", results / "tenacious", *sides, "-o", link).returncode == 0
+    assert typed("compare", results / "tenacious", *sides, "-o", link).returncode == 0
     assert link.is_symlink()
     assert target.stat().st_mode & 0o777 == 0o664
     assert json.loads(target.read_text())["n_items"] == 43
     os.mkfifo(pipe)
     reader = subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE, text=True)
-    assert shell("compare", results / "tenacious", *sides, "-o", pipe).returncode == 0
+    assert typed("compare", results / "tenacious", *sides, "-o", pipe).returncode == 0
     assert json.loads(reader.communicate(timeout=30)[0])["n_items"] == 43
     assert pipe.is_fifo()
 
@@ -371,7 +374,7 @@ def test_json_writes_control_and_direction_characters_as_escapes(tmp_path: Path)
     path = tmp_path / "odd.csv"
     rows = "\n".join(f"q{i},{model},{i % 2}" for model in ("a", "b\x9b31mRED\u202e") for i in range(12))
     path.write_text(f"item,model,score\n{rows}\n", encoding="utf-8")
-    done = shell("compare", path, "--baseline", "a", "--candidate", "b\x9b31mRED\u202e", "--format", "json")
+    done = typed("compare", path, "--baseline", "a", "--candidate", "b\x9b31mRED\u202e", "--format", "json")
     assert json.loads(done.stdout)["candidate"]["name"] == "b\x9b31mRED\u202e"
     assert not {"\x9b", "\u202e"} & set(done.stdout)
 
@@ -380,7 +383,7 @@ def test_a_report_that_cannot_be_answered_has_the_status_of_the_comparison(tmp_p
     first = write_table(tmp_path / "old.csv", [0, 1] * 6, model="old")
     second = tmp_path / "new.csv"
     second.write_text("item,model,score\nz1,new,1\nz2,new,0\n", encoding="utf-8")
-    done = shell("report", "comparison", first, second, "-o", tmp_path / "x.html")
+    done = typed("report", "comparison", first, second, "-o", tmp_path / "x.html")
     assert done.returncode == 3
     assert "no item that both sides scored" in done.stderr
     assert not (tmp_path / "x.html").exists()
