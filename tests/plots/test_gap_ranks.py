@@ -217,7 +217,7 @@ def test_without_tested_pairs_there_is_a_reason() -> None:
 
 @pytest.mark.parametrize(
     ("name", "medium"),
-    [*(("hostile", medium) for medium in MEDIA), *(("votes", medium) for medium in MEDIA), ("three", "phone")],
+    [*(("hostile", medium) for medium in MEDIA), ("votes", "phone"), ("votes", "print"), ("three", "phone")],
 )
 def test_nothing_leaves_the_figures_and_nothing_overlaps(name: str, medium: Medium) -> None:
     found = three(made("one_scale")) if name == "three" else made(name)
