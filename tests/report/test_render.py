@@ -321,7 +321,7 @@ def test_an_error_inside_the_page_is_its_own_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "weather"}, "there is no report 'weather'; there are arena, arena-sampling, comparison"),
+        ({"kind": "weather"}, "there is no report 'weather'; there are arena, arena-sampling, comparison, lab-live"),
         ({"to": "docx"}, "choose html or pdf"),
         ({"output": "x.pdf"}, "the name says pdf, but html was asked for"),
         ({"output": "none/x.html"}, "no such folder"),

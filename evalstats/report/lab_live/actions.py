@@ -108,15 +108,16 @@ def what_weights_repair(found: LabLiveGap) -> Action | None:
     plain = f"{part_text(row.lab, found, sign=False)}{_percent(found)}"
     do = "Weight the lab to the live mix before you compare levels."
     if not _known(row.mix):
-        why = f"On average over models it then says {weighted} instead of {plain}."
-        return Action(do, why) if weighted else None
+        if row.poststratified is None or _holds(row.poststratified, row.lab.estimate):
+            return None
+        return Action(do, f"On average over models it then says {weighted} instead of {plain}.")
     mix = _difference(row.mix, found)
     if _without_zero(row.mix):
         why = f"Other scenarios account for {mix} of live less lab"
         why += f"; weighted, the lab says {weighted} instead of {plain}." if weighted else "."
     else:
         do = "Do not expect re-weighting the lab to close the gap."
-        why = f"What other scenarios account for is {mix}."
+        why = f"Other scenarios account for {mix} of live less lab."
     return Action(do, f"{why} {_stays(row.behaviour, found)}".strip())
 
 
@@ -156,6 +157,13 @@ def _known(part: Part) -> bool:
     return part.conf_low is not None and part.conf_high is not None
 
 
+def _holds(part: Part, value: float | None) -> bool:
+    """Whether an interval holds a value, or is not there to tell."""
+    if part.conf_low is None or part.conf_high is None or value is None:
+        return True
+    return part.conf_low <= value <= part.conf_high
+
+
 def _without_zero(part: Part) -> bool:
     return part.conf_low is not None and part.conf_high is not None and (part.conf_low > 0 or part.conf_high < 0)
 
@@ -165,6 +173,9 @@ def _without_zero(part: Part) -> bool:
 
 def use_of_ranks(found: LabLiveGap) -> Action | None:
     """Say whether lab ranks can be used among the best models live, and the surest pair of which they cannot."""
+    if "none" in (found.lab.errors, found.live.errors):
+        # An interval would know half of the noise at most, and look surer than it is.
+        return _without_errors(found)
     rows = [row for row in found.agreement.parts if row.kind == "top" and row.conf_low is not None]
     turned = _turned(found)
     if not rows:
@@ -176,6 +187,22 @@ def use_of_ranks(found: LabLiveGap) -> Action | None:
         row = min(rows, key=lambda each: each.n_models)
         do = f"The lab's order can be used among the {row.label}."
     return Action(do, f"{_within(row)} {turned}".strip())
+
+
+def _without_errors(found: LabLiveGap) -> Action | None:
+    """Say that agreement falls among the best, where it does, and that it cannot be told from noise."""
+    whole = found.agreement.of("spearman").estimate
+    rows = [row for row in found.agreement.parts if row.kind == "top" and row.spearman is not None]
+    if whole is None or not rows:
+        return None
+    row = min(rows, key=lambda each: each.n_models)
+    if row.spearman is None or row.spearman >= whole:
+        return None
+    return Action(
+        "Do not carry the agreement over all models to the best of them.",
+        f"Spearman is {number(whole)} over all {found.n_models} and {number(row.spearman)} within the {row.label}; how much of "
+        "that is noise, nothing tells without standard errors.",
+    )
 
 
 def _within(row: PartRow) -> str:

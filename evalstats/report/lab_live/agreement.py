@@ -12,6 +12,7 @@ from evalstats.analysis.gaps.wording_agreement import (
     subsets_table,
 )
 from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
+from evalstats.analysis.gaps.words import level
 from evalstats.display.blocks import Bullets
 from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
 from evalstats.plots.gap_pairs import gap_pairs, gap_pairs_alt, gap_pairs_reason
@@ -62,11 +63,14 @@ def within_parts(page: LabLivePage) -> str:
         lambda medium: gap_bump(found, medium=medium),
         "fig-ranks",
         reason=reason,
-        caption="Rank in the lab and live. Both are places by estimate; which ranks are certain the tables say.",
+        caption=(
+            f"Places in the lab and live, by estimate; bars are the places that each side leaves open ({level(found)}). "
+            "Coloured are models that change places with one from which both sides separate them."
+        ),
         alt=lambda: gap_bump_alt(found),
     )
     return section(
-        "Among the best",
+        "Ranks on both sides" if parts is None else "Among the best",
         prose(" ".join(top_sentences(found))),
         table_of(parts, "tbl-parts"),
         figure,

@@ -12,9 +12,9 @@ from evalstats.report.arena.blocks import sentences, shown, table_of
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import folded, prose, sentence
 
-__all__ = ["drawn", "indented", "listed", "long_table", "notes_of", "sentences", "shown", "table_of"]
+__all__ = ["FEW", "drawn", "indented", "listed", "long_table", "notes_of", "sentences", "shown", "table_of"]
 
-_FEW = 12
+FEW = 12
 _FEW_NOTES = 3
 
 
@@ -43,7 +43,7 @@ def drawn(
     return figure_float(draw, label, caption=prose(caption), alt=alt(), after=after)
 
 
-def long_table(table: Table | None, label: str, words: str, *, few: int = _FEW) -> str:
+def long_table(table: Table | None, label: str, words: str, *, few: int = FEW) -> str:
     """Return a table, folded away behind `words` and the number of its rows where it is long."""
     said = table_of(table, label)
     if table is None or len(table.rows) <= few:
@@ -52,12 +52,16 @@ def long_table(table: Table | None, label: str, words: str, *, few: int = _FEW) 
 
 
 def indented(table: Table) -> Table:
-    """Return the table with rows that belong to the one above moved in: a page would drop their spaces."""
-    return replace(table, rows=tuple((_moved_in(row[0]), *row[1:]) for row in table.rows))
+    """Return the table with rows that belong to the one above marked by dots: a page would drop their spaces.
+
+    A first column without a name gets one, since a page ties cells to the words above them.
+    """
+    rows = tuple((_marked(row[0]), *row[1:]) for row in table.rows)
+    return replace(table, rows=rows, columns=(table.columns[0] or "What", *table.columns[1:]))
 
 
-def _moved_in(words: str) -> str:
-    return "\u2003" * ((len(words) - len(words.lstrip(" "))) // 2) + words.lstrip(" ")
+def _marked(words: str) -> str:
+    return "· " * ((len(words) - len(words.lstrip(" "))) // 2) + words.lstrip(" ")
 
 
 def notes_of(blocks: Sequence[Block], about: str) -> str:

@@ -8,7 +8,7 @@ from evalstats.analysis.gaps.wording_parts import level_sentences
 from evalstats.analysis.gaps.words import level, stopped
 from evalstats.plots.gap_forest import gap_forest, gap_forest_alt, gap_forest_reason
 from evalstats.report.arena.blocks import compact
-from evalstats.report.lab_live.blocks import drawn, long_table, sentences
+from evalstats.report.lab_live.blocks import FEW, drawn, long_table, sentences
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import csv_link, prose, section
 
@@ -32,9 +32,12 @@ def gaps(page: LabLivePage) -> str:
         alt=lambda: gap_forest_alt(found),
         after=models_link(found),
     )
-    table = long_table(models_table(found), "tbl-models", "Every model as a table")
+    few = 0 if gap_forest_reason(found) is None else FEW
+    table = long_table(models_table(found), "tbl-models", "Every model as a table", few=few)
     if found.line is None:
-        return f"{table}\n\n{sentences(beside_models(found))}"
+        reason = dict(found.left_out).get("line", found.method_reason)
+        why = prose(stopped(f"No line through the other models tells what to expect of each: {reason}"))
+        return "\n\n".join([why, table, sentences(beside_models(found))])
     words = prose(" ".join(gap_sentences_of(found)))
     return "\n\n".join([figure, words, table, sentences(beside_models(found))])
 
@@ -54,6 +57,7 @@ def differences(page: LabLivePage) -> str:
     table = differences_table(found)
     if table is None:
         return ""
+    few = 0 if gap_forest_reason(found, kind="difference") is None else FEW
     figure = drawn(
         lambda medium: gap_forest(found, kind="difference", medium=medium),
         "fig-differences",
@@ -66,5 +70,5 @@ def differences(page: LabLivePage) -> str:
     )
     words = prose(" ".join(level_sentences(found)))
     return section(
-        "On one scale: live less lab", words, figure, long_table(table, "tbl-differences", "All differences")
+        "On one scale: live less lab", words, figure, long_table(table, "tbl-differences", "All differences", few=few)
     )

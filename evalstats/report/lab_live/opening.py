@@ -116,7 +116,8 @@ def not_to_conclude(found: LabLiveGap) -> str:
 
 
 def _weak_top(found: LabLiveGap) -> str:
-    rows = [row for row in found.agreement.parts if row.kind == "top" and row.conf_low is not None]
+    known = "none" not in (found.lab.errors, found.live.errors)
+    rows = [row for row in found.agreement.parts if known and row.kind == "top" and row.conf_low is not None]
     weak = [row.label for row in rows if row.conf_low is not None and row.conf_low <= 0]
     return some(weak, _NAMED) if weak else ""
 
@@ -161,9 +162,9 @@ def key_facts(found: LabLiveGap) -> list[tuple[str, str, str]]:
 
 def _side(label: str, side: SideAccount, behind: Sequence[int | None]) -> tuple[str, str, str]:
     """Return what one side rests on: its units, and the clusters of its errors, else how many are behind a model."""
-    if side.n_units is None:
-        errors = {"none": "no standard errors", "marginal": "published standard errors"}.get(side.errors, "")
-        return label, plural(side.n_models, "model"), errors
+    if side.kind == "aggregates" or side.n_units is None:
+        errors = {"none": "no standard errors", "marginal": "with standard errors"}.get(side.errors, "")
+        return label, plural(side.n_models, "model"), f"published numbers, {errors}".rstrip(", ")
     word = side.unit_word or "units"
     if side.n_clusters and side.clusters and side.n_clusters != side.n_units:
         return label, f"{side.n_units:,} {word}", f"{side.n_clusters:,} {_many(side.clusters[0])}"
@@ -179,7 +180,7 @@ def _many(word: str) -> str:
 
 
 def _percent(side: SideAccount) -> str:
-    return share(side.reliability)
+    return "unknown" if side.reliability is None else share(side.reliability)
 
 
 def warnings(page: LabLivePage) -> str:
