@@ -13,6 +13,7 @@ from evalstats.simulate.arena import write_arena
 from evalstats.simulate.lab_live_files import write_lab_live
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rutbench import write_rutbench
+from tests.typed import typed
 
 README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
 # These lines speak of the reader's own files.
@@ -40,8 +41,7 @@ def shell_lines() -> list[str]:
 
 @pytest.mark.parametrize("line", shell_lines())
 def test_shell_line(line: str, folder: Path) -> None:
-    command = [sys.executable, "-m", "evalstats.cli.main", *shlex.split(line)[1:]]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = typed(*shlex.split(line)[1:], folder=folder)
     assert done.returncode == 0, done.stderr
     assert done.stdout or line.startswith("evalstats simulate")  # which says on stderr what it wrote
 
@@ -56,8 +56,8 @@ def test_python_block(folder: Path) -> None:
 
 def test_quoted_answers_are_what_is_printed(folder: Path) -> None:
     for quoted in re.findall(r"^\$ evalstats (compare .*)\n((?:[A-Z]+ .*\n.*\n))\.\.\.", README, flags=re.MULTILINE):
-        command = [sys.executable, "-m", "evalstats.cli.main", *shlex.split(quoted[0])]
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
+        done = typed(*shlex.split(quoted[0]), folder=folder)
+        assert done.returncode == 0, done.stderr
         assert quoted[1].strip() in done.stdout
 
 
