@@ -10,13 +10,15 @@ from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.gaps.material import Cells, Material, Options, Side
 from evalstats.analysis.gaps.naming import NameMatch, match_models
 from evalstats.analysis.gaps.sides import Prepared, cut, on_one_scale, oriented
-from evalstats.analysis.gaps.units import Units, cell_sums, levels_of, unlabelled
+from evalstats.analysis.gaps.small_cells import too_small
+from evalstats.analysis.gaps.units import Units, cell_sums, clusters_by_level, levels_of, unlabelled
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.gap.scores import LabLiveScores
 
 FEWEST = 3
+FEW_USERS = "(levels of few users)"
 _LEAST_WITH_ERRORS = 6  # for a line
 _MOST_OF = 0.5
 _NAMED = 5
@@ -98,6 +100,14 @@ def _unlabelled(
     if cells is None:
         return ()
     said: list[str] = []
+    if cells.joined:
+        names = ", ".join(cells.joined[:_NAMED]) + (
+            f" and {len(cells.joined) - _NAMED} more" if len(cells.joined) > _NAMED else ""
+        )
+        said.append(
+            f"levels of {', '.join(cells.factors)} with fewer than {asked.min_cell} live users, and what covers them, are taken "
+            f"together as {FEW_USERS}: {names} (min_cell)"
+        )
     sides = [("lab", asked.lab.units, lab_models)]
     if cells.live is not None:
         sides.append(("live", asked.live.units, live_models))
@@ -217,7 +227,7 @@ def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) 
     if not factors:
         return None, "the lab outcomes have no scenario (name another factor with by)"
     if live is not None and set(factors) <= set(asked.live_factors):
-        return _joint(lab, live, factors, lab_models, live_models), None
+        return _joint(lab, live, factors, lab_models, live_models, asked.min_cell), None
     if mixed is None:
         what = "are no outcomes" if live is None else f"have no level of {', '.join(factors)}"
         return None, f"the live data {what}, so the live mix is unknown; give it with mix (--mix)"
@@ -226,13 +236,37 @@ def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) 
     return Cells(factors=own, levels=tuple(levels), lab=cell_sums(lab, lab_models, own, levels), live=None), None
 
 
-def _joint(
-    lab: Units, live: Units, factors: tuple[str, ...], lab_models: Sequence[str], live_models: Sequence[str]
+def _joint(  # noqa: PLR0917 - two sides, each with its models
+    lab: Units,
+    live: Units,
+    factors: tuple[str, ...],
+    lab_models: Sequence[str],
+    live_models: Sequence[str],
+    min_cell: int,
 ) -> Cells:
-    levels = sorted(levels_of(lab, lab_models, factors) | levels_of(live, live_models, factors))
+    people = clusters_by_level(live, live_models, factors)
+    few = (FEW_USERS,) * len(factors)
+    joined = dict.fromkeys(_small(people, min_cell) if live.clusters else (), few)
+    levels = sorted(
+        {joined.get(level, level) for level in levels_of(lab, lab_models, factors) | set(people)},
+        key=lambda at: (at == few, at),
+    )
     return Cells(
         factors=factors,
         levels=tuple(levels),
-        lab=cell_sums(lab, lab_models, factors, levels),
-        live=cell_sums(live, live_models, factors, levels),
+        lab=cell_sums(lab, lab_models, factors, levels, joined=joined),
+        live=cell_sums(live, live_models, factors, levels, joined=joined),
+        joined=tuple(" / ".join(level) for level in sorted(joined)),
     )
+
+
+def _small(people: Mapping[tuple[str, ...], int], least: int) -> list[tuple[str, ...]]:
+    """Return the levels of fewer users than may be told of, with larger ones until they make that many together."""
+    small = [level for level, n in people.items() if too_small(n, max(1, least))]
+    if not small:
+        return []
+    rest = sorted((level for level in people if level not in small), key=lambda level: (people[level], level))
+    # Users may stand behind several levels, so the sum is the most that they can be; one level alone is no cover either.
+    while rest and (len(small) < 2 or sum(people[level] for level in small) < least):
+        small.append(rest.pop(0))
+    return small

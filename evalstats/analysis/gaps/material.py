@@ -131,12 +131,15 @@ class Cells:
     lab, live
         Sums of either side; models are `Material.models`, cells are `levels`. A side may have nothing in a cell. `live` is
         None where only votes or published numbers are known of it: then a mix must be given from outside (`Options.mix`).
+    joined
+        Levels that were taken together since too few live users stand behind each.
     """
 
     factors: tuple[str, ...]
     levels: tuple[tuple[str, ...], ...]
     lab: CellSums
     live: CellSums | None
+    joined: tuple[str, ...] = ()
 
     def label(self, cell: int) -> str:
         """Name a cell for a reader."""

@@ -160,6 +160,8 @@ class ScenarioGap:
         Partially pooled over models and scenarios.
     p_adjusted
         Benjamini-Hochberg over all cells of the table (over scenarios, for the means).
+    n_live
+        Live outcomes; None where they are withheld since too few users stand behind them.
     df
         Of the t law of the interval.
     adjusted_low, adjusted_high
@@ -182,7 +184,7 @@ class ScenarioGap:
     pooled_low: float | None = None
     pooled_high: float | None = None
     n_lab: int = 0
-    n_live: int = 0
+    n_live: int | None = 0
     verdict: Literal["gap", "aligned", "inconclusive", "invalid"] = "inconclusive"
     reason: str | None = None
     df: float | None = None

@@ -18,6 +18,7 @@ from evalstats.stats.many.rank_sets import rank_sets, rank_sets_normal
 
 _ENOUGH_CLUSTERS = 40  # for a normal law of ranks
 _NAMED = 4
+_STEADY = 20  # equal clusters, from which a standard error is known well enough
 _RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 
 
@@ -83,7 +84,12 @@ def outcome_side(
         method=_method(units, live=live),
         rows=units.rows,
         sources=sources_of(data, units.runs),
-        warnings=(*units.warnings, *left, *_few(found.n_clusters, what, where), *_floored(kept, floored, where)),
+        warnings=(
+            *units.warnings,
+            *left,
+            *_few(found.n_clusters, found.df, what, where),
+            *_floored(kept, floored, where),
+        ),
         notes=(*units.notes, *notes_of(data, units.runs)),
     )
     return side, _ranks(units, side), units
@@ -157,12 +163,15 @@ def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[
     return (f"{_some(few)} {has} fewer than {least} {what}s in the {where} data and {is_} not scored",)
 
 
-def _few(n_clusters: IntArray, what: str, where: str) -> tuple[str, ...]:
+def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple[str, ...]:
+    """Warn where errors rest on few clusters, or on many of which a few hold most rows."""
     least = int(n_clusters.min())
-    if least >= 20:
+    worth = least if df is None else min(least, round(df) + 1)
+    if worth >= _STEADY:
         return ()
+    unequal = "" if worth >= least else f", so unequal that they are worth about {worth} equal ones"
     said = (
-        f"a model of the {where} data rests on {plural(least, what)} only: its standard error is itself uncertain, and "
+        f"a model of the {where} data rests on {plural(least, what)} only{unequal}: its standard error is itself uncertain, and "
         "tests that take it as known find too much"
     )
     return (said,)

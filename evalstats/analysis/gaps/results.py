@@ -348,8 +348,8 @@ class LabLiveGap:
     ----------
     verdict, verdict_reason
         Of all models together: "gap" where at least one model is flagged or (on one scale) the overall level differs, each at
-        half of what the level leaves, since these are two questions; "aligned" where a margin is declared and every model (and the level) is aligned; "invalid" where no gap can be
-        estimated at all; else "inconclusive".
+        half of what the level leaves, since these are two questions; "aligned" where a margin is declared and every model (and
+        the level) is aligned; "invalid" where no gap can be estimated at all; else "inconclusive".
     rows
         One for each shared model, by the live score, the best first.
     agreement

@@ -6,7 +6,8 @@ from evalstats.analysis.gaps.agreeing import slice_row
 from evalstats.analysis.gaps.agreement_results import SliceRow
 from evalstats.analysis.gaps.matching import Asked
 from evalstats.analysis.gaps.material import CellSums, Material
-from evalstats.analysis.gaps.units import cell_sums, levels_of
+from evalstats.analysis.gaps.small_cells import too_small
+from evalstats.analysis.gaps.units import cell_sums, clusters_by_level, levels_of
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.gap.cluster_means import cluster_means
 from evalstats.stats.gap.scores import LabLiveScores
@@ -32,7 +33,10 @@ def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
     if live_units is None or factor not in asked.live_factors:
         return tuple(rows)
     live = cell_sums(live_units, made.live.models, (factor,), cells)
+    people = clusters_by_level(live_units, made.live.models, (factor,))
     for cell, level in enumerate(levels):
+        if too_small(people.get((level,), 0), max(1, asked.min_cell)):
+            continue
         both = _means(lab, cell, turned=made.lab.turned), _means(live, cell, turned=made.live.turned)
         if not isinstance(both[1], str) or both[1] != _NOTHING:
             rows.append(_row(made, both[0], both[1], factor, level))

@@ -1,6 +1,6 @@
 """Outcomes of one side as units: item means in the lab, rows with live users; each with its cluster and its cell."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -176,14 +176,21 @@ def _check_weights(rows: pl.DataFrame) -> None:
 
 
 def cell_sums(
-    units: Units, models: Sequence[str], factors: Sequence[str], cells: Sequence[tuple[str, ...]]
+    units: Units,
+    models: Sequence[str],
+    factors: Sequence[str],
+    cells: Sequence[tuple[str, ...]],
+    *,
+    joined: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
 ) -> CellSums:
-    """Code the units of some models as sums by cluster, model and cell."""
+    """Code the units of some models as sums by cluster, model and cell; `joined` maps levels to the cell they are part of."""
     place = pl.DataFrame({ENTRY: list(models), "_model": range(len(models))}, schema_overrides={ENTRY: pl.String})
     frame = units.frame.join(place, on=ENTRY)
     if factors:
-        known = pl.DataFrame(list(cells), schema=dict.fromkeys(factors, pl.String), orient="row")
-        frame = frame.join(known.with_row_index("_cell"), on=list(factors))
+        place_of = {cell: j for j, cell in enumerate(cells)}
+        place_of |= {level: place_of[cell] for level, cell in (joined or {}).items()}
+        known = pl.DataFrame(list(place_of), schema=dict.fromkeys(factors, pl.String), orient="row")
+        frame = frame.join(known.with_columns(pl.Series("_cell", list(place_of.values()))), on=list(factors))
     else:
         frame = frame.with_columns(pl.lit(0).alias("_cell"))
     cluster = frame[CLUSTER].rank("dense").to_numpy().astype(np.int64) - 1
@@ -203,6 +210,13 @@ def levels_of(units: Units, models: Sequence[str], factors: Sequence[str]) -> se
     """Return the combinations of levels that some models have; a row without a level has none."""
     frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
     return {levels for levels in frame.select(factors).unique().rows() if NO_LEVEL not in levels}
+
+
+def clusters_by_level(units: Units, models: Sequence[str], factors: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """Return how many clusters (users) stand behind each combination of levels, over some models."""
+    frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
+    counts = frame.group_by(*factors).agg(pl.col(CLUSTER).n_unique())
+    return {row[:-1]: int(row[-1]) for row in counts.rows() if NO_LEVEL not in row[:-1]}
 
 
 def unlabelled(units: Units, models: Sequence[str], factors: Sequence[str]) -> float:

@@ -91,7 +91,7 @@ def _gaps_of(found: ScenarioGaps | None, hidden: _Hidden) -> tuple[ScenarioGaps 
     def kept(row: ScenarioGap) -> ScenarioGap:
         if not is_hidden(row):
             return row
-        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, reason=hidden.reason)
+        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, n_live=None, reason=hidden.reason)
 
     count = sum(map(is_hidden, (*found.means, *found.rows)))
     return replace(found, means=tuple(map(kept, found.means)), rows=tuple(map(kept, found.rows))), count

@@ -294,6 +294,24 @@ def test_no_single_cell_is_withheld_since_the_total_would_give_it_away(planted) 
         assert len(hidden) != 1
 
 
+def test_levels_of_few_users_are_taken_together(planted) -> None:
+    both, whole = planted
+    few = both.live.outcomes["user"].unique().sort()[:3].to_list()
+    rare = pl.when(pl.col("user").is_in(few)).then(pl.lit("rare thing")).otherwise(pl.col("scenario"))
+    live = replace(both.live, outcomes=both.live.outcomes.with_columns(scenario=rare))
+    found = es.gap(both.lab, live, n_resamples=ROUNDS)
+    text = json.dumps(found.to_dict()["decomposition"]) + json.dumps(found.to_dict()["scenario_gaps"])
+    assert "rare thing" not in text.replace("rare thing is", "")
+    assert "(levels of few users)" in {part.cell for part in found.decomposition.cells}
+    assert len(found.decomposition.cells) < len(whole.decomposition.cells) + 1
+    assert any("fewer than 10 live users" in warning for warning in found.warnings)
+    parts = [row.mix.estimate + row.behaviour.estimate for row in (found.decomposition.overall,)]
+    shown = es.gap(both.lab, live, n_resamples=ROUNDS, min_cell=1).decomposition
+    assert "rare thing" in {part.cell for part in shown.cells}
+    assert found.decomposition.overall.total.estimate == pytest.approx(shown.overall.total.estimate)
+    assert parts[0] == pytest.approx(found.decomposition.overall.total.estimate, abs=0.02)
+
+
 def test_a_model_of_few_users_is_withheld_as_a_whole(planted) -> None:
     both, _ = planted
     few = both.live.outcomes.filter(pl.col("model") == "model-05")["user"].unique().sort()[:9].to_list()
