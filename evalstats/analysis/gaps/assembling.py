@@ -39,7 +39,7 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
     if calibration.line is None:
         left.append(("calibrated gap", calibration.reason or "no line could be drawn"))
     no_cells = made.no_cells_reason or "no outcomes by scenario"
-    why_not = no_cells if made.cells is None else f"{NOT_ONE_SCALE}: {found.scale_reason}"
+    why_not = no_cells if made.cells is None else _no_gaps_by_cell(made, found.scale_reason)
     usable = made.cells is not None
     decomposition = _layer("decomposition", decomposition_of, made, left, None if usable else no_cells)
     by_scenario = made.cells is not None and made.cells.live is not None and made.same_scale
@@ -88,6 +88,12 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
         notes=_once(found.names.notes, _scale_note(found), made.lab.notes, made.live.notes),
     )
     return without_small_cells(result, made, asked.min_cell)
+
+
+def _no_gaps_by_cell(made: Material, scale_reason: str) -> str:
+    if made.cells is not None and made.cells.live is None:
+        return "the live scores have no such labels: only their mix is known, so live and lab cannot be compared level by level"
+    return f"{NOT_ONE_SCALE}: {scale_reason}"
 
 
 def _layer(

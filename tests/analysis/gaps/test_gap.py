@@ -194,6 +194,7 @@ def test_votes_against_outcomes_have_a_line_and_no_plain_difference() -> None:
     assert mixed.decomposition is not None
     assert mixed.decomposition.overall.poststratified is not None
     assert mixed.drops is not None
+    assert "only their mix is known" in dict(mixed.left_out)["gaps by scenario"]
     assert "decomposition" in dict(es.gap(both.lab, unlabelled, n_resamples=ROUNDS).left_out)
 
 
