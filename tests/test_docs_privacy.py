@@ -12,6 +12,8 @@ from evalstats.analysis.gaps.small_cells import MIN_CELL
 from evalstats.cli.ingest_key import ENVIRONMENT
 from evalstats.cli.main import app
 from evalstats.schema.identifying import holds_ids, holds_text, is_personal
+from evalstats.schema.measures import is_measure
+from evalstats.schema.watch import MAX_ROWS
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
 
@@ -56,3 +58,13 @@ def test_the_columns_that_the_page_names_are_treated_so() -> None:
 def test_the_page_says_what_the_program_does() -> None:
     assert ENVIRONMENT in PAGE
     assert f"`min_cell`, {MIN_CELL} unless" in PAGE
+
+
+def test_the_measures_that_the_page_names_are_known() -> None:
+    (said,) = re.findall(r"names that begin with .*?\(`evalstats", PAGE, re.DOTALL)
+    begins, ends = said.split("names with `_per_`")
+    names = [f"{word}x" for word in re.findall(r"`(\w+)`", begins)] + ["x_per_y"]
+    names += [f"x_{word}" for word in re.findall(r"`(\w+)`", ends) if word not in {"_a", "_b"}]
+    assert len(names) > 40
+    assert [name for name in names if not is_measure(name)] == []
+    assert f"first {MAX_ROWS:,} rows" in PAGE

@@ -41,7 +41,7 @@ def ingest(
         typer.Option(
             "--keep",
             metavar="COLUMN",
-            help="Keep the labels of this column readable; may be repeated.",
+            help="Keep the labels or numbers of this column readable; may be repeated.",
             show_default=False,
         ),
     ] = None,

@@ -59,7 +59,7 @@ def ingest(
         `evalstats.schema.anonymize.anonymized`. The key is not kept; its fingerprint is, so that another key, as another
         reading, takes the place of the earlier one. None reads everything.
     keep
-        Factors whose labels stay readable when anonymised.
+        Factors whose labels or numbers stay readable when anonymised.
 
     Raises
     ------

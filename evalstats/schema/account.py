@@ -18,11 +18,17 @@ class Account:
     telling
         Values that were no labels though their column holds labels: texts and ids, by column.
     unknown
-        Columns of words that nothing is known of; they hold pseudonyms.
+        Columns of words or numbers that nothing is known of; they hold pseudonyms.
     gone
         Factors that are dropped whole.
     days
         Whether times were cut to the day.
+    kept
+        Columns of labels, counts and measures that can be read as they were.
+    alone
+        Levels of such a column that one person (or item) alone has, by column.
+    singling
+        Such columns that have nearly one level for each person.
 
     Examples
     --------
@@ -36,23 +42,44 @@ class Account:
     unknown: set[str] = field(default_factory=set[str])
     gone: set[str] = field(default_factory=set[str])
     days: bool = False
+    kept: set[str] = field(default_factory=set[str])
+    alone: Counter[str] = field(default_factory=Counter[str])
+    singling: set[str] = field(default_factory=set[str])
 
     def lines(self) -> tuple[str, ...]:
         """Return it in words."""
         said = (
             ("pseudonyms in place of", self.hashed),
             ("dropped:", self.dropped),
-            ("texts or ids where labels were expected, replaced or dropped:", self.telling),
+            ("texts or ids where labels were expected, replaced or dropped (reasons cut to a class):", self.telling),
         )
         lines = [f"{words} {_listed(+counts)}" for words, counts in said if +counts]
         if self.unknown:
             named = ", ".join(sorted(self.unknown))
             lines.append(
-                f"of unknown columns only which rows share a value is kept: {named} (--keep COLUMN keeps labels)"
+                f"of unknown columns only which rows share a value is kept: {named} (--keep COLUMN keeps it readable)"
             )
         if self.days:
             lines.append("times are cut to the day (UTC), since a moment can be looked up in a log")
-        return tuple(lines)
+        return (*lines, *self._readable())
+
+    def _readable(self) -> list[str]:
+        """Say what can still be read, and which of it may tell who somebody is."""
+        lines: list[str] = []
+        if self.kept:
+            lines.append(f"kept as they are, besides models, metrics and results: {', '.join(sorted(self.kept))}")
+        if self.singling:
+            named = ", ".join(sorted(self.singling))
+            lines.append(
+                f"warning: nearly one value for each person, which may say who it is, in {named}; rename the column to end in "
+                "_id and it is replaced"
+            )
+        if +self.alone:
+            lines.append(
+                f"warning: labels that one person or item alone has, in {_listed(+self.alone)}; a rare label may be a name, so "
+                "look at them before the store or a report is handed on"
+            )
+        return lines
 
 
 def together(accounts: Iterable[Account]) -> Account:
@@ -71,6 +98,9 @@ def together(accounts: Iterable[Account]) -> Account:
         total.unknown |= each.unknown
         total.gone |= each.gone
         total.days |= each.days
+        total.kept |= each.kept
+        total.alone += each.alone
+        total.singling |= each.singling
     return total
 
 

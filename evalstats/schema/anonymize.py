@@ -5,6 +5,7 @@ against and what it does not.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -14,23 +15,25 @@ from evalstats.errors import InputError
 from evalstats.schema.account import Account
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.free_words import is_no_label, reason_class
 from evalstats.schema.identifying import (
     holds_ids,
     holds_labels,
     holds_text,
     is_model_name,
     is_personal,
-    is_telling,
     is_text,
     kept_note,
     kept_reason,
     settings_only,
 )
+from evalstats.schema.measures import is_measure
 from evalstats.schema.pseudonyms import Pseudonyms, mapped, matching
 from evalstats.schema.tables import factor_columns
+from evalstats.schema.watch import Kept, Watch
 
 # Raised whenever the rules change, so that what was read under older ones is read again.
-RULES: Final = "1"
+RULES: Final = "2"
 _REDACTED: Final = "not told (anonymised)"
 # Ids and moments written as numbers.
 _LARGEST: Final = 1e8
@@ -42,6 +45,12 @@ _ALWAYS: Mapping[TableName, tuple[str, ...]] = {
 }
 # Labels of ours; one that is a text after all becomes a pseudonym, so that cells stay apart.
 _LABELS: Final = ("task", "variant", "scenario", "app", "language", "phase", "criterion", "label")
+# Who has a column of these with something in it did the row.
+_USERS: Final = ("user", "rater", "session")
+# Tables with a row for each thing that somebody did; the others are about models.
+_ROWS: Final = ("outcomes", "comparisons", "ratings")
+# Numbers of the glossary that are what a row is about, and are not listed among what is kept.
+_RESULTS: Final = ("score", "preference", "value", "label_prob")
 
 _Rule = Callable[[pl.Series, pl.DataFrame], pl.Series]
 
@@ -76,7 +85,10 @@ class Anonymizer:
             if holds_ids(name) or is_personal(name) or holds_text(name):
                 message = f"{name!r} is not kept: by its name it holds ids or texts; rename it if it does not"
                 raise InputError(message)
-        self.account = Account()
+        self._account = Account()
+        self._watch = Watch()
+        self._looked = False  # whether something was looked at since the account was last told
+        self._kept: list[Kept] = []
         self._rules: Mapping[str, _Rule] = {
             **dict.fromkeys(_LABELS, self._labels),
             "run": lambda series, _: mapped(series, self.names.of_run),
@@ -99,6 +111,15 @@ class Anonymizer:
         found = {"anonymized": RULES, "key_fingerprint": self.names.fingerprint}
         return found | ({"keep": json.dumps(sorted(self._keep))} if self._keep else {})
 
+    @property
+    def account(self) -> Account:
+        """What was done so far, and what the columns that stay readable could tell."""
+        if self._looked:
+            self._account.alone = Counter(self._watch.alone())
+            self._account.singling = set(self._watch.matching())
+            self._looked = False
+        return self._account
+
     def table(self, name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
         """Return a checked table without what identifies.
 
@@ -109,8 +130,15 @@ class Anonymizer:
         """
         if not frame.height:
             return frame
+        self._kept = []
         made = [self._standard(name, frame, column.name) for column in TABLES[name]]
-        factors = [self._factor(frame[factor], frame) for factor in factor_columns(frame, name)]
+        factors = [self._factor(name, frame[factor], frame) for factor in factor_columns(frame, name)]
+        if name in _ROWS:
+            self._account.kept.update(
+                kept.series.name for kept in self._kept if kept.series.null_count() < frame.height
+            )
+            self._watch.look(name, frame, self._kept)
+            self._looked = True
         if name == "runs":
             self._refuse_lost_clusters(frame)
         return pl.DataFrame([*made, *(series for series in factors if series is not None)])
@@ -121,47 +149,65 @@ class Anonymizer:
             return series
         if name in _ALWAYS.get(table, ()):
             return self._hash(series, frame)
+        if series.dtype.is_numeric() and name not in _RESULTS:
+            self._kept.append(Kept(series=series, measure=True))
         rule = self._rules.get(name)
         return series if rule is None else rule(series, frame)
 
-    def _factor(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series | None:
+    def _factor(self, table: TableName, series: pl.Series, frame: pl.DataFrame) -> pl.Series | None:
         """Return a factor as it may be kept; None where nothing of it may."""
         name, is_text = series.name, series.dtype == pl.String
         if is_personal(name) or (holds_text(name) and is_text):
-            self.account.dropped[name] += len(series) - series.null_count()
-            self.account.gone.add(name)
-            return None
+            return self._gone(series)
         if series.dtype == pl.Boolean:
+            self._kept.append(Kept(series=series))
             return series
         if holds_ids(name) or holds_text(name):
             return self._hash(series, frame)
-        if not is_text:
-            return self._small_numbers(series)
-        if name in self._keep or holds_labels(name):
+        known = name in self._keep or holds_labels(name)
+        if is_text and known:
             return self._labels(series, frame)
-        self.account.unknown.add(name)
-        return self._hash(series, frame)
+        if not is_text and (known or is_measure(name) or table == "aggregates"):
+            return self._small_numbers(series, measure=is_measure(name))
+        self._account.unknown.add(name)
+        return self._hash(series, frame) if not series.dtype.is_float() else self._whole_numbers(series, frame)
+
+    def _gone(self, series: pl.Series) -> None:
+        self._account.dropped[series.name] += len(series) - series.null_count()
+        self._account.gone.add(series.name)
+
+    def _whole_numbers(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series | None:
+        """Pseudonyms of whole numbers (ids that a reader widened); a fraction is an amount, a place or a moment, and goes."""
+        whole = (series == series.round()) & series.is_finite()
+        fractions = series.filter(~whole.fill_null(value=True))
+        if len(fractions):
+            self._gone(fractions)
+        kept = series.set(~whole.fill_null(value=False), None)
+        return None if len(fractions) and kept.null_count() == len(kept) else self._hash(kept, frame)
 
     def _hash(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
-        self.account.hashed[series.name] += len(series) - series.null_count()
+        self._account.hashed[series.name] += len(series) - series.null_count()
         return self.names.of_series(series)
 
     def _items(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
         """Items of the lab are public ids and stay, as other files share them; those seen live are prompts of users."""
         hidden = (frame["setting"] == "live").fill_null(value=False) | matching(series, is_text)
-        self.account.hashed[series.name] += int((hidden & series.is_not_null()).sum())
+        self._account.hashed[series.name] += int((hidden & series.is_not_null()).sum())
         return self._where(series, hidden)
 
     def _people(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
         people = ~matching(series, is_model_name)
         if "rater_kind" in frame.columns:
             people |= (frame["rater_kind"] == "human").fill_null(value=False)
-        self.account.hashed[series.name] += int((people & series.is_not_null()).sum())
+        self._account.hashed[series.name] += int((people & series.is_not_null()).sum())
         return self._where(series, people)
 
     def _labels(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
-        hidden = matching(series, is_telling)
-        self.account.telling[series.name] += int(hidden.sum())
+        hidden = matching(series, is_no_label)
+        self._account.telling[series.name] += int(hidden.sum())
+        readable = series.set(hidden, None)
+        if (readable != "").any():  # absent parts and variants are ""
+            self._kept.append(Kept(series=readable))
         return self._where(series, hidden)
 
     def _where(self, series: pl.Series, hidden: pl.Series) -> pl.Series:
@@ -170,35 +216,46 @@ class Anonymizer:
     def _tags(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
         """Drop tags that are texts; the others of a row stay."""
         long = series.explode()
-        told = long.filter(matching(long, is_telling))
-        self.account.telling["tags"] += len(told)
-        return series.list.set_difference(pl.Series([told.unique().to_list()])) if len(told) else series
+        told = long.filter(matching(long, is_no_label))
+        self._account.telling["tags"] += len(told)
+        readable = series.list.set_difference(pl.Series([told.unique().to_list()])) if len(told) else series
+        self._kept.append(Kept(series=readable))
+        return readable
 
     def _reasons(self, series: pl.Series, frame: pl.DataFrame) -> pl.Series:
+        """Reasons of what people did become classes; those of a harness stay unless they quote the row."""
+        about = frame.select(
+            pl.col("setting") == "live", *(pl.col(name).is_not_null() for name in _USERS if name in frame)
+        )
+        of_people = about.select(pl.any_horizontal(pl.all().fill_null(value=False))).to_series()
+        classes = mapped(series, reason_class)
         pairs = zip(series.to_list(), frame["value_raw"].to_list(), strict=True)
-        reasons = [reason if kept_reason(reason, raw) else _REDACTED for reason, raw in pairs]
-        self.account.telling["status_reason"] += reasons.count(_REDACTED)
-        return pl.Series(series.name, reasons, dtype=pl.String)
+        harness = [reason if kept_reason(reason, raw) else _REDACTED for reason, raw in pairs]
+        made = classes.zip_with(of_people, pl.Series(harness, dtype=pl.String))
+        self._account.telling["status_reason"] += int((made != series).sum())
+        return made
 
     def _to_day(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
-        self.account.days = True
+        self._account.days = True
         return series.dt.truncate("1d")
 
-    def _small_numbers(self, series: pl.Series) -> pl.Series:
+    def _small_numbers(self, series: pl.Series, *, measure: bool) -> pl.Series:
         large = (series.abs() >= _LARGEST).fill_null(value=False)
-        self.account.telling[series.name] += int(large.sum())
-        return series.set(large, None)
+        self._account.telling[series.name] += int(large.sum())
+        small = series.set(large, None)
+        self._kept.append(Kept(series=small, measure=measure or series.dtype.is_float()))
+        return small
 
     def _null(self, series: pl.Series, _: pl.DataFrame) -> pl.Series:
-        self.account.dropped[series.name] += len(series) - series.null_count()
+        self._account.dropped[series.name] += len(series) - series.null_count()
         return pl.Series(series.name, [None], dtype=series.dtype).new_from_index(0, len(series))
 
     def _refuse_lost_clusters(self, runs: pl.DataFrame) -> None:
-        lost = sorted(self.account.gone & set(runs["dependence"].explode().drop_nulls().to_list()))
+        lost = sorted(self._account.gone & set(runs["dependence"].explode().drop_nulls().to_list()))
         if lost:
             message = (
-                f"rows depend on column {lost[0]!r}, which is dropped since it holds texts or personal data; give the column "
-                "a name that says what its levels are (passage, template, session)"
+                f"rows depend on column {lost[0]!r}, which is dropped since it holds texts, personal data or unknown "
+                "numbers with a fraction; give the column a name that says what its levels are (passage, template, session)"
             )
             raise InputError(message)
 
@@ -207,9 +264,10 @@ def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalD
     """Return tables without what identifies people or holds what they wrote.
 
     Users, sessions, raters, judges who are people, ids of votes and events, and items seen live become pseudonyms; texts,
-    raw values and places in the source are dropped; times are cut to the day. Factors of labels that are known as such
-    stay readable, other words become pseudonyms, so that every grouping and clustering gives what it gave before. What was
-    done stands in `problems`, in place of the notes of reading, which may quote rows.
+    raw values and places in the source are dropped; times are cut to the day. Factors of labels, and of counts and
+    measures, that are known as such by their name stay readable; other words and whole numbers become pseudonyms, so that every
+    grouping and clustering gives what it gave before; other numbers with a fraction are dropped. What was done stands in
+    `problems`, in place of the notes of reading, which may quote rows, with the columns that stay readable.
 
     Parameters
     ----------
@@ -218,7 +276,7 @@ def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalD
     key
         32 secret bytes (`secrets.token_bytes(32)`); the same key gives the same pseudonyms.
     keep
-        Further factors whose labels may be read.
+        Further factors whose labels or numbers may be read.
 
     Raises
     ------

@@ -229,6 +229,9 @@ def test_a_reason_that_quotes_the_row_is_not_told() -> None:
         row | {"battle": "2", "status_reason": "no winner is given"},
     ]
     after = anonymized(EvalData(comparisons=frame_from_rows(rows, "comparisons")), KEY).comparisons
+    assert after["status_reason"].to_list() == ["other", "no winner is given"]
+    lab = frame_from_rows([each | {"setting": "lab"} for each in rows], "comparisons")
+    after = anonymized(EvalData(comparisons=lab), KEY).comparisons
     assert after["status_reason"].to_list() == ["not told (anonymised)", "no winner is given"]
     assert after["value_raw"].to_list() == [None, None]
 
@@ -260,7 +263,7 @@ def test_what_was_done_is_said() -> None:
     told = "\n".join(problem.message for problem in anonymized(votes(), KEY).problems)
     assert "pseudonyms in place of battle (240), event (240), item (240), rater (240), session (240)" in told
     assert "email (240)" in told
-    assert "remark_of_support (--keep COLUMN keeps labels)" in told
+    assert "remark_of_support (--keep COLUMN keeps it readable)" in told
     assert "times are cut to the day" in told
 
 
