@@ -38,10 +38,14 @@ def _cycle(n: int = 20) -> dict[str, list[str]]:
 # --- against published numbers ---
 
 
+@pytest.fixture(scope="module")
+def llmfao(shared: Path) -> es.ArenaRanking:
+    return es.arena(es.read(shared / "data/llmfao/crowd-comparisons.csv"), checks=False)
+
+
 @pytest.mark.parametrize("column", ["elo", "log_bt"])
-def test_llmfao_ratings_are_the_golden_ones(shared: Path, golden: Path, column: str):
-    data = es.read(shared / "data/llmfao/crowd-comparisons.csv")
-    result = es.arena(data, checks=False)
+def test_llmfao_ratings_are_the_golden_ones(llmfao: es.ArenaRanking, golden: Path, column: str):
+    result = llmfao
     with (golden / "bt_llmfao.csv").open(encoding="utf-8") as file:
         truth = {row["model"]: float(row[column]) for row in csv.DictReader(file)}
     ours = {row.name: row.estimate if column == "elo" else row.strength for row in result.rows}
@@ -50,9 +54,9 @@ def test_llmfao_ratings_are_the_golden_ones(shared: Path, golden: Path, column: 
     assert {cluster.name: cluster.n_levels for cluster in result.clusters} == {"item": 13, "rater": 124}
 
 
-def test_llmfao_does_not_know_its_best(shared: Path):
+def test_llmfao_does_not_know_its_best(llmfao: es.ArenaRanking):
     """Thirteen prompts cannot tell 59 models apart, whatever point ranks say."""
-    result = es.arena(es.read(shared / "data/llmfao/crowd-comparisons.csv"), checks=False)
+    result = llmfao
     assert len(result.best()) > 1
     assert result.vote_level_ratio is not None
     assert result.vote_level_ratio > 1.3
