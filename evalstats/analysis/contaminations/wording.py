@@ -61,6 +61,10 @@ def headline(result: ContaminationCheck) -> str:
         return f"{whose} is clean within the margin of {scaled(result.margin, result.scale)} {result.unit}".rstrip()
     if result.verdict == "invalid":
         return f"Nothing can be said of contamination: {result.reason}"
+    if all(row.largest is None for row in result.rows):
+        return (
+            "Described and not judged: there are too few references to tell an inflation from how clean models differ"
+        )
     whose = f"any of {len(result.rows)} suspects" if many else result.rows[0].model
     return f"No inflation is shown for {whose}" + ("" if many else f": {result.reason}")
 
@@ -77,7 +81,9 @@ def standing_sentences(result: ContaminationCheck) -> list[str]:
     described = [row for row in result.rows if row.estimate is not None and row.largest is None]
     if described:
         listed = "; ".join(f"{row.model} {amount(row.estimate, result)}" for row in described[:_LISTED])
-        told.append(f"Described and not judged: {listed}. {capital(described[0].reason)}.")
+        told.append(
+            f"Advantage beyond the references, described and not judged: {listed}. {capital(described[0].reason)}."
+        )
     invalid = [row for row in result.rows if row.verdict == "invalid"]
     if invalid and result.verdict != "invalid":
         told.append(f"Nothing can be said of {', '.join(row.model for row in invalid[:_LISTED])}: {invalid[0].reason}.")

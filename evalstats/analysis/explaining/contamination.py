@@ -7,6 +7,7 @@ from evalstats.analysis.contaminations.wording import amount, capital, headline,
 from evalstats.analysis.explaining.words import frequency, percent, section, sentence, with_unit
 from evalstats.display.blocks import Block, Bullets, Heading, Paragraph
 from evalstats.display.numbers import plural
+from evalstats.stats.contamination.reference_gap import MIN_REFERENCES
 
 _LISTED = 5
 _QUESTION: Mapping[Design, str] = {
@@ -64,13 +65,17 @@ def explain_contamination(found: ContaminationCheck) -> list[Block]:
 
 
 def _error(found: ContaminationCheck) -> str:
-    counts = sorted({len(row.references) for row in found.rows})
-    n = plural(counts[0], "reference") if counts else "no references"
+    few = min((len(row.references) for row in found.rows), default=0)
+    rest = (
+        f"The second is learnt from {plural(few, 'reference')} here, so the interval comes from Student's law for their number "
+        "less one"
+        if few >= MIN_REFERENCES
+        else f"The second cannot be learnt from {plural(few, 'reference')}, so there is no interval and no verdict"
+    )
     return (
-        f"Two things blur the answer. The items are a sample, and clean models differ from one another in how much better they "
-        f"do on {old_words(found)}. The second is learnt from {n} here, so the interval comes from Student's law for their "
-        "number less one. An error bar from items alone would leave it out, and with three references find an inflation in up to "
-        "a third of the models that have none."
+        "Two things blur the answer. The items are a sample, and clean models differ from one another in how much better they "
+        f"do on {old_words(found)}. {rest}. An error bar from items alone would leave it out, and with three references find an "
+        "inflation in up to a third of the models that have none, and more where clean models differ much."
     )
 
 

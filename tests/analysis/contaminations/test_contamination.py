@@ -86,7 +86,8 @@ def test_too_few_references_are_described_only(named):
     row = found.row("suspect")
     assert (found.verdict, row.p_value, row.largest) == ("inconclusive", None, None)
     assert row.estimate > 0.3
-    assert "described" in to_text(found.blocks())
+    assert "Described and not judged" in " ".join(to_text(found.blocks()).split())
+    assert "no interval and no verdict" in " ".join(found.explain().split())
 
 
 def test_without_references_each_is_held_against_the_others_and_p_is_adjusted():
