@@ -1,21 +1,41 @@
 """The embedded engine: everything it needs is installed by pip."""
 
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from evalstats.report.assemble import assemble
 from evalstats.report.cells import run_cells
 from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
+from evalstats.report.document import Document, read_document
 from evalstats.report.engine import Job
 from evalstats.report.offline import check_offline
 from evalstats.report.pandoc import html_arguments, pandoc_program, run_pandoc, typst_arguments
 from evalstats.report.typeset import typeset, typst_version
 
 
-class EmbeddedEngine:
-    """Cells by papermill and nbclient, the page by Pandoc, the PDF by Typst."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ran:
+    """Cells that have run: of which page, with which parameters, in which folder, and what came out."""
 
-    __slots__ = ()
+    source: Path
+    parameters: Mapping[str, object]
+    folder: Path
+    outputs: list[list[dict[str, Any]]]
+
+
+class EmbeddedEngine:
+    """Cells by papermill and nbclient, the page by Pandoc, the PDF by Typst.
+
+    One engine runs the cells of a page once for all forms: they do not know whether HTML or a PDF will be made of them.
+    """
+
+    __slots__ = ("_ran",)
+
+    def __init__(self) -> None:
+        self._ran: _Ran | None = None
 
     @property
     def name(self) -> str:
@@ -31,8 +51,7 @@ class EmbeddedEngine:
         """Render a page; see `evalstats.report.engine.Engine`."""
         document = read_document(job.page.source)
         check_constructs(document)
-        job.on_step("running the cells")
-        outputs = run_cells(document, job.parameters, job.folder, time_limit=job.time_limit)
+        outputs = self._outputs(document, job)
         name = job.page.source.stem
         source = job.folder / f"{name}.md"
         source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
@@ -48,3 +67,14 @@ class EmbeddedEngine:
         job.on_step("making the PDF")
         typeset(between, target, day=job.day, time_limit=limit)
         return target
+
+    def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:
+        """Return what the cells give; where they ran for another form of this page, with the files that they left."""
+        ran, parameters = self._ran, dict(job.parameters)
+        if ran and ran.folder.is_dir() and (ran.source, ran.parameters) == (job.page.source, parameters):
+            shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
+            return ran.outputs
+        job.on_step("running the cells")
+        outputs = run_cells(document, parameters, job.folder, time_limit=job.time_limit)
+        self._ran = _Ran(source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs)
+        return outputs

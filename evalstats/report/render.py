@@ -119,47 +119,84 @@ def render_report(
 
     Some seconds go by: `on_step` is called with what is being done ("running the cells", "making HTML", ...).
     """
+    return render_reports(
+        kind=kind,
+        data=data,
+        store=store,
+        baseline=baseline,
+        candidate=candidate,
+        outputs={to: output},
+        engine=engine,
+        options=options,
+        on_step=on_step,
+    )[0]
+
+
+def render_reports(
+    *,
+    kind: str = "comparison",
+    data: EvalData | None = None,
+    store: str | Path | None = None,
+    baseline: str | None = None,
+    candidate: str | None = None,
+    outputs: Mapping[str, str | Path | None],
+    engine: str = "auto",
+    options: Mapping[str, Any] | None = None,
+    on_step: Callable[[str], None] = no_one_listens,
+) -> tuple[Rendered, ...]:
+    """Render a page in several forms, and hand over its data once; the embedded engine runs its cells once as well.
+
+    `outputs` holds where each of "html" and "pdf" goes, as `output` of `render_report`; the rest is as there. A form is put
+    in its place when it is made, so one that fails leaves those before it.
+    """
     page = find_page(kind)
-    target = _target(to)
+    paths: list[tuple[Target, Path]] = []
+    for to, output in outputs.items():
+        target = _target(to)
+        paths.append((target, _output_path(output, kind, target)))
     given = dict(options or {})
     time_limit = int(given.pop("time_limit", 600))
-    path = _output_path(output, kind, target)
     chosen = choose_engine(engine)
     day = today()
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
-        folder = Path(temporary, "render")
-        folder.mkdir()
         if data is not None:
             on_step("handing over the data")
             store = Path(temporary, "data")
             write_tables(data, store)
         if store is not None:
             given["store"] = str(Path(store).resolve())
-        for name, value in given.items():
-            if isinstance(value, EvalData):
-                on_step("handing over the data")
-                write_tables(value, Path(temporary, name))
-                given[name] = str(Path(temporary, name))
-            elif (
-                name in _FILES and isinstance(value, str | Path) and value and (name == "plan" or Path(value).exists())
-            ):
-                # Cells run in a folder of their own.
-                given[name] = str(Path(value).resolve())
+        given = _handed_over(given, Path(temporary), on_step)
         given |= {"baseline": baseline or None, "candidate": candidate or None}
         parameters: dict[str, object] = {name: _plain(value) for name, value in given.items() if value is not None}
         parameters |= {"engine": chosen.description, "rendered": day.isoformat()}
         _refuse_unknown(parameters, kind, page.source)
-        job = Job(
-            page=page,
-            parameters=parameters,
-            to=target,
-            folder=folder,
-            day=day,
-            time_limit=time_limit,
-            on_step=on_step,
-        )
-        _put(chosen.render(job), path)
-    return Rendered(path=path, engine=chosen.name)
+        for target, path in paths:
+            folder = Path(temporary, f"render-{target}")
+            folder.mkdir()
+            job = Job(
+                page=page,
+                parameters=parameters,
+                to=target,
+                folder=folder,
+                day=day,
+                time_limit=time_limit,
+                on_step=on_step,
+            )
+            _put(chosen.render(job), path)
+    return tuple(Rendered(path=path, engine=chosen.name) for _, path in paths)
+
+
+def _handed_over(given: Mapping[str, Any], temporary: Path, on_step: Callable[[str], None]) -> dict[str, Any]:
+    """Return the options with data written to folders and paths whole: cells run in a folder of their own."""
+    out: dict[str, Any] = dict(given)
+    for name, value in given.items():
+        if isinstance(value, EvalData):
+            on_step("handing over the data")
+            write_tables(value, temporary / name)
+            out[name] = str(temporary / name)
+        elif name in _FILES and isinstance(value, str | Path) and value and (name == "plan" or Path(value).exists()):
+            out[name] = str(Path(value).resolve())
+    return out
 
 
 def _target(to: str) -> Target:

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.report.render import report
+from evalstats.report.render import render_reports
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 
@@ -109,10 +109,14 @@ def render_both(data: EvalData, baseline: str, candidate: str, folder: Path) -> 
     before = os.environ.get("SOURCE_DATE_EPOCH")
     os.environ["SOURCE_DATE_EPOCH"] = EPOCH
     try:
-        paths = [
-            report("comparison", data, to=to, output=folder, engine="embedded", baseline=baseline, candidate=candidate)
-            for to in ("html", "pdf")
-        ]
+        made = render_reports(
+            data=data,
+            outputs={"html": folder, "pdf": folder},
+            engine="embedded",
+            baseline=baseline,
+            candidate=candidate,
+        )
+        paths = [each.path for each in made]
     finally:
         os.environ.pop("SOURCE_DATE_EPOCH")
         if before is not None:

@@ -3,12 +3,15 @@
 import json
 import stat
 import sys
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalstats.errors import InputError, RenderError
+from evalstats.report import embedded
 from evalstats.report.engine import Job, choose_engine
 from evalstats.report.pages import Page, find_page
 from evalstats.report.quarto import QuartoEngine, find_quarto, render_command
@@ -168,3 +171,29 @@ def test_the_extension_names_files_that_are_there() -> None:
 def test_the_template_has_the_mark_that_quarto_looks_for() -> None:
     template = find_page("comparison").extension / "template.html"
     assert "<!-- htmldependencies:E3FAD763 -->" in template.read_text()
+
+
+def test_cells_run_once_for_all_forms_and_again_for_other_data(
+    job: Job, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What they leave in their folder goes along: figures of the PDF are files there."""
+    asked: list[object] = []
+
+    def run_cells(document: Any, parameters: Any, folder: Path, *, time_limit: int) -> list[list[dict[str, Any]]]:
+        asked.append(parameters)
+        (folder / "figure.svg").write_text(str(parameters), encoding="utf-8")
+        return [[] for _ in document.cells]
+
+    def converted(source: Path, target: Path, *_: object, **__: object) -> None:
+        target.write_text((source.parent / "figure.svg").read_text(encoding="utf-8"), encoding="utf-8")
+
+    monkeypatch.setattr(embedded, "run_cells", run_cells)
+    monkeypatch.setattr(embedded, "run_pandoc", converted)
+    monkeypatch.setattr(embedded, "typeset", converted)
+    engine = embedded.EmbeddedEngine()
+    for number, more in enumerate(({"to": "html"}, {"to": "pdf"}, {"to": "pdf", "parameters": {"baseline": "other"}})):
+        folder = tmp_path / f"form-{number}"
+        folder.mkdir()
+        mine = replace(job, folder=folder, **more)
+        assert engine.render(mine).read_text(encoding="utf-8") == str(mine.parameters)
+    assert asked == [job.parameters, {"baseline": "other"}]
