@@ -16,7 +16,7 @@ from evalstats.errors import InputError
 from evalstats.plots.style import contrast
 from evalstats.report.names import LONGEST
 from evalstats.report.offline import loads
-from evalstats.report.render import report
+from evalstats.report.render import render_reports, report
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import simulate_arena
 from evalstats.simulate.arena_world import ArenaDesign
@@ -40,8 +40,10 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("arena")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SOURCE_DATE_EPOCH", "1763683200")
-        made = [report("arena", hostile_votes(), to=to, output=folder, engine="embedded") for to in ("html", "pdf")]
-    return made[0], made[1]
+        page, paper = render_reports(
+            kind="arena", data=hostile_votes(), outputs={"html": folder, "pdf": folder}, engine="embedded"
+        )
+    return page.path, paper.path
 
 
 @pytest.fixture(scope="module")

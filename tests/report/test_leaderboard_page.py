@@ -28,7 +28,7 @@ from evalstats.report.handover import read_data, write_tables
 from evalstats.report.names import LONGEST
 from evalstats.report.offline import loads
 from evalstats.report.pages import find_page
-from evalstats.report.render import report
+from evalstats.report.render import render_reports, report
 from evalstats.report.rutbench import code_to_repeat
 from evalstats.schema.data import EvalData
 from tests.plots import boards
@@ -469,11 +469,14 @@ def test_the_page_uses_only_what_both_engines_know() -> None:
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """The hostile board as HTML and as PDF, by the embedded engine."""
     folder, data = tmp_path_factory.mktemp("rendered"), boards.hostile_data()
-    page, paper = (
-        report("leaderboard", data, to=to, output=folder, engine="embedded", baseline=boards.HOSTILE_MODELS[0])
-        for to in ("html", "pdf")
+    page, paper = render_reports(
+        kind="leaderboard",
+        data=data,
+        outputs={"html": folder, "pdf": folder},
+        engine="embedded",
+        baseline=boards.HOSTILE_MODELS[0],
     )
-    return page, paper
+    return page.path, paper.path
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ from evalstats.plots.style import contrast
 from evalstats.report.handover import write_tables
 from evalstats.report.names import LONGEST
 from evalstats.report.offline import loads
-from evalstats.report.render import report
+from evalstats.report.render import render_reports, report
 from evalstats.report.scenario.page import ScenarioPage, open_page
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
@@ -93,14 +93,14 @@ def test_the_other_metric_is_asked_as_well(asked: ScenarioPage) -> None:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder, data = tmp_path_factory.mktemp("rendered"), hostile_data()
-    page, paper = (
-        report(
-            "scenarios", data, to=to, output=folder, engine="embedded", metric="co|rrect_$x$", reference=SCENARIOS[0],
-            n_resamples=0,
-        )
-        for to in ("html", "pdf")
-    )  # fmt: skip
-    return page, paper
+    page, paper = render_reports(
+        kind="scenarios",
+        data=data,
+        outputs={"html": folder, "pdf": folder},
+        engine="embedded",
+        options={"metric": "co|rrect_$x$", "reference": SCENARIOS[0], "n_resamples": 0},
+    )
+    return page.path, paper.path
 
 
 @pytest.fixture(scope="module")
