@@ -89,9 +89,9 @@ def whom_to_distrust(found: LabLiveGap) -> Action | None:
     if found.line is None or found.line.detectable is None:
         return None
     return Action(
-        "Read no model apart from the others.",
-        "None is shown to be misjudged by the lab, which does not say that none is: gaps below about "
-        f"{size_text(found.line.detectable, found)} would mostly have been missed.",
+        "Single out no model.",
+        f"None of the {found.n_models} is shown to stand out from what the lab leads to expect, which does not say that none "
+        "does.",
     )
 
 
