@@ -104,7 +104,7 @@ def contamination(
     Exactly one of `split`, `date` and `twin` is given. D is old less new, or the jump at the cut-off, or original less
     rephrased. A suspect's inflation is D less the mean D of R references, with variance Var_items + s^2 (1 + 1/R), s the spread
     between references beyond item noise, and Student's t with R - 1 degrees of freedom. With fewer than three references
-    it is described and not judged. Items alone would find an inflation in up to a third of the clean models.
+    it is described and not judged. Items alone would find an inflation in up to 40% of the clean models.
 
     References
     ----------

@@ -92,7 +92,7 @@ def standing_sentences(result: ContaminationCheck) -> list[str]:
         told.append(
             f"Items alone would give {alone.model} p {_p(alone.item_p_value)}, where with how far clean models differ it is "
             f"{_p(alone.p_value).removeprefix('= ')}: items alone take all clean models to be alike, and with three references "
-            "can find an inflation in a third of the models that have none."
+            "can find an inflation in up to 40% of the models that have none."
         )
     return told
 

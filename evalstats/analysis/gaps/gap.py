@@ -20,6 +20,19 @@ from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
 _SLACK = 1e-6
+_NO_FACTORS = (
+    "run",
+    "model",
+    "system",
+    "benchmark",
+    "item",
+    "trial",
+    "metric",
+    "score",
+    "user",
+    "session",
+    "timestamp",
+)
 _MOST_KNOWN = 0.5  # of the votes must have a label that the lab has too, or the labels mean other things
 
 
@@ -137,6 +150,9 @@ def gap(
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
     by = _named_once(by)
     factor, shares, source = _mix_of(mix, by)
+    set_aside = () if factor is None else _set_aside(live_data, factor, shares)
+    if set_aside:
+        factor, shares, source = None, {}, ""
     lab_factors, live_factors = _factors(lab_data, live_data, by, factor)
     if factor is None:
         factor, shares, source = _counted_in_votes(lab_data, live_data, lab_factors)
@@ -179,6 +195,7 @@ def gap(
         min_cell=check_count(min_cell, "min_cell"),
     )
     result = gap_of(matched(asked), asked)
+    result = replace(result, warnings=(*set_aside, *result.warnings))
     if plan is None:
         return result
     account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
@@ -191,13 +208,18 @@ def _named_once(by: str | Sequence[str] | None) -> list[str] | None:
     Raises
     ------
     InputError
-        If one is named twice.
+        If one is named twice, or is no factor.
     """
     if by is None:
         return None
     names = [by] if isinstance(by, str) else list(by)
     if len(set(names)) < len(names):
         raise InputError(f"by names {', '.join(names)}; name every factor once")
+    wrong = [name for name in names if name in _NO_FACTORS]
+    if wrong:
+        raise InputError(
+            f"by names {wrong[0]}, which is no kind of situation; name a factor such as scenario or language"
+        )
     return names or None
 
 
@@ -260,6 +282,21 @@ def _mix_of(
             "and say so, where labels overlap)"
         )
     return factor, shares, source
+
+
+def _set_aside(live: EvalData, factor: str, shares: Mapping[str, float]) -> tuple[str, ...]:
+    """Warn where live rows tell their own mix: it is the one that is used, and differs from the given one by so much."""
+    if not live.outcomes.height or not _has(live, factor):
+        return ()
+    rows = live.outcomes[live.factor(factor)].cast(pl.String).drop_nulls()
+    counted = dict(rows.value_counts(normalize=True).iter_rows())
+    off = {level: abs(counted.get(level, 0.0) - shares.get(level, 0.0)) for level in counted.keys() | shares.keys()}
+    most = max(sorted(off), key=lambda level: off[level])
+    said = (
+        f"the live outcomes tell their own mix of {factor}, which is used; the given one is left aside (they differ most in "
+        f"{most}: {100 * counted.get(most, 0.0):.1f}% counted, {100 * shares.get(most, 0.0):.1f}% given)"
+    )
+    return (said,)
 
 
 def _counted_in_votes(

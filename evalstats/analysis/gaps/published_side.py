@@ -7,6 +7,7 @@ from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.gaps.material import RankSets, Side
 from evalstats.analysis.provenance import notes_of, sources_of
+from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
@@ -39,6 +40,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
     rows, doubled = _one_each(rows, chosen, where)
+    doubled = (*doubled, *_without_level(rows, where))
     rows = rows.sort(PUBLISHED_ENTRY)
     covariance = _errors(rows)
     estimate = rows["estimate"].to_numpy().astype(np.float64)
@@ -85,6 +87,19 @@ def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFr
     has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
     said = f"{', '.join(names[:_NAMED])}{more} {has} left out of the {where} side: which one is meant is not known"
     return rows.filter(~several), (said,)
+
+
+def _without_level(rows: pl.DataFrame, where: str) -> tuple[str, ...]:
+    """Warn of intervals whose level is not known: no error can be taken from them."""
+    ends = rows["conf_low"].is_not_null() & rows["conf_high"].is_not_null()
+    n = int((ends & rows["std_error"].is_null() & rows["conf_level"].is_null()).sum())
+    if not n:
+        return ()
+    said = (
+        f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval whose level is not known, so no error can be "
+        "taken from it; fill conf_level (0.95, say)"
+    )
+    return (said,)
 
 
 def _errors(rows: pl.DataFrame) -> FloatArray | None:

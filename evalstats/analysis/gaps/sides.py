@@ -47,6 +47,8 @@ def table_of(given: EvalData | object) -> EvalData:
         from evalstats.schema.tables import check_table
 
         return EvalData(aggregates=check_table(_published_keys(frame), "aggregates"))
+    if "model" in frame.columns and "system" not in frame.columns:
+        frame = frame.with_columns(system=pl.col("model"))
     return as_data(frame)
 
 

@@ -196,9 +196,8 @@ def _outcome(material: Material) -> Threat:
     if not material.same_scale:
         return Threat(key="outcome", title=title, text=measures, status="seen")
     if lab.metric == live.metric:
-        return Threat(
-            key="outcome", title=title, text=f"both sides measure {_measure(lab)} on one scale", status="ruled out"
-        )
+        text = f"both sides measure {_measure(lab)} on one scale; whether program and user mean the same by it, files do not say"
+        return Threat(key="outcome", title=title, text=text)
     text = f"{measures}: one scale, and whether it is one thing is for the reader to say"
     return Threat(key="outcome", title=title, text=text)
 
@@ -260,8 +259,8 @@ def _survivorship(material: Material) -> Threat:
     sides = (("lab", material.lab), ("live", material.live))
     alone = [(name, side) for name, side in sides if side.only_here]
     if not alone:
-        text = f"all {plural(material.n_models, 'model')} are on both sides, so none was lost between them"
-        return Threat(key="survivorship", title=title, text=text, status="ruled out")
+        text = f"all {plural(material.n_models, 'model')} are on both sides, as they would be in tables cut to them"
+        return Threat(key="survivorship", title=title, text=text)
     told: list[str] = []
     seen = False
     for name, side in alone:

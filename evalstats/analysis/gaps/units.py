@@ -23,6 +23,10 @@ N, TOTAL = f"{HELPER}n", f"{HELPER}total"
 # Whichever of these the live rows have is what they share errors by, the widest first.
 LIVE_CLUSTERS = ("user", "session")
 NO_LEVEL = "(none)"
+INDEPENDENT = (
+    "no user or session of the live rows has several of them, so they are taken as independent; if people come back, errors are "
+    "too small"
+)
 _WEIGHTS = "sampling weights, which are not used"
 
 
@@ -153,7 +157,13 @@ def live_units(
         n=dict(counts.iter_rows()),
         clusters=said,
         runs=tuple(sorted({run for arm in arms for run in arm.runs})),
-        notes=(*told, *notes, *(each for each in _remarks(arms) if _WEIGHTS not in each), *_lost(rows, "live")),
+        warnings=(INDEPENDENT,) if INDEPENDENT in told else (),
+        notes=(
+            *(each for each in told if each != INDEPENDENT),
+            *notes,
+            *(each for each in _remarks(arms) if _WEIGHTS not in each),
+            *_lost(rows, "live"),
+        ),
     )
 
 
@@ -261,7 +271,7 @@ def _live_cluster(
     for name in (*LIVE_CLUSTERS, *declared, "item"):
         if name in rows.columns and rows[name].null_count() < rows.height and rows[name].n_unique() < rows.height:
             return name, (label_of(name, data.factor_names()),), ()
-    return None, (), ("live rows name neither user nor session, so they are taken as independent",)
+    return None, (), (INDEPENDENT,)
 
 
 def _lost(rows: pl.DataFrame, where: str) -> tuple[str, ...]:

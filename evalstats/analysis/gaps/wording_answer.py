@@ -95,6 +95,8 @@ def _meaning(row: CoefficientRow, these: SourceInterval | None, like: SourceInte
     if each is None:
         return "Without an interval nothing follows from that number." if row.p_value is None else _by_p(row)
     low, high, whom = each.conf_low or 0.0, each.conf_high or 0.0, "models" if like else "these models"
+    if like is None and row.p_value is not None and row.p_value > 0.05:
+        return _by_p(row)
     if low > 0:
         return f"So the lab's order of {whom} says something about the live one."
     if high < 0:
@@ -112,6 +114,9 @@ def _true(found: LabLiveGap) -> str:
     row = found.agreement.of("pearson")
     if row.disattenuated is None or row.disattenuated_low is None or row.disattenuated_high is None:
         return ""
+    if row.disattenuated > row.disattenuated_high:
+        least = coefficient(row.disattenuated_low)
+        return f" The correlation of true scores is at least {least} (estimated above 1, which is noise): 1 is not ruled out."
     text = f" The correlation of true scores is {coefficient(row.disattenuated, row.disattenuated_low, row.disattenuated_high)}"
     return f"{text}: {'short of 1' if row.disattenuated_high < 1 else '1 is not ruled out'}."
 

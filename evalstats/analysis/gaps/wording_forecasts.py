@@ -40,8 +40,8 @@ def _how_well(found: LabLiveGap) -> str:
             f"interval ({plural(len(fitted.left_out), 'model')}{held}).{names}"
         )
     said.append(
-        f"True gaps spread by {gap_text(fitted.tau, found).lstrip('+')} "
-        f"{gap_ends(fitted.tau_low, fitted.tau_high, found).replace('+', '')}, which no number of lab items makes smaller."
+        f"By this model and its prior, true gaps spread by {gap_text(fitted.tau, found).lstrip('+')} "
+        f"{gap_ends(fitted.tau_low, fitted.tau_high, found).replace('+', '')}; no number of lab items makes them smaller."
     )
     if fitted.sensitivity:
         told = "; ".join(f"{name} {number(ratio)} times as wide" for name, ratio in fitted.sensitivity)

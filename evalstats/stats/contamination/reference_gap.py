@@ -32,7 +32,7 @@ class ReferenceGap:
         there are too few references to know that spread, and `reason` says so.
     item_std_error, item_df, item_p_value
         From items alone, as if references did not differ. Beside, never the answer: with three references it finds an
-        inflation in about a third of the models that have none.
+        inflation in up to 40% of the models that have none.
     between_sd
         Standard deviation of the contrast between references beyond item noise; 0.0 where noise explains their spread.
     n_references, n_items, n_clusters

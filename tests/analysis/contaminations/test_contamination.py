@@ -199,7 +199,7 @@ def test_it_can_be_shown_and_written(found):
     text = to_text(found.blocks())
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "largest inflation" in text
-    assert "a third" in text
+    assert "up to 40%" in text
     for written in (to_markdown(found.blocks()), to_html(found.blocks()), to_latex(found.blocks())):
         assert "suspect" in written
     assert json.loads(json.dumps(found.to_dict()))["verdict"] == "inflated"

@@ -359,6 +359,28 @@ def test_rows_without_a_scenario_are_no_scenario(planted) -> None:
     assert any("of the live outcomes have no level of scenario" in warning for warning in found.warnings)
 
 
+def test_a_mix_that_the_live_rows_tell_themselves_is_left_aside(planted) -> None:
+    both, whole = planted
+    found = es.gap(both.lab, both.live, n_resamples=ROUNDS, mix={"stable": 0.9, "goal_switching": 0.1})
+    assert found.decomposition.overall.live == whole.decomposition.overall.live
+    assert any("the given one is left aside" in warning for warning in found.warnings)
+
+
+def test_plain_frames_need_no_system(planted) -> None:
+    both, whole = planted
+    found = es.gap(both.lab.outcomes.drop("system"), both.live.outcomes.drop("system"), n_resamples=ROUNDS)
+    assert found.row("model-03").gap == pytest.approx(whole.row("model-03").gap)
+
+
+def test_intervals_without_a_level_are_said_not_to_count() -> None:
+    lab, live = line_of(8)
+    ends = live.aggregates.with_columns(
+        std_error=pl.lit(None, dtype=pl.Float64), conf_low=pl.col("estimate") - 1, conf_high=pl.col("estimate") + 1
+    )
+    found = es.gap(lab, EvalData(aggregates=ends), n_resamples=ROUNDS)
+    assert any("8 live numbers have an interval whose level is not known" in warning for warning in found.warnings)
+
+
 def test_weights_of_the_lab_are_said_not_to_count() -> None:
     both = simulate_lab_live(6, n_items=70, n_users=100, seed=1)
     weighted = both.lab.outcomes.with_columns(weight=1.0 + 9.0 * pl.col("score"))
@@ -411,6 +433,7 @@ def test_the_level_is_said_in_one_direction_where_less_is_better() -> None:
         ({"same_scale": True, "by": "scenario", "mix": {"a": 0.4}}, "sum to 0.4"),
         ({"by": "scenario", "mix": {"a": float("nan"), "b": 0.6}}, "sum to nan"),
         ({"by": ["scenario", "scenario"]}, "name every factor once"),
+        ({"by": "user"}, "no kind of situation"),
     ],
 )
 def test_bad_options_are_refused(options: dict[str, object], said: str) -> None:
