@@ -39,8 +39,7 @@ def headline(found: LabLiveGap) -> str:
         return f"{len(rows)} of {n} {have}: {_told(rows, found)}"
     others = apart(found)
     if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
-        more = f"; no model stands out from that{_but_apart(others)}" if found.line is not None else ""
-        return f"{capital(level_told(found))}{more}"
+        return "; ".join([capital(level_told(found)), *_single_models(found)])
     if found.verdict == "gap" and others:
         differ = "differs" if len(others) == 1 else "differ"
         return f"{len(others)} of {n} {differ} live from the lab: {_told_apart(others, found)}"
@@ -68,8 +67,22 @@ def _told_apart(rows: list[GapRow], found: LabLiveGap) -> str:
     return f"{', and '.join(told)} the lab score"
 
 
-def _but_apart(rows: list[GapRow]) -> str:
-    return "" if not rows else f" ({plural(len(rows), 'model')} {'differs' if len(rows) == 1 else 'differ'} by it)"
+def _single_models(found: LabLiveGap) -> list[str]:
+    """Say of single models, beside a difference of all: off the line, off the mean change, off the own lab score.
+
+    These are three questions, so each has a clause of its own.
+    """
+    said = [] if found.line is None else ["no model stands off the line through the others"]
+    for n, what in ((off_mean(found), "that mean change"), (len(apart(found)), "the own lab score")):
+        if n:
+            said.append(f"{n} of {plural(found.n_models, 'model')} {'differs' if n == 1 else 'differ'} from {what}")
+    return said
+
+
+def off_mean(found: LabLiveGap) -> int:
+    """Count the models whose live less lab is shown to be another than the mean over all models."""
+    deviations = () if found.level is None else found.level.deviations
+    return sum(each.p_adjusted <= 1 - found.conf_level for each in deviations)
 
 
 def _open(found: LabLiveGap) -> str:

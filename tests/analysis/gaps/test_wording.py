@@ -283,7 +283,7 @@ def test_where_less_is_better_words_follow_the_printed_numbers_and_signs_the_res
     )
     assert headline(turned).endswith("grebe lies above what its lab score leads to expect")
     assert "Expected less live, so that above 0 is better: grebe −21.0 pp" in turned.summary()
-    assert "live scores lie 8.5 pp above the lab's (95% interval of lab less live [−12.0, −5.0])" in turned.summary()
+    assert "live scores lie 8.5 pp above the lab's (95% interval [+5.0, +12.0])" in turned.summary()
     table = differences_table(turned)
     assert table is not None
     assert table.columns[1] == "Lab less live (pp)"
