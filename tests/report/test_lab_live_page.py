@@ -209,7 +209,8 @@ def test_only_a_mix_whose_interval_excludes_0_is_to_be_weighted(one_scale: LabLi
 def test_ranks_are_used_only_where_the_interval_lets_them() -> None:
     found = example.one_scale()
     for low, do in (
-        (0.2, "The lab's order can be used among the live top 5."),
+        (0.2, "Among the live top 5 do not rely on the lab's order alone: it is better than chance"),
+        (0.7, "Among these models, the live top 5, the lab's order is usable."),
         (-0.1, "Do not choose among the live top 5"),
     ):
         parts = tuple(

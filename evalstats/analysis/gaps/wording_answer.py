@@ -7,6 +7,7 @@ from evalstats.analysis.gaps.words import (
     capital,
     coefficient,
     flagged,
+    found_size,
     gap_ends,
     gap_text,
     gap_words,
@@ -171,9 +172,7 @@ def gap_sentences_of(found: LabLiveGap) -> list[str]:
     tau = "" if not line.tau else f"; true gaps spread by about {size_text(line.tau, found)} (standard deviation)"
     said.append(f"Taken together the gaps {noise} ({p_text(line.p_value)}){tau}.")
     if line.detectable is not None:
-        said.append(
-            f"The smallest gap that would have been found with 80% probability is about {size_text(line.detectable, found)}."
-        )
+        said.append(f"{capital(found_size(line.detectable, found))}.")
     return said
 
 

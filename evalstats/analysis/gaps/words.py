@@ -18,6 +18,7 @@ __all__ = [
     "direction",
     "ends",
     "flagged",
+    "found_size",
     "gap_digits",
     "gap_ends",
     "gap_text",
@@ -207,6 +208,13 @@ def flagged(found: LabLiveGap) -> list[GapRow]:
     """Return the rows with a gap, the largest first."""
     rows = [row for row in found.rows if row.verdict == "gap"]
     return sorted(rows, key=lambda row: -abs(row.gap or 0.0))
+
+
+def found_size(detectable: float, found: LabLiveGap) -> str:
+    """Say what gap would have been found, as a clause: at that size chances are 80%, not 0 below it."""
+    return (
+        f"a gap of {size_text(detectable, found)} would have been found with 80% probability, smaller ones less often"
+    )
 
 
 def apart(found: LabLiveGap) -> list[GapRow]:

@@ -14,6 +14,7 @@ from evalstats.analysis.gaps.words import (
     capital,
     coefficient,
     flagged,
+    found_size,
     gap_ends,
     gap_text,
     gap_unit,
@@ -34,6 +35,7 @@ from evalstats.report.markup import bullets, prose, section
 MOST = 5
 _NAMED = 3
 _FEWEST = 6
+_USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +187,16 @@ def use_of_ranks(found: LabLiveGap) -> Action | None:
         do, row = f"Do not choose among the {weak[0].label} by lab rank.", weak[0]
     else:
         row = min(rows, key=lambda each: each.n_models)
-        do = f"The lab's order can be used among the {row.label}."
-    return Action(do, f"{_within(row)} {turned}".strip())
+        do = _use_within(row)
+    told = f"{_within(row)} The lab alone does not say which models these are. {turned}"
+    return Action(do, told.strip())
+
+
+def _use_within(row: PartRow) -> str:
+    """Say no more than the interval carries: above 0 is better than chance, and far above 0 is what an order needs."""
+    if row.conf_low is not None and row.conf_low >= _USABLE:
+        return f"Among these models, the {row.label}, the lab's order is usable."
+    return f"Among the {row.label} do not rely on the lab's order alone: it is better than chance, and may still turn pairs."
 
 
 def _without_errors(found: LabLiveGap) -> Action | None:
@@ -283,7 +293,7 @@ def what_data(found: LabLiveGap) -> Action | None:
     noises = (
         f"noise of the lab is {size_text(lab, found)}, of live scores {size_text(live, found)} (standard deviations)"
     )
-    missed = f"Gaps below about {size_text(line.detectable, found)} would mostly have been missed"
+    missed = capital(found_size(line.detectable, found))
     if line.tau_low > 0 and line.tau**2 > lab**2 + live**2:
         return Action(
             "Do not expect more items or users to show smaller gaps.",

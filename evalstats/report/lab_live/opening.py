@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
 from evalstats.analysis.gaps.wording_headline import answer_tone, headline, level_told
-from evalstats.analysis.gaps.words import capital, level, share, size_text, some, stopped
+from evalstats.analysis.gaps.words import capital, found_size, level, share, size_text, some, stopped
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import interval, number, plural
 from evalstats.report.banner import fact_strip, verdict_banner
@@ -93,7 +93,7 @@ def size_sentence(found: LabLiveGap) -> str:
     if told and told not in headline(found).replace("On average", "on average"):
         return stopped(capital(told))
     if found.line is not None and found.line.detectable is not None:
-        return f"Gaps smaller than about {size_text(found.line.detectable, found)} would mostly have been missed."
+        return capital(stopped(found_size(found.line.detectable, found)))
     return ""
 
 
