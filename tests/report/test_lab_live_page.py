@@ -206,6 +206,16 @@ def test_only_a_mix_whose_interval_excludes_0_is_to_be_weighted(one_scale: LabLi
         assert "+5.0 pp" in action.why
 
 
+def test_a_flagged_model_that_the_line_is_drawn_out_to_is_told_with_that() -> None:
+    found = example.one_scale()
+    end = tuple(replace(row, extrapolated=row.name == "grebe") for row in found.rows)
+    told_ = told(replace(found, rows=end))
+    assert (
+        "Its lab score lies outside the others', so the line is drawn out to it: such a gap may be the line's." in told_
+    )
+    assert "drawn out to it" not in told(found)
+
+
 def test_ranks_are_used_only_where_the_interval_lets_them() -> None:
     found = example.one_scale()
     for low, do in (
@@ -223,7 +233,7 @@ def test_ranks_are_used_only_where_the_interval_lets_them() -> None:
 
 def test_without_errors_no_rank_is_recommended() -> None:
     said = told(example.without_errors())
-    assert "can be used" not in said
+    assert "usable" not in said
     assert "Get standard errors of the lab and live scores." in said
 
 

@@ -4,6 +4,7 @@ from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
     capital,
+    caveat,
     direction,
     flagged,
     gap_ends,
@@ -36,7 +37,8 @@ def headline(found: LabLiveGap) -> str:
         return capital(found.verdict_reason.rstrip("."))  # shown at the level of one question, not of two
     if rows:
         have = "has a gap" if len(rows) == 1 else "have a gap"
-        return f"{len(rows)} of {n} {have}: {_told(rows, found)}"
+        doubt = caveat(rows, found)
+        return f"{len(rows)} of {n} {have}: {_told(rows, found)}{f'; {doubt}' if doubt else ''}"
     others = apart(found)
     if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
         return "; ".join([capital(level_told(found)), *_single_models(found)])
@@ -73,7 +75,8 @@ def _single_models(found: LabLiveGap) -> list[str]:
     These are three questions, so each has a clause of its own.
     """
     said = [] if found.line is None else ["no model stands off the line through the others"]
-    for n, what in ((off_mean(found), "that mean change"), (len(apart(found)), "the own lab score")):
+    off, own = off_mean(found), len(apart(found))
+    for n, what in ((off, "that mean change"), (own, f"{'its' if own == 1 else 'their'} own lab score")):
         if n:
             said.append(f"{n} of {plural(found.n_models, 'model')} {'differs' if n == 1 else 'differ'} from {what}")
     return said

@@ -1,7 +1,7 @@
 """Small words that every sentence and table about the gap shares: numbers of either side, levels, who is flagged."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from evalstats.analysis.arenas.words import capital, of, p_text, some, stopped
 from evalstats.analysis.gaps.mix_results import Part
@@ -11,6 +11,7 @@ from evalstats.display.numbers import interval, number, scaled
 __all__ = [
     "apart",
     "capital",
+    "caveat",
     "coefficient",
     "difference_unit",
     "difference_words",
@@ -42,6 +43,7 @@ __all__ = [
 ]
 
 _MOST_DIGITS = 6
+_NAMED = 3
 # Where errors are unknown, a hundredth of the spread between models is written.
 _FINE = 100.0
 _PERCENT = frozenset({"%", "pp"})
@@ -215,6 +217,29 @@ def found_size(detectable: float, found: LabLiveGap) -> str:
     return (
         f"a gap of {size_text(detectable, found)} would have been found with 80% probability, smaller ones less often"
     )
+
+
+def caveat(rows: Sequence[GapRow], found: LabLiveGap) -> str:
+    """Return as a clause what makes the gaps of these rows doubtful; "" where nothing does.
+
+    A model at an end is judged by a line that is drawn out to it, and one that moves the line by a line that it bent itself.
+    """
+    pull = () if found.line is None else found.line.influential
+    said: list[str] = []
+    out = [row.name for row in rows if row.extrapolated]
+    bent = [row.name for row in rows if row.name in pull and not row.extrapolated]
+    if out and len(rows) == 1:
+        said.append("its lab score lies outside the others', so the line is drawn out to it")
+    elif out:
+        score, it = ("score", "it") if len(out) == 1 else ("scores", "them")
+        lie = "lies" if len(out) == 1 else "lie"
+        said.append(
+            f"the lab {score} of {some(out, _NAMED)} {lie} outside the others', so the line is drawn out to {it}"
+        )
+    if bent:
+        whom = "it" if len(rows) == 1 else some(bent, _NAMED)
+        said.append(f"without {whom} the slope moves by more than its standard error")
+    return "; ".join(said)
 
 
 def apart(found: LabLiveGap) -> list[GapRow]:

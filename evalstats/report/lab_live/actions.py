@@ -1,17 +1,18 @@
 """What the answer means for whoever decides: at most five things to do, each with the numbers that it rests on."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from evalstats.analysis.gaps.agreement_results import PartRow
 from evalstats.analysis.gaps.mix_results import CellPart, Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_models import gap_interval
 from evalstats.analysis.gaps.wording_parts import scenario_ends
 from evalstats.analysis.gaps.words import (
     apart,
     capital,
+    caveat,
     coefficient,
     flagged,
     found_size,
@@ -77,7 +78,7 @@ def whom_to_distrust(found: LabLiveGap) -> Action | None:
         scores = "score" if len(rows) == 1 else "scores"
         return Action(
             f"Do not rely on the lab {scores} of {some([row.name for row in rows], _NAMED)}.",
-            f"{capital(gap_words(found))}: {told}{rest}. For the others the lab is not shown to mislead.",
+            f"{capital(gap_words(found))}: {told}{rest}. {_doubt(rows, found)}For the others the lab is not shown to mislead.",
         )
     others = apart(found)
     if found.line is None and others:
@@ -95,6 +96,11 @@ def whom_to_distrust(found: LabLiveGap) -> Action | None:
         f"None of the {found.n_models} is shown to stand out from what the lab leads to expect, which does not say that none "
         "does.",
     )
+
+
+def _doubt(rows: Sequence[GapRow], found: LabLiveGap) -> str:
+    said = caveat(rows, found)
+    return f"{capital(said)}: such a gap may be the line's. " if said else ""
 
 
 # --- mix and level ---

@@ -8,7 +8,7 @@ import pytest
 
 from evalstats.analysis.gaps.agreement_results import PartRow
 from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gaps.results import Deviation, LabLiveGap
 from evalstats.analysis.gaps.wording import gap_blocks, gap_sentences
 from evalstats.analysis.gaps.wording_agreement import coefficients_table, contradictions_table, pairs_lines
 from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
@@ -158,7 +158,7 @@ def test_the_flagged_model_is_named_with_its_direction_and_widened_interval() ->
 def test_gaps_in_both_directions_are_told_apart() -> None:
     text = headline(MADE["votes"])
     assert text.startswith("2 of 48 models have a gap: laboratory-2/model-30-instruct-2026 lies below, and ")
-    assert text.endswith("laboratory-2/model-09-instruct-2026 lies above what the lab leads to expect")
+    assert "laboratory-2/model-09-instruct-2026 lies above what the lab leads to expect; without " in text
 
 
 def test_the_order_is_told_with_both_intervals_and_the_ceiling() -> None:
@@ -232,6 +232,48 @@ def test_aligned_names_the_margin() -> None:
     found = MADE["aligned"]
     assert headline(found) == "All 10 models do live as the lab leads to expect, to within 10.0 pp"
     assert any("smaller than the declared margin of 10.0 pp" in line for line in beside_models(found))
+
+
+def test_the_headline_says_where_a_flagged_model_hangs_on_the_end_of_the_line_or_bends_it() -> None:
+    found = MADE["one scale"]
+    line = found.line
+    assert line is not None
+    end = replace(found, rows=tuple(replace(row, extrapolated=row.name == "grebe") for row in found.rows))
+    assert headline(end).endswith("; its lab score lies outside the others', so the line is drawn out to it")
+    rows = tuple(replace(row, extrapolated=False) for row in found.rows)
+    bent = replace(found, rows=rows, line=replace(line, influential=("grebe",)))
+    assert headline(bent).endswith("; without it the slope moves by more than its standard error")
+    plain = replace(found, rows=rows, line=replace(line, influential=("auk",)))
+    assert headline(plain).endswith("grebe lies below what its lab score leads to expect")
+    two = tuple(
+        replace(row, verdict="gap" if row.name in {"auk", "grebe"} else row.verdict, extrapolated=row.name == "auk")
+        for row in found.rows
+    )
+    assert "the lab score of auk lies outside the others', so the line is drawn out to it" in headline(
+        replace(found, rows=two)
+    )
+
+
+def test_beside_a_difference_of_all_each_question_on_single_models_has_its_own_clause() -> None:
+    found = MADE["one scale"]
+    level = found.level
+    assert level is not None
+    rows = tuple(
+        replace(row, verdict="inconclusive", difference_verdict="gap" if i < 8 else "inconclusive")
+        for i, row in enumerate(found.rows)
+    )
+    deviations = tuple(
+        Deviation(name=row.name, estimate=0.08, std_error=0.03, conf_low=0.0, conf_high=0.16, p_value=p, p_adjusted=p)
+        for row, p in zip(found.rows, [0.03, 0.03, *[0.6] * 10], strict=True)
+    )
+    level = replace(level, verdict="gap", deviations=deviations)
+    said = headline(replace(found, rows=rows, level=level, verdict="gap"))
+    assert said.startswith("On average over models, live scores lie ")
+    assert said.endswith(
+        "; no model stands off the line through the others; 2 of 12 models differ from that mean change; "
+        "8 of 12 models differ from their own lab score"
+    )
+    assert "stands out" not in said
 
 
 def test_open_results_say_what_would_have_been_found() -> None:
