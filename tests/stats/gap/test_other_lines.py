@@ -110,3 +110,35 @@ def test_refusals_are_in_words() -> None:
         theil_sen(replace(scores, lab=np.ones(30)))
     with pytest.raises(CannotAnswerError, match="too few for a line"):
         least_squares(scores.subset(np.array([0, 1])))
+
+
+def _all_slopes(scores: LabLiveScores) -> float:
+    """The line by ranks from its definition: each slope between two models tried, one at a time."""
+    assert scores.lab_covariance is not None
+    assert scores.live_covariance is not None
+    x, z = scores.lab, scores.live
+    v_x, v_z = centred_variance(scores.lab_covariance), centred_variance(scores.live_covariance)
+    i, j = np.triu_indices(x.size, 1)
+    edges = np.sort((z[j] - z[i]) / (x[j] - x[i]))
+    edges = edges[(edges > 0.3) & (edges < 3.0)]  # slope 1 is planted, and residuals are smallest near it
+    taus = []
+    for b in (edges[1:] + edges[:-1]) / 2:
+        r = z - b * x - np.median(z - b * x)
+        spread = max((1.482602218505602 * np.median(np.abs(r))) ** 2, v_z + b**2 * v_x)
+        taus.append(stats.kendalltau(r, x + b * v_x / spread * r).statistic)
+    at = int(np.flatnonzero((np.array(taus[:-1]) > 0) & (np.array(taus[1:]) <= 0))[0])
+    return float(edges[at + 1])
+
+
+def test_the_line_by_ranks_of_many_models_is_found_as_if_each_slope_were_tried() -> None:
+    """80 models: slopes are thinned first. Neighbouring slopes between models are about 0.001 apart there."""
+    scores = _scores(7, n=80)
+    assert theil_sen(scores).slope == pytest.approx(_all_slopes(scores), abs=0.005)
+
+
+def test_the_line_by_ranks_of_300_models_rests_on_drawn_pairs_and_is_the_same_twice() -> None:
+    scores = _scores(8, n=300)
+    slope = theil_sen(scores).slope
+    assert slope == theil_sen(scores).slope
+    # Standard error of one slope of 300 models about 0.13 sqrt(30 / 300) = 0.04.
+    assert slope == pytest.approx(1.0, abs=0.13)
