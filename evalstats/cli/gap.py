@@ -1,5 +1,6 @@
 """`evalstats gap`: does the lab predict the live world, and for which models not?"""
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -39,6 +40,15 @@ def gap(
         list[Path] | None,
         typer.Option(
             "--live", metavar="PATH", help="Live outcomes, votes or a table; may be repeated.", show_default=False
+        ),
+    ] = None,
+    near_names: Annotated[
+        Path | None,
+        typer.Option(
+            "--near-names",
+            metavar="FILE",
+            help="Write names that look alike to an alias file, to be checked and given with --aliases.",
+            show_default=False,
         ),
     ] = None,
     aliases: Annotated[
@@ -156,6 +166,8 @@ def gap(
         input_format=input_format,
         quiet=quiet,
     )
+    if near_names is not None:
+        write_near_names(near_names, sides, joined)
     with step_line(quiet=quiet) as on_step:
         on_step("setting lab against live")
         result = gap_of(
@@ -251,6 +263,42 @@ def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
             raise InputError(message)
         levels.setdefault(name, []).append(level)
     return keep_published(data, levels)
+
+
+def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:
+    """Write names of both sides that look alike as an alias file, for somebody to check and give with --aliases."""
+    from evalstats.analysis.gaps.likeness import ALIKE
+    from evalstats.analysis.gaps.naming import match_models
+    from evalstats.analysis.gaps.sides import by_setting
+    from evalstats.cli.show import write_atomically
+
+    whole = [side for side in sides if side is not None]
+    lab, live = by_setting(whole[0]) if len(whole) == 1 else whole
+    found = match_models(model_names(lab), model_names(live), dict(aliases or {}))
+    lines = [
+        "# Names that look alike on both sides, the lab's first. Check each; give the file with --aliases.",
+        "# Names that differ in more than spelling are behind a #: take it away where they are one model.",
+        "[aliases]",
+        *(f"{json.dumps(ours)} = {json.dumps(own)}" for ours, own in (aliases or {}).items()),
+        *(
+            f"{'' if why == ALIKE else '# '}{json.dumps(ours)} = {json.dumps(theirs)}  # {' '.join(why.split())}"
+            for (ours, theirs), why in zip(found.near, found.near_why, strict=True)
+        ),
+    ]
+    write_atomically(path, "\n".join(lines) + "\n")
+    typer.echo(f"{len(found.near)} names that look alike were written to {path}: check each", err=True)
+
+
+def model_names(data: "EvalData") -> list[str]:
+    """Return the names of all models of one side."""
+    if data.outcomes.height:
+        found = data.outcomes["system"]
+    elif data.comparisons.height:
+        found = data.comparisons["model_a"].append(data.comparisons["model_b"].rename("model_a"))
+    else:
+        found = data.aggregates["model"]
+    names: list[str] = found.drop_nulls().unique().sort().to_list()
+    return names
 
 
 def aliases_of(path: Path | None) -> dict[str, str] | None:

@@ -167,9 +167,8 @@ def _ranks(side: Side, j: int) -> tuple[int | None, int | None]:
 def _account(side: Side, whole: Side) -> SideAccount:
     noise = None if side.covariance is None else centred_variance(side.covariance)
     spread = float(np.var(side.estimate, ddof=1))
-    units = int(side.n.sum()) or None
-    if side.kind == "comparisons" and units is not None:
-        units //= 2  # a vote counts for both of its models
+    # A vote counts for both of its models; what stands behind published numbers may be the same items for each.
+    units = {"outcomes": int(side.n.sum()), "comparisons": int(side.n.sum()) // 2}.get(side.kind) or None
     return SideAccount(
         kind=side.kind,
         name=side.name,

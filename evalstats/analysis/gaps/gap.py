@@ -12,7 +12,7 @@ from evalstats.analysis.gaps.matching import Asked, matched
 from evalstats.analysis.gaps.material import Options
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.sides import Prepared, by_setting, prepared_side, table_of
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix
 from evalstats.schema.plan import Plan, plan_account, settled
@@ -157,7 +157,7 @@ def gap(
     if factor is None:
         factor, shares, source = _counted_in_votes(lab_data, live_data, lab_factors)
     sides = [
-        prepared_side(
+        _prepared(
             data,
             live=is_live,
             metric=own_metric or metric,
@@ -200,6 +200,27 @@ def gap(
         return result
     account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
     return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+
+
+def _prepared(data: EvalData, *, live: bool, **options: Any) -> Prepared:
+    """Score one side; what is wrong with it is said with its name and its own options.
+
+    Raises
+    ------
+    InputError, CannotAnswerError
+        As `prepared_side`.
+    """
+    where = "live" if live else "lab"
+    try:
+        return prepared_side(data, live=live, **options)
+    except (InputError, CannotAnswerError) as error:
+        text = str(error).replace("--metric", f"--{where}-metric").replace("--where", f"--{where}-where")
+        said = (
+            text if text.startswith((f"the {where}", f"{where} ", "no model of the")) else f"the {where} side: {text}"
+        )
+        if said == str(error):
+            raise
+        raise type(error)(said) from error
 
 
 def _named_once(by: str | Sequence[str] | None) -> list[str] | None:
@@ -274,7 +295,7 @@ def _mix_of(
             raise InputError(f"mix gives shares for one factor, and by names {', '.join(named)}; name one")
         factor, shares, source = named[0], dict(mix), "given"
     else:
-        factor, shares, source = mix.factor, dict(mix.shares), mix.source
+        factor, shares, source = mix.factor, dict(mix.shares), "; ".join(filter(None, (mix.source, mix.note)))
     total = sum(shares.values())
     if not shares or not all(share >= 0 for share in shares.values()) or not abs(total - 1.0) <= _SLACK:
         raise InputError(

@@ -71,6 +71,7 @@ def matched(asked: Asked) -> Matched:
     shared = tuple(each[0] for each in joined)
     lab = cut(asked.lab, [each[1] for each in joined])
     live = cut(asked.live, [each[2] for each in joined])
+    _refuse_one_side_twice(lab, live)
     same, why = on_one_scale(lab, live)
     if asked.same_scale is not None:
         same = _declared_scale(lab, live, same=asked.same_scale)
@@ -120,6 +121,16 @@ def _unlabelled(
                 "in behaviour and in what is told by level, which speak of the labelled ones"
             )
     return tuple(said)
+
+
+def _refuse_one_side_twice(lab: Side, live: Side) -> None:
+    """Refuse the same scores on both sides: they agree with themselves."""
+    alike = (lab.kind, lab.name, lab.metric) == (live.kind, live.name, live.metric)
+    if alike and np.array_equal(lab.estimate, live.estimate):
+        raise InputError(
+            f"both sides hold the same scores ({lab.metric!r} of {lab.name}), so there is nothing to compare: give the lab's "
+            "results as one side (--lab) and what live users did as the other (--live)"
+        )
 
 
 def _trusted_scale(asked: Asked, why: str) -> tuple[str, ...]:
@@ -175,7 +186,8 @@ def _too_few(n: int, names: NameMatch) -> str:
         return f"{said}. No names look alike: name what belongs together in an alias file (--aliases)"
     near = "; ".join(f"{one!r} and {other!r}" for one, other in names.near[:_NAMED])
     more = f" and {len(names.near) - _NAMED} more pairs" if len(names.near) > _NAMED else ""
-    return f"{said}. Names that look alike and were not joined: {near}{more}. Join them with aliases (--aliases FILE)"
+    how = "Join them with aliases (--aliases FILE; --near-names FILE writes one to check)"
+    return f"{said}. Names that look alike and were not joined: {near}{more}. {how}"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from evalstats.analysis.gaps.likeness import MAX_NAMES, near_names
 from evalstats.errors import InputError
 from evalstats.schema.plan import Plan
 
-_SHOWN = 20
+_SHOWN = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -93,7 +93,7 @@ def _check(material: Material) -> None:
     for name, side in (("lab", material.lab), ("live", material.live)):
         if side.covariance is None:
             raise CannotAnswerError(
-                f"the {name} scores come without errors, so noise and true gaps cannot be told apart; give standard errors"
+                f"not every {name} score has a standard error, so noise and true gaps cannot be told apart; give standard errors"
             )
         if is_constant(side.estimate):
             raise CannotAnswerError(f"all shared models have the same {name} score, so there is no line to predict by")
@@ -180,8 +180,8 @@ def _forecasts(material: Material, new: NewModels) -> tuple[Forecast, ...]:
                 std_error=float(new.live.std_error[j]),
                 pred_low=float(low[j]),
                 pred_high=float(high[j]),
-                rank_low=int(new.rank_low[j]),
-                rank_high=int(new.rank_high[j]),
+                rank_low=None if new.extrapolated[j] else int(new.rank_low[j]),
+                rank_high=None if new.extrapolated[j] else int(new.rank_high[j]),
                 extrapolated=bool(new.extrapolated[j]),
                 reason="; ".join(reasons) or None,
             )

@@ -106,7 +106,7 @@ def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
     if scores.lab_covariance is None or scores.live_covariance is None:
         side = "lab" if scores.lab_covariance is None else "live"
         raise CannotAnswerError(
-            f"the {side} scores have no standard errors, so that noise cannot be told from a gap; give them with the scores"
+            f"not every {side} score has a standard error, so that noise cannot be told from a gap; give them with the scores"
         )
     for side, values in (("lab", scores.lab), ("live", scores.live)):
         if is_constant(values):

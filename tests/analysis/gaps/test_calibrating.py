@@ -121,7 +121,7 @@ def test_without_standard_errors_there_is_no_gap(errors: tuple[bool, bool], side
     found = calibrated(_material(12, errors=errors, same_scale=True))
     assert found.line is None
     assert found.level is None
-    assert f"the {side} scores have no standard errors" in (found.reason or "")
+    assert f"not every {side} score has a standard error" in (found.reason or "")
     assert {row.verdict for row in found.rows} == {"invalid"}
 
 

@@ -217,7 +217,7 @@ def test_without_errors_only_agreement_is_left() -> None:
     assert found.lab.errors == "none"
     assert found.agreement.of("spearman").estimate == 1.0
     assert {row.gap for row in found.rows} == {None}
-    assert "standard errors" in dict(found.left_out)["calibrated gap"]
+    assert "not every lab score has a standard error" in dict(found.left_out)["calibrated gap"]
 
 
 def test_a_constant_side_orders_nothing() -> None:

@@ -102,6 +102,21 @@ def test_models_without_an_error_are_left_out_where_most_have_one() -> None:
     assert any("5 of 8 shared models have standard errors" in said for said in few.warnings)
 
 
+def test_the_same_scores_on_both_sides_are_refused() -> None:
+    lab = published(list("abcdef"), live=False)
+    with pytest.raises(InputError, match="both sides hold the same scores"):
+        matched(asked(lab, lab))
+
+
+def test_what_is_wrong_with_a_side_names_the_side_and_its_option() -> None:
+    lab, live = published(list("abcdef"), live=False), published(list("abcdef"), live=True)
+    second = EvalData(aggregates=pl.concat([lab.aggregates, lab.aggregates.with_columns(metric=pl.lit("other"))]))
+    with pytest.raises(InputError, match=r"the lab side: .* choose one with --lab-metric"):
+        gap(second, live)
+    with pytest.raises(InputError, match="the live side: there is no metric 'score'"):
+        gap(lab, live, metric="score")
+
+
 def test_models_can_be_kept_by_either_name_and_unknown_ones_are_refused() -> None:
     lab, live = published(list("abcde"), live=False), published(list("abcde"), live=True)
     assert matched(asked(lab, live, models=["a", "c", "e"])).material.models == ("a", "c", "e")

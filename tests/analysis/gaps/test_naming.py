@@ -113,11 +113,11 @@ def test_the_likest_goes_first_and_a_name_stands_in_one_proposal():
     assert len(match.near) == len({lab for lab, _ in match.near}) == len({live for _, live in match.near})
 
 
-def test_no_more_than_twenty_are_shown():
-    names = [f"Model-{letter}" for letter in string.ascii_lowercase]
+def test_no_more_than_some_hundreds_are_kept():
+    names = [f"Model-{one}{other}" for one in string.ascii_lowercase for other in string.ascii_lowercase]
     match = match_models(names, [name.lower() for name in names], None)
-    assert len(match.near) == len(match.near_why) == 20
-    assert match.notes == ("26 names look like one of the other side; the likest 20 are shown",)
+    assert len(match.near) == len(match.near_why) == 500
+    assert match.notes == ("676 names look like one of the other side; the likest 500 are shown",)
 
 
 def test_very_many_names_are_compared_in_spelling_only():

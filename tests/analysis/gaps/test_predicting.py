@@ -167,7 +167,7 @@ def test_what_cannot_be_answered_is_refused():
     made = material()
     with pytest.raises(CannotAnswerError, match="5 shared models are too few"):
         hierarchy_of(material(n=5))
-    with pytest.raises(CannotAnswerError, match="lab scores come without errors"):
+    with pytest.raises(CannotAnswerError, match="not every lab score has a standard error"):
         hierarchy_of(of_sides(replace(made.lab, covariance=None), made.live))
     with pytest.raises(CannotAnswerError, match="same live score"):
         hierarchy_of(of_sides(made.lab, replace(made.live, estimate=np.ones(N))))

@@ -175,7 +175,7 @@ def test_refusals_are_in_words() -> None:
     scores = _scores(1)
     with pytest.raises(CannotAnswerError, match="5 shared models are too few"):
         deleted_gaps(scores.subset(np.arange(5)))
-    with pytest.raises(CannotAnswerError, match="live scores have no standard errors"):
+    with pytest.raises(CannotAnswerError, match="not every live score has a standard error"):
         deleted_gaps(replace(scores, live_covariance=None))
     with pytest.raises(InputError, match="margin is 0"):
         deleted_gaps(scores, margin=0.0)

@@ -252,7 +252,7 @@ def test_what_cannot_be_answered_is_refused_in_words() -> None:
     scores = _random(1)
     with pytest.raises(CannotAnswerError, match="2 shared models are too few"):
         fit_line(scores.subset(np.array([0, 1])))
-    with pytest.raises(CannotAnswerError, match="lab scores have no standard errors"):
+    with pytest.raises(CannotAnswerError, match="not every lab score has a standard error"):
         fit_line(replace(scores, lab_covariance=None))
     with pytest.raises(CannotAnswerError, match="same live score"):
         fit_line(replace(scores, live=np.full(9, 2.5)))
