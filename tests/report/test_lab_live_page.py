@@ -110,13 +110,36 @@ def test_the_answer_is_three_sentences_and_what_not_to_conclude(one_scale: LabLi
     assert "On average over models, live scores lie" in text
     assert "Not to conclude: that the " in text
     assert "What is estimated: live less what the lab score leads to expect" in text
-    row = one_scale.found.agreement.of("spearman")
-    assert opening.headline_number(one_scale.found)[0] == f"{row.estimate:.2f}"
-    assert opening.headline_number(one_scale.found)[1].startswith("Spearman, 95% [")
+    assert opening.headline_number(one_scale.found) == ("1 of 12", "models has a gap")
+
+
+def without_gaps(found: LabLiveGap) -> LabLiveGap:
+    rows = tuple(replace(row, verdict="inconclusive", difference_verdict="inconclusive") for row in found.rows)
+    return replace(found, rows=rows, level=None, verdict="inconclusive")
+
+
+def test_the_large_number_is_the_one_that_the_answer_is_about() -> None:
+    found = example.one_scale()
+    level = found.level
+    assert level is not None
+    bare = without_gaps(found)
+    drop = replace(level, estimate=-0.1, conf_low=-0.13, conf_high=-0.07, verdict="gap")
+    about_level = replace(bare, level=drop, verdict="gap")
+    amount, words_ = opening.headline_number(about_level)
+    assert (amount, words_) == ("−10.0 pp", "live less lab, mean of 12 models, 95% [−13.0, −7.0]")
+    text = words(opening.verdict(shown(about_level)))
+    assert "What is estimated: the mean of live less lab success over these 12 models; of one model, live less" in text
+    row = found.agreement.of("spearman")
+    assert opening.headline_number(bare)[0] == f"{row.estimate:.2f}"
+    assert opening.headline_number(bare)[1].startswith("Spearman, 95% [")
+    assert "es-neutral" in opening.verdict(shown(bare))
+    assert opening.headline_number(example.aligned()) == ("10 of 10", "models are aligned")
+    assert opening.headline_number(example.four())[1].startswith("live less lab, mean of 4 models")
+    assert opening.headline_number(replace(example.four(), level=None))[1] == "models differ live from the lab"
 
 
 def test_no_number_is_claimed_without_an_interval() -> None:
-    found = example.one_scale()
+    found = without_gaps(example.one_scale())
     row = replace(found.agreement.of("spearman"), intervals=())
     others = tuple(each for each in found.agreement.coefficients if each.name != "spearman")
     found = replace(found, agreement=replace(found.agreement, coefficients=(row, *others)))

@@ -40,7 +40,7 @@ def coefficients_table(found: LabLiveGap) -> Table:
         ("Other models, by formula (a check)", [_ends(row.fisher_low, row.fisher_high) for row in rows]),
         ("Ceiling under this noise", [coefficient(row.ceiling) for row in rows]),
         ("Of true scores", [coefficient(row.disattenuated) for row in rows]),
-        ("  its interval", [_ends(row.disattenuated_low, row.disattenuated_high) for row in rows]),
+        ("  its interval", [_true_ends(row) for row in rows]),
         ("p of no association", [p_value(row.p_value) for row in rows]),
     ]
     kept = [(words, cells) for words, cells in lines if any(cell != "–" for cell in cells)]
@@ -61,6 +61,18 @@ def _by(row: CoefficientRow, source: Source) -> str:
     return "–" if each is None else _ends(each.conf_low, each.conf_high)
 
 
+def _true_ends(row: CoefficientRow) -> str:
+    """Write what a correlation of true scores may be: with its cut-off interval only beside an estimate inside it."""
+    low, high, estimate = row.disattenuated_low, row.disattenuated_high, row.disattenuated
+    if low is None or high is None or estimate is None:
+        return "–"
+    if low <= -1 and high >= 1:
+        return "anything"
+    if estimate > high:
+        return f"at least {number(low)}"
+    return f"at most {number(high)}" if estimate < low else _ends(low, high)
+
+
 def _ends(low: float | None, high: float | None) -> str:
     return "–" if low is None or high is None else interval(low, high)
 
@@ -75,10 +87,10 @@ def _beside_coefficients(found: LabLiveGap) -> list[str]:
     ]
     reasons += [(row.reason, _NAMES[row.name]) for row in rows if row.reason]
     said = [f"No interval for {', '.join(dict.fromkeys(names))}: {reason}." for reason, names in grouped(reasons)]
-    pearson = next((row for row in rows if row.name == "pearson"), None)
-    if pearson is not None and (pearson.disattenuated or 0.0) > 1:
+    if any((row.disattenuated or 0.0) > 1 for row in rows):
         said.append(
-            "The correlation of true scores may come out above 1 where noise happens to help; it is not cut off."
+            "An estimate of the correlation of true scores may come out above 1 where noise happens to help: it is not cut off "
+            "at 1, while the interval is, since no correlation exceeds 1."
         )
     over = [row for row in rows if row.ceiling is not None and row.estimate is not None and row.estimate > row.ceiling]
     if over:

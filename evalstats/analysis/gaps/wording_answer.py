@@ -115,6 +115,8 @@ def _true(found: LabLiveGap) -> str:
     row = found.agreement.of("pearson")
     if row.disattenuated is None or row.disattenuated_low is None or row.disattenuated_high is None:
         return ""
+    if row.disattenuated_low <= -1 and row.disattenuated_high >= 1:
+        return " Of the correlation of true scores these data say nothing."
     if row.disattenuated > row.disattenuated_high:
         least = coefficient(row.disattenuated_low)
         return f" The correlation of true scores is at least {least} (estimated above 1, which is noise): 1 is not ruled out."

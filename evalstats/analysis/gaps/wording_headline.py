@@ -1,5 +1,7 @@
 """The answer in one line: is there a gap, in which models, in which direction?"""
 
+from typing import Literal
+
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
@@ -8,6 +10,7 @@ from evalstats.analysis.gaps.words import (
     direction,
     flagged,
     gap_ends,
+    gap_text,
     level,
     size_text,
     some,
@@ -15,6 +18,7 @@ from evalstats.analysis.gaps.words import (
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import plural
 
+Subject = Literal["models", "level", "differences", "nothing"]
 _NAMED = 3
 _TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "caution", "invalid": "bad"}
 
@@ -22,6 +26,17 @@ _TONES: dict[str, Tone] = {"aligned": "good", "gap": "bad", "inconclusive": "cau
 def answer_tone(found: LabLiveGap) -> Tone:
     """Return the tone of the answer."""
     return _TONES[found.verdict]
+
+
+def about(found: LabLiveGap) -> Subject:
+    """Return what the answer in one line is about: models off the line, the level, models off their lab score, or nothing."""
+    if found.verdict != "gap":
+        return "nothing"
+    if flagged(found):
+        return "models"
+    if found.level is not None and found.level.verdict == "gap":
+        return "level"
+    return "differences" if apart(found) else "nothing"
 
 
 def headline(found: LabLiveGap) -> str:
@@ -35,14 +50,15 @@ def headline(found: LabLiveGap) -> str:
     rows = flagged(found)
     if found.verdict == "inconclusive" and (rows or (found.level is not None and found.level.verdict == "gap")):
         return capital(found.verdict_reason.rstrip("."))  # shown at the level of one question, not of two
-    if rows:
+    subject = about(found)
+    if subject == "models":
         have = "has a gap" if len(rows) == 1 else "have a gap"
         doubt = caveat(rows, found)
         return f"{len(rows)} of {n} {have}: {_told(rows, found)}{f'; {doubt}' if doubt else ''}"
-    others = apart(found)
-    if found.verdict == "gap" and found.level is not None and found.level.verdict == "gap":
+    if subject == "level":
         return "; ".join([capital(level_told(found)), *_single_models(found)])
-    if found.verdict == "gap" and others:
+    if subject == "differences":
+        others = apart(found)
         differ = "differs" if len(others) == 1 else "differ"
         return f"{len(others)} of {n} {differ} live from the lab: {_told_apart(others, found)}"
     return _open(found)
@@ -101,9 +117,17 @@ def level_told(found: LabLiveGap) -> str:
     row = found.level
     if row is None:
         return ""
-    # The amount, its interval and the parts of it below are all live less lab as printed, whichever direction is better.
-    ends = (row.conf_low, row.conf_high) if found.live.higher_is_better else (-row.conf_high, -row.conf_low)
     return (
         f"on average over models, live scores lie {size_text(row.estimate, found)} {direction(row.estimate, found)} the lab's "
-        f"({level(found)} interval {gap_ends(*ends, found)})"
+        f"({level(found)} interval {level_number(found)[1]})"
     )
+
+
+def level_number(found: LabLiveGap) -> tuple[str, str]:
+    """Return the mean of live less lab and its interval, both as printed scores differ, whichever direction is better."""
+    row = found.level
+    if row is None:
+        return "", ""
+    ends = (row.conf_low, row.conf_high) if found.live.higher_is_better else (-row.conf_high, -row.conf_low)
+    estimate = row.estimate if found.live.higher_is_better else -row.estimate
+    return gap_text(estimate, found), gap_ends(*ends, found)

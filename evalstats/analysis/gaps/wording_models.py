@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gaps.results import Deviation, GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     capital,
     difference_words,
@@ -28,6 +28,7 @@ from evalstats.display.numbers import p_value
 # Lines of a long list: those beyond it are in the frames and in the JSON.
 LINES = 20
 _NAMED = 6
+_BEYOND = "Beyond the mean"
 
 
 def models_blocks(found: LabLiveGap) -> list[Block]:
@@ -186,8 +187,8 @@ def verdict_lines(found: LabLiveGap) -> list[str]:
         said.append(f"inconclusive: neither is shown; it does not say that there is no gap.{why}")
         if any(_more_than_noise(row) for row in found.rows):
             said.append(
-                "inconclusive beside an interval that excludes 0: more than noise, but no more than the true gaps of the other "
-                "models spread by, so the model does not stand out."
+                "inconclusive beside an interval that excludes 0: more than noise, but not shown to be more than what the true "
+                "gaps of the other models spread by, so the model is not shown to stand out."
             )
         if few and not margin:
             said.append(
@@ -219,17 +220,21 @@ def differences_table(found: LabLiveGap) -> Table | None:
         of(capital(taken), gap_unit(found.live)): [gap_text(row.difference, found, unit=False) for row in shown],
         f"{level(found)} interval": [gap_ends(row.difference_low, row.difference_high, found) for row in shown],
         "Verdict": [row.difference_verdict or "–" for row in shown],
-        **_deviations(found, shown),
         "p (adjusted)": [p_value(row.difference_adjusted) for row in shown],
+        **_deviations(found, shown),
     }
-    beyond = "; beyond the mean: less what all models lose or gain on average" if "Beyond the mean" in columns else ""
+    beyond = (
+        "; beyond the mean: less what all models lose or gain on average, with its own interval and p"
+        if _BEYOND in columns
+        else ""
+    )
     return table_of(
         columns,
         caption=(
             f"Plain differences: {taken}. What moves all models alike, such as harder questions, is in each of them{beyond}{more}"
         ),
         left=("Model", "Verdict"),
-        wide=("Beyond the mean", "Its interval", "p (adjusted)"),
+        wide=("p (adjusted)", _BEYOND, "Its p"),
     )
 
 
@@ -240,6 +245,11 @@ def _deviations(found: LabLiveGap, shown: Sequence[GapRow]) -> dict[str, list[st
     by = {each.name: each for each in found.level.deviations}
     mine = [by.get(row.name) for row in shown]
     return {
-        "Beyond the mean": [gap_text(each and each.estimate, found, unit=False) for each in mine],
-        "Its interval": ["–" if each is None else gap_ends(each.conf_low, each.conf_high, found) for each in mine],
+        _BEYOND: ["–" if each is None else _beyond(each, found) for each in mine],
+        "Its p": [p_value(each and each.p_adjusted) for each in mine],
     }
+
+
+def _beyond(each: Deviation, found: LabLiveGap) -> str:
+    """Write a deviation and its interval in one cell, so that no narrow page shows the estimate alone."""
+    return f"{gap_text(each.estimate, found, unit=False)} {gap_ends(each.conf_low, each.conf_high, found)}"

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.gaps.mix_results import ScenarioGap
 from evalstats.analysis.gaps.results import LabLiveGap
-from evalstats.analysis.gaps.wording_headline import headline, level_told
+from evalstats.analysis.gaps.wording_headline import about, level_told
 from evalstats.analysis.gaps.words import (
     capital,
     gap_ends,
@@ -22,7 +22,7 @@ _NAMED = 3
 
 def level_sentences(found: LabLiveGap) -> list[str]:
     """Say how far live scores lie from lab scores on average, where both are on one scale."""
-    if found.level is None or level_told(found) in headline(found).replace("On average", "on average"):
+    if found.level is None or about(found) == "level":
         return []
     words = {
         "gap": "that is a gap",

@@ -88,20 +88,26 @@ def single_table(found: LabLiveGap, scenarios: ScenarioGaps) -> Table | None:
         "Pooled": [gap_text(row.pooled, found, unit=False) for row in shown],
         "p (adjusted)": [p_value(row.p_adjusted) for row in shown],
     }
-    n = sum(row.verdict != "invalid" for row in scenarios.rows)
     return table_of(
         columns,
-        caption=f"Single models in single levels that are shown to differ, of {plural(n, 'cell')}{more}",
+        caption=f"Single models in single levels that are shown to differ, of {_judged(scenarios)}{more}",
         left=("Model", capital(scenarios.factor)),
         wide=("Pooled", "p (adjusted)"),
     )
+
+
+def _judged(scenarios: ScenarioGaps) -> str:
+    """Count the cells that were judged, and say of what: one model in one level."""
+    n, of_all = sum(row.verdict != "invalid" for row in scenarios.rows), len(scenarios.rows)
+    pairs = f"{plural(n, 'pair')} of a model and a level of {scenarios.factor}"
+    return pairs if n == of_all else f"{pairs} that could be judged ({of_all:,} in all)"
 
 
 def _beside(found: LabLiveGap, scenarios: ScenarioGaps, *, listed: bool) -> list[str]:
     said: list[str] = []
     judged = [row for row in scenarios.rows if row.verdict != "invalid"]
     if judged and not listed:
-        said.append(f"Of {plural(len(judged), 'cell')} of model and {scenarios.factor} none is shown to differ.")
+        said.append(f"Of {_judged(scenarios)} none is shown to differ.")
     if listed:
         said.append("Pooled: drawn towards the model's and the level's own mean, by as much as the noise makes likely.")
     if scenarios.tau_interaction is not None:
@@ -160,7 +166,7 @@ def drop_sentences(found: LabLiveGap, drops: DropForecast) -> list[str]:
         whole = "" if drops.expected_slope is None else f"; {number(drops.expected_slope)} if drops carried over whole"
         each = unit or "point"
         said.append(
-            f"For each {each} that a model drops in the lab, its gap changes by "
+            f"For each {each} by which non-ideal users change a model's lab score, {_moves(found)} changes by "
             f"{coefficient(drops.slope.estimate, drops.slope.conf_low, drops.slope.conf_high)} {each}{whole}."
         )
     elif drops.slope_reason:
@@ -171,6 +177,15 @@ def drop_sentences(found: LabLiveGap, drops: DropForecast) -> list[str]:
         pairs = [f"{first} and {second}" for first, second in drops.flips]
         said.append(f"Pairs whose order the non-ideal users turn: {some(pairs, _NAMED)}.")
     return said
+
+
+def _moves(found: LabLiveGap) -> str:
+    """Name what is set against the drop: not the gap from the line, but what is left beside the ideal lab score."""
+    return (
+        "live less its lab score with ideal users"
+        if found.same_scale
+        else "its live score, at the same ideal lab score,"
+    )
 
 
 def _with_unit(part: Part, found: LabLiveGap) -> str:
@@ -202,8 +217,8 @@ def drops_table(found: LabLiveGap, drops: DropForecast) -> Table | None:
     return table_of(
         columns,
         caption=(
-            "Forecast: the lab score with ideal users, less the drop (pooled over models) for the share of non-ideal users. "
-            f"Miss: live less forecast{more}"
+            "Drop: non-ideal less ideal users in the lab, pooled over models. Forecast: the lab score with ideal users, plus the "
+            f"drop times the share of non-ideal users. Miss: live less forecast{more}"
         ),
         left=("Model",),
     )

@@ -26,8 +26,9 @@ def gaps(page: LabLivePage) -> str:
         "fig-gaps",
         reason=gap_forest_reason(found),
         caption=(
-            "Live less what the lab score leads to expect, by a line through the other models. Settled are models that stand out "
-            "among the gaps of all (Benjamini-Hochberg); their intervals are widened for having been picked."
+            "Live less what the lab score leads to expect, by a line through the other models. Filled: the interval settles it. "
+            "Coloured: a gap, which stands out among the gaps of all (Benjamini-Hochberg); its interval is widened for having "
+            "been picked."
         ),
         alt=lambda: gap_forest_alt(found),
         after=models_link(found),

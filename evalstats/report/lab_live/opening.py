@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
-from evalstats.analysis.gaps.wording_headline import answer_tone, headline, level_told
-from evalstats.analysis.gaps.words import capital, found_size, level, share, size_text, some, stopped
+from evalstats.analysis.gaps.wording_headline import about, answer_tone, headline, level_number, level_told
+from evalstats.analysis.gaps.words import apart, capital, flagged, found_size, level, share, size_text, some, stopped
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import interval, number, plural
 from evalstats.report.banner import fact_strip, verdict_banner
@@ -41,8 +41,9 @@ def departures(page: LabLivePage) -> str:
 def verdict(page: LabLivePage) -> str:
     """Return the banner: the answer in three sentences, and what not to conclude from it."""
     found = page.found
-    tone = answer_tone(found)
     amount, range_words = headline_number(found)
+    # Agreement, shown large, is neither good nor bad news.
+    tone = answer_tone(found) if about(found) != "nothing" or found.verdict == "aligned" else "neutral"
     return verdict_banner(
         label=capital(found.verdict),
         sign=_SIGNS.get(tone, "?"),
@@ -56,7 +57,22 @@ def verdict(page: LabLivePage) -> str:
 
 
 def headline_number(found: LabLiveGap) -> tuple[str, str]:
-    """Return Spearman's coefficient, shown large, and the words below it; nothing where it cannot be told."""
+    """Return the number that the headline is about, shown large, and the words below it; without one Spearman's coefficient.
+
+    Nothing where it cannot be told.
+    """
+    n, subject = found.n_models, about(found)
+    if subject == "level":
+        amount, ends = level_number(found)
+        return amount, f"live less lab, mean of {plural(n, 'model')}, {level(found)} {ends}"
+    if subject == "models":
+        k = len(flagged(found))
+        return f"{k} of {n}", f"models {'has' if k == 1 else 'have'} a gap"
+    if subject == "differences":
+        k = len(apart(found))
+        return f"{k} of {n}", f"models {'differs' if k == 1 else 'differ'} live from the lab"
+    if found.verdict == "aligned":
+        return f"{n} of {n}", "models are aligned"
     row = found.agreement.of("spearman")
     each = models_like_these(row) or these_models(row)
     if row.estimate is None or each is None:
@@ -90,7 +106,7 @@ def order_sentence(found: LabLiveGap) -> str:
 def size_sentence(found: LabLiveGap) -> str:
     """Say how far live scores lie from the lab's on average; where that has no meaning, how large a gap would be seen."""
     told = level_told(found)
-    if told and told not in headline(found).replace("On average", "on average"):
+    if told and about(found) != "level":
         return stopped(capital(told))
     if found.line is not None and found.line.detectable is not None:
         return capital(stopped(found_size(found.line.detectable, found)))
@@ -102,8 +118,8 @@ def not_to_conclude(found: LabLiveGap) -> str:
     said: list[str] = []
     open_ = sum(row.verdict == "inconclusive" for row in found.rows)
     if found.line is not None and open_:
-        who = "model" if open_ == 1 else "models"
-        said.append(f"that the {open_} inconclusive {who} {'has' if open_ == 1 else 'have'} no gap")
+        who = "model that is" if open_ == 1 else "models that are"
+        said.append(f"that the {open_} {who} inconclusive against the line {'has' if open_ == 1 else 'have'} no gap")
     weak = _weak_top(found)
     if weak:
         said.append(f"that the order holds among the best (within the {weak} it is not shown)")
@@ -112,7 +128,16 @@ def not_to_conclude(found: LabLiveGap) -> str:
     said.append("that the lab is what is wrong: users, dates and prompts differ too")
     said.append("that other users would say the same")
     last = said.pop()
-    return f"Not to conclude: {', '.join(said)}, or {last}. What is estimated: {found.estimand.rstrip('.')}."
+    return f"Not to conclude: {', '.join(said)}, or {last}. What is estimated: {_estimated(found)}."
+
+
+def _estimated(found: LabLiveGap) -> str:
+    """Say what the number of the headline is of; where that is the level, what the gap of one model is as well."""
+    by_model = found.estimand.rstrip(".")
+    if about(found) != "level":
+        return by_model
+    mean = f"the mean of live less lab {found.live.metric} over these {plural(found.n_models, 'model')}"
+    return mean if found.line is None else f"{mean}; of one model, {by_model}"
 
 
 def _weak_top(found: LabLiveGap) -> str:

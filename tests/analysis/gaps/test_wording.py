@@ -254,6 +254,13 @@ def test_the_headline_says_where_a_flagged_model_hangs_on_the_end_of_the_line_or
     )
 
 
+def deviations_of(found: LabLiveGap, ps: list[float]) -> tuple[Deviation, ...]:
+    return tuple(
+        Deviation(name=row.name, estimate=0.08, std_error=0.03, conf_low=0.0, conf_high=0.16, p_value=p, p_adjusted=p)
+        for row, p in zip(found.rows, ps, strict=True)
+    )
+
+
 def test_beside_a_difference_of_all_each_question_on_single_models_has_its_own_clause() -> None:
     found = MADE["one scale"]
     level = found.level
@@ -262,10 +269,7 @@ def test_beside_a_difference_of_all_each_question_on_single_models_has_its_own_c
         replace(row, verdict="inconclusive", difference_verdict="gap" if i < 8 else "inconclusive")
         for i, row in enumerate(found.rows)
     )
-    deviations = tuple(
-        Deviation(name=row.name, estimate=0.08, std_error=0.03, conf_low=0.0, conf_high=0.16, p_value=p, p_adjusted=p)
-        for row, p in zip(found.rows, [0.03, 0.03, *[0.6] * 10], strict=True)
-    )
+    deviations = deviations_of(found, [0.03, 0.03, *[0.6] * 10])
     level = replace(level, verdict="gap", deviations=deviations)
     said = headline(replace(found, rows=rows, level=level, verdict="gap"))
     assert said.startswith("On average over models, live scores lie ")
@@ -274,6 +278,49 @@ def test_beside_a_difference_of_all_each_question_on_single_models_has_its_own_c
         "8 of 12 models differ from their own lab score"
     )
     assert "stands out" not in said
+
+
+def with_true_pearson(estimate: float, low: float, high: float) -> LabLiveGap:
+    found = MADE["one scale"]
+    rows = tuple(
+        replace(row, disattenuated=estimate, disattenuated_low=low, disattenuated_high=high)
+        if row.name == "pearson"
+        else row
+        for row in found.agreement.coefficients
+    )
+    return replace(found, agreement=replace(found.agreement, coefficients=rows))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "cell", "sentence"),
+    [
+        ((1.01, 0.97, 1.0), "at least 0.97", "is at least 0.97 (estimated above 1, which is noise)"),
+        ((1.02, -1.0, 1.0), "anything", "Of the correlation of true scores these data say nothing."),
+        ((0.95, 0.9, 0.99), "[0.90, 0.99]", "is 0.95 [0.90, 0.99]: short of 1."),
+    ],
+)
+def test_no_interval_stands_beside_an_estimate_outside_it(
+    numbers: tuple[float, float, float], cell: str, sentence: str
+) -> None:
+    found = with_true_pearson(*numbers)
+    table = coefficients_table(found)
+    assert column(table, "Pearson")[column(table, "").index("  its interval")] == cell
+    assert sentence in " ".join(order_sentences(found))
+    said = "it is not cut off at 1, while the interval is, since no correlation exceeds 1."
+    assert (said in in_one_line(found)) == (numbers[0] > 1)
+
+
+def test_each_p_of_the_differences_stands_beside_what_it_is_of() -> None:
+    found = MADE["one scale"]
+    level = found.level
+    assert level is not None
+    level = replace(level, deviations=deviations_of(found, [0.03] * 12))
+    table = differences_table(replace(found, level=level))
+    assert table is not None
+    names = list(table.columns)
+    assert names[names.index("Verdict") + 1] == "p (adjusted)"
+    assert names[names.index("Beyond the mean") + 1] == "Its p"
+    assert all("[" in cell for cell in column(table, "Beyond the mean"))
 
 
 def test_open_results_say_what_would_have_been_found() -> None:
