@@ -72,8 +72,10 @@ def report(
     kind: Annotated[
         Kind,
         typer.Argument(
-            help="Page to render; validation shows the error rates of evalstats itself, arena-sampling a stored simulation of "
-            "which models an arena lets meet, both without data."
+            show_choices=False,
+            # A list of all kinds in the place of their name would be wider than a terminal.
+            help=f"Page to render: {', '.join(Kind)}. Of these, validation shows the error rates of evalstats itself, "
+            "arena-sampling a stored simulation of which models an arena lets meet, both without data.",
         ),
     ],
     targets: Annotated[

@@ -1,9 +1,19 @@
 """Agreement in tables: coefficients by source of uncertainty, parts of the order, pairs and contradictions."""
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.agreement_results import CoefficientRow, PairOrder, Source
+from evalstats.analysis.gaps.agreement_results import CoefficientRow, PairOrder, PartRow, Source
 from evalstats.analysis.gaps.results import LabLiveGap
-from evalstats.analysis.gaps.words import coefficient, digits_of, gap_text, gap_unit, grouped, level, of, share
+from evalstats.analysis.gaps.words import (
+    coefficient,
+    digits_of,
+    gap_text,
+    gap_unit,
+    grouped,
+    level,
+    of,
+    part_interval,
+    share,
+)
 from evalstats.display.blocks import Block, Bullets, Heading, Table
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 
@@ -107,7 +117,7 @@ def parts_table(found: LabLiveGap) -> Table | None:
         "Models": [row.label for row in rows],
         "Number": [str(row.n_models) for row in rows],
         "Spearman": [coefficient(row.spearman) for row in rows],
-        f"{level(found)} interval": [_ends(row.conf_low, row.conf_high) for row in rows],
+        f"{level(found)} interval": [_part_ends(row) for row in rows],
         "Kendall": [coefficient(row.kendall) for row in rows],
         "Shared": ["–" if row.n_shared is None else str(row.n_shared) for row in rows],
         "By chance": [number(row.n_shared_by_chance, 1) for row in rows],
@@ -117,10 +127,24 @@ def parts_table(found: LabLiveGap) -> Table | None:
         caption=(
             "Within parts of the order: over a wide range of models even a rough benchmark agrees; among models that are close "
             "it need not. Intervals are for these models. Shared: how many are among as many best on the other side"
+            f"{_without_width(found)}"
         ),
         left=("Models",),
         wide=("Shared", "By chance"),
     )
+
+
+def _part_ends(row: PartRow) -> str:
+    """Write the interval of a part; none of no width, which would claim that there is no noise."""
+    return _ends(*part_interval(row))
+
+
+def _without_width(found: LabLiveGap) -> str:
+    if not any(row.conf_low is not None and part_interval(row)[0] is None for row in found.agreement.parts):
+        return ""
+    bare = [name for name, side in (("lab", found.lab), ("live", found.live)) if side.errors == "none"]
+    why = f"the {' and '.join(bare)} scores have no errors" if bare else "no draw of the noise moves this order"
+    return f". No interval: {why}, so that none can be told"
 
 
 def slices_table(found: LabLiveGap) -> Table | None:

@@ -14,6 +14,7 @@ from evalstats.analysis.gaps.words import (
     grouped,
     level,
     p_text,
+    part_interval,
     size_text,
     some,
 )
@@ -129,13 +130,14 @@ def top_sentences(found: LabLiveGap) -> list[str]:
     rows = [row for row in found.agreement.parts if row.kind == "top" and row.spearman is not None]
     if not rows:
         return []
-    told = "; ".join(f"{row.label} {coefficient(row.spearman, row.conf_low, row.conf_high)}" for row in rows)
+    told = "; ".join(f"{row.label} {coefficient(row.spearman, *part_interval(row))}" for row in rows)
     return [f"Within the best models live (Spearman): {told}.{_top_meaning(rows)}"]
 
 
 def _top_meaning(rows: list[PartRow]) -> str:
-    open_ = [row for row in rows if row.conf_low is not None and row.conf_low <= 0 <= (row.conf_high or 0.0)]
-    turned = [row for row in rows if row.conf_high is not None and row.conf_high < 0]
+    ends = [part_interval(row) for row in rows]
+    open_ = [row for row, (low, high) in zip(rows, ends, strict=True) if low is not None and low <= 0 <= (high or 0.0)]
+    turned = [row for row, (_, high) in zip(rows, ends, strict=True) if high is not None and high < 0]
     said = ""
     for those, words in (
         (open_, "the lab's order is not shown to say anything"),

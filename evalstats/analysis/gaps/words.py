@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from evalstats.analysis.arenas.words import capital, of, p_text, some, stopped
+from evalstats.analysis.gaps.agreement_results import PartRow
 from evalstats.analysis.gaps.mix_results import Part
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
 from evalstats.display.numbers import interval, number, scaled
@@ -32,6 +33,7 @@ __all__ = [
     "of",
     "p_text",
     "part_ends",
+    "part_interval",
     "part_text",
     "ranks",
     "score_text",
@@ -159,6 +161,11 @@ def coefficient(value: float | None, low: float | None = None, high: float | Non
     """
     shown = number(value)
     return shown if low is None or high is None else f"{shown} {interval(low, high)}"
+
+
+def part_interval(row: PartRow) -> tuple[float | None, float | None]:
+    """Return the interval of agreement in a part of the order; none of no width, which would claim that there is no noise."""
+    return (None, None) if row.conf_low == row.conf_high else (row.conf_low, row.conf_high)
 
 
 def share(value: float | None, digits: int = 0) -> str:

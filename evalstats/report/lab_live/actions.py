@@ -23,6 +23,7 @@ from evalstats.analysis.gaps.words import (
     is_share,
     metric_side,
     part_ends,
+    part_interval,
     part_text,
     share,
     size_text,
@@ -184,7 +185,7 @@ def use_of_ranks(found: LabLiveGap) -> Action | None:
     if "none" in (found.lab.errors, found.live.errors):
         # An interval would know half of the noise at most, and look surer than it is.
         return _without_errors(found)
-    rows = [row for row in found.agreement.parts if row.kind == "top" and row.conf_low is not None]
+    rows = [row for row in found.agreement.parts if row.kind == "top" and part_interval(row)[0] is not None]
     turned = _turned(found)
     if not rows:
         return Action("Do not order all pairs of models by the lab.", turned) if turned else None
@@ -228,7 +229,7 @@ def _within(row: PartRow) -> str:
         else f"; {row.n_shared} of these {row.n_models} are among as many best in the lab "
         f"({number(row.n_shared_by_chance, 1)} by chance)"
     )
-    return f"Spearman within them is {coefficient(row.spearman, row.conf_low, row.conf_high)} for these models{shared}."
+    return f"Spearman within them is {coefficient(row.spearman, *part_interval(row))} for these models{shared}."
 
 
 def _turned(found: LabLiveGap) -> str:

@@ -5,7 +5,18 @@ from collections.abc import Sequence
 from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
 from evalstats.analysis.gaps.wording_headline import about, answer_tone, headline, level_number, level_told
-from evalstats.analysis.gaps.words import apart, capital, flagged, found_size, level, share, size_text, some, stopped
+from evalstats.analysis.gaps.words import (
+    apart,
+    capital,
+    flagged,
+    found_size,
+    level,
+    part_interval,
+    share,
+    size_text,
+    some,
+    stopped,
+)
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import interval, number, plural
 from evalstats.report.banner import fact_strip, verdict_banner
@@ -142,7 +153,7 @@ def _estimated(found: LabLiveGap) -> str:
 
 def _weak_top(found: LabLiveGap) -> str:
     known = "none" not in (found.lab.errors, found.live.errors)
-    rows = [row for row in found.agreement.parts if known and row.kind == "top" and row.conf_low is not None]
+    rows = [row for row in found.agreement.parts if known and row.kind == "top" and part_interval(row)[0] is not None]
     weak = [row.label for row in rows if row.conf_low is not None and row.conf_low <= 0]
     return some(weak, _NAMED) if weak else ""
 
