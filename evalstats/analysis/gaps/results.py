@@ -179,6 +179,8 @@ class CalibrationLine:
         Of no association at all (slope 0). `slope_one_p`: of slope 1, where both sides are on one scale; None otherwise.
     lab_p_value
         Of lab scores that differ by no more than their noise, where no line is determined.
+    bend_p
+        Of live scores that follow a straight line in the lab scores, against a bend; None where that cannot be told.
     """
 
     slope: float
@@ -202,6 +204,7 @@ class CalibrationLine:
     slope_p_value: float | None = None
     slope_one_p: float | None = None
     lab_p_value: float | None = None
+    bend_p: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
