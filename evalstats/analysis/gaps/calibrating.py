@@ -11,6 +11,7 @@ from evalstats.analysis.gaps.results import CalibrationLine, Deviation, LevelGap
 from evalstats.display.numbers import p_value
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.gap.bend import bend
 from evalstats.stats.gap.deleted_gaps import FULL_MODELS, LEAST_MODELS, deleted_gaps
 from evalstats.stats.gap.level_gaps import LevelGaps, level_gaps
 from evalstats.stats.gap.scores import LabLiveScores
@@ -69,7 +70,7 @@ def calibrated(made: Material) -> Calibration:
     gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
     doubt = _doubt(fit)
     found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(made.scores, gaps, fit), levels=levels)
-    line = line_in_own_units(made, fit, gaps)
+    line = replace(line_in_own_units(made, fit, gaps), bend_p=_bend_p(made, fit))
     return Calibration(
         line=line,
         rows=model_gaps(made, found),
@@ -78,6 +79,7 @@ def calibrated(made: Material) -> Calibration:
             *(() if doubt is None else (doubt,)),
             *few,
             *_line_warnings(fit, line),
+            *_bend_warning(made, line),
             *_level_warnings(made, levels),
         ),
     )
@@ -152,6 +154,25 @@ def _line_warnings(fit: LineFit, line: CalibrationLine) -> tuple[str, ...]:
     if line.influential:
         said.append(f"the slope moves by more than one standard error without {names_of(line.influential)}")
     return tuple(said)
+
+
+def _bend_p(made: Material, fit: LineFit) -> float | None:
+    try:
+        return bend(made.scores, fit).p_value
+    except CannotAnswerError:
+        return None
+
+
+def _bend_warning(made: Material, line: CalibrationLine) -> tuple[str, ...]:
+    """Say that a straight line is the wrong one, where it shows."""
+    if line.bend_p is None or line.bend_p > 1.0 - made.options.conf_level:
+        return ()
+    said = (
+        f"live scores bend away from a straight line in the lab scores (p {p_value(line.bend_p)}): gaps at the ends may be the "
+        "bend and not the models"
+    )
+    # On one scale a change of scale would take both sides along.
+    return (said if made.same_scale else f"{said}; a share against an open scale is often straighter in log-odds",)
 
 
 def _levels(made: Material) -> LevelGaps | None:

@@ -170,3 +170,24 @@ def test_published_errors_may_all_be_shared_in_a_mean_and_none_of_them_between_m
         assert found.level.std_error == pytest.approx(np.hypot(errors[0].mean(), errors[1].mean()))
         assert any("all of it is taken as shared" in text for text in found.warnings)
     assert [row.difference_std_error for row in found.rows] == [row.difference_std_error for row in plain.rows]
+
+
+def test_a_bend_is_told_and_a_straight_line_is_not_called_bent() -> None:
+    made = _material(20)
+    straight = calibrated(made)
+    assert straight.line is not None
+    assert straight.line.bend_p is not None
+    assert straight.line.bend_p > 0.05
+    assert not any("bend" in text for text in straight.warnings)
+    curved = replace(made.scores, live=made.scores.live + 2.0 * (made.scores.lab - 0.5) ** 2)
+    for same_scale in (False, True):
+        found = calibrated(replace(made, scores=curved, same_scale=same_scale))
+        assert found.line is not None
+        assert found.line.bend_p is not None
+        assert found.line.bend_p < 1e-4
+        said = next(text for text in found.warnings if "bend away from a straight line" in text)
+        # Log-odds are no answer where both sides are already on one scale.
+        assert ("log-odds" in said) is not same_scale
+    few = calibrated(_material(9)).line
+    assert few is not None
+    assert few.bend_p is None
