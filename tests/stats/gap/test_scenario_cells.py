@@ -181,6 +181,16 @@ def test_averaged_correlations_keep_variances_and_an_exchangeable_truth():
     assert np.linalg.eigvalsh(smooth)[0] > 0
 
 
+def test_averages_that_are_no_correlations_are_lifted_and_others_left():
+    kind = np.zeros((4, 4), dtype=np.int64)
+    against = np.full((4, 4), -0.5) + 1.5 * np.eye(4)  # four errors cannot all go against each other so far
+    lifted = averaged_correlations(against, kind)
+    assert np.linalg.eigvalsh(lifted)[0] > 0
+    np.testing.assert_allclose(np.diag(lifted), 1.0)
+    fine = np.full((4, 4), -0.3) + 1.3 * np.eye(4)
+    np.testing.assert_allclose(averaged_correlations(fine, kind), fine, atol=1e-12)
+
+
 def test_pooling_is_pooled_table_where_errors_are_exchangeable():
     rng = np.random.default_rng(4)
     table = rng.normal(0, 0.1, (4, 3))
