@@ -6,6 +6,7 @@ from typing import Any
 
 from evalstats.analysis.gaps.results import GapRow, GapVerdict, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import score_unit
+from evalstats.analysis.gaps.words import why_no_line as told_of_no_line
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import plural
 from evalstats.plots.row_panel import RowPanel
@@ -13,7 +14,6 @@ from evalstats.plots.style import LIGHT, tone_color
 
 MOST_ROWS = 60
 UP, DOWN = "▲", "▼"
-_LINE_LAYERS = ("line", "calibrated gap")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +88,7 @@ def side_words(side: SideAccount) -> str:
 
 def why_no_line(found: LabLiveGap) -> str:
     """Return why there is no line from lab to live, in one sentence without its stop."""
-    told = next((why for layer, why in found.left_out if layer in _LINE_LAYERS), "")
-    return (told or "none could be drawn from lab to live").rstrip(".")
+    return told_of_no_line(found) or "none could be drawn from lab to live"
 
 
 def in_table(rest: int, noun: str = "model") -> str:

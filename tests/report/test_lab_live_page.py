@@ -239,6 +239,20 @@ def test_a_flagged_model_that_the_line_is_drawn_out_to_is_told_with_that() -> No
     assert "drawn out to it" not in told(found)
 
 
+def test_short_names_stay_on_one_line_and_long_ones_may_break() -> None:
+    assert "es-names" in models.gaps(shown(example.one_scale()))
+    assert "es-names" not in models.gaps(shown(example.hostile()))
+
+
+def test_an_interval_of_no_width_is_none() -> None:
+    found = example.one_scale()
+    parts = tuple(replace(row, conf_low=row.spearman, conf_high=row.spearman) for row in found.agreement.parts)
+    flat = replace(found, agreement=replace(found.agreement, parts=parts), lab=replace(found.lab, errors="none"))
+    text = agreement.within_parts(shown(flat))
+    assert "No interval: the lab scores have no errors" in text
+    assert actions.use_of_ranks(replace(flat, lab=found.lab)) is None or "Spearman within" not in told(flat)
+
+
 def test_ranks_are_used_only_where_the_interval_lets_them() -> None:
     found = example.one_scale()
     for low, do in (

@@ -4,6 +4,7 @@ from evalstats.analysis.gaps.agreement_results import CoefficientRow, PartRow, S
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.wording_parts import forecast_sentences, level_sentences, mix_sentences, scenario_sentences
 from evalstats.analysis.gaps.words import (
+    LINE_LAYER,
     capital,
     coefficient,
     flagged,
@@ -28,11 +29,13 @@ _NOISE = {
 }
 LAYERS = {
     "agreement": "agreement",
+    LINE_LAYER: "gaps by a line through the other models",
     "line": "gaps by a line through the other models",
     "level": "the overall level",
     "decomposition": "what is mix and what is behaviour",
     "scenario_gaps": "gaps by scenario",
     "drops": "the drop from ideal to non-ideal users",
+    "drop from ideal to non-ideal users": "the drop from ideal to non-ideal users",
     "hierarchy": "forecasts for models that only the lab has",
 }
 

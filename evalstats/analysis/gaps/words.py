@@ -10,6 +10,7 @@ from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
 from evalstats.display.numbers import interval, number, scaled
 
 __all__ = [
+    "LINE_LAYER",
     "apart",
     "capital",
     "caveat",
@@ -42,7 +43,10 @@ __all__ = [
     "size_text",
     "some",
     "stopped",
+    "why_no_line",
 ]
+
+LINE_LAYER = "calibrated gap"  # what a result calls the line where it is left out
 
 _MOST_DIGITS = 6
 _NAMED = 3
@@ -166,6 +170,11 @@ def coefficient(value: float | None, low: float | None = None, high: float | Non
 def part_interval(row: PartRow) -> tuple[float | None, float | None]:
     """Return the interval of agreement in a part of the order; none of no width, which would claim that there is no noise."""
     return (None, None) if row.conf_low == row.conf_high else (row.conf_low, row.conf_high)
+
+
+def why_no_line(found: LabLiveGap) -> str:
+    """Return why there is no line from lab to live, without its stop; "" where there is one or nothing tells."""
+    return next((why.rstrip(".") for layer, why in found.left_out if layer in {LINE_LAYER, "line"}), "")
 
 
 def share(value: float | None, digits: int = 0) -> str:

@@ -8,7 +8,8 @@ from matplotlib.figure import Figure
 from evalstats.display.blocks import Block, Bullets, Table
 from evalstats.display.numbers import plural
 from evalstats.plots.style import Medium
-from evalstats.report.arena.blocks import sentences, shown, table_of
+from evalstats.report.arena.blocks import sentences, shown
+from evalstats.report.arena.blocks import table_of as plain_table_of
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import folded, prose, sentence
 
@@ -16,6 +17,7 @@ __all__ = ["FEW", "drawn", "indented", "listed", "long_table", "notes_of", "sent
 
 FEW = 12
 _FEW_NOTES = 3
+_ONE_LINE = 24
 
 
 def drawn(
@@ -41,6 +43,14 @@ def drawn(
     if reason is not None:
         return prose(sentence(f"No figure: {reason}"))
     return figure_float(draw, label, caption=prose(caption), alt=alt(), after=after)
+
+
+def table_of(table: Table | None, label: str) -> str:
+    """Return a table; the names of its rows stay on one line where all are short."""
+    said = plain_table_of(table, label)
+    if table is None or any(len(row[0]) > _ONE_LINE for row in table.rows):
+        return said
+    return said.replace('class="es-table"', 'class="es-table es-names"')
 
 
 def long_table(table: Table | None, label: str, words: str, *, few: int = FEW) -> str:

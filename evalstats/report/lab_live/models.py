@@ -5,7 +5,7 @@ from evalstats.analysis.gaps.wording_answer import gap_sentences_of
 from evalstats.analysis.gaps.wording_line import line_sentences
 from evalstats.analysis.gaps.wording_models import beside_models, differences_table, models_table
 from evalstats.analysis.gaps.wording_parts import level_sentences
-from evalstats.analysis.gaps.words import level, stopped
+from evalstats.analysis.gaps.words import level, stopped, why_no_line
 from evalstats.plots.gap_forest import gap_forest, gap_forest_alt, gap_forest_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import FEW, drawn, long_table, sentences
@@ -36,7 +36,7 @@ def gaps(page: LabLivePage) -> str:
     few = 0 if gap_forest_reason(found) is None else FEW
     table = long_table(models_table(found), "tbl-models", "Every model as a table", few=few)
     if found.line is None:
-        reason = dict(found.left_out).get("line", found.method_reason)
+        reason = why_no_line(found) or found.method_reason
         why = prose(stopped(f"No line through the other models tells what to expect of each: {reason}"))
         return "\n\n".join([why, table, sentences(beside_models(found))])
     words = prose(" ".join(gap_sentences_of(found)))
