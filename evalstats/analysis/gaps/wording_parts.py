@@ -1,8 +1,8 @@
 """Sentences on the parts of the gap: overall level, mix and behaviour, scenarios, forecasts."""
 
-from evalstats.analysis.gaps.mix_results import ScenarioGap
+from evalstats.analysis.gaps.mix_results import Part, ScenarioGap
 from evalstats.analysis.gaps.results import LabLiveGap
-from evalstats.analysis.gaps.wording_headline import about, level_told
+from evalstats.analysis.gaps.wording_headline import about, level_number, level_told
 from evalstats.analysis.gaps.words import (
     capital,
     gap_ends,
@@ -50,7 +50,7 @@ def mix_sentences(found: LabLiveGap) -> list[str]:
         for part, words in named
         if part is not None and part.conf_low is not None and (part is not row.unexplained or uncovered)
     ]
-    said = [f"Of that difference: {'; '.join(told)}."] if told else []
+    said = [f"{_split(found, row.total)}: {'; '.join(told)}."] if told else []
     if row.poststratified is not None:
         percent = score_unit(metric_side(found))
         weighted = part_text(row.poststratified, found, sign=False)
@@ -60,6 +60,15 @@ def mix_sentences(found: LabLiveGap) -> list[str]:
     if uncovered > 0:
         said.append(f"{share(uncovered)} of live use falls where the lab has no item.")
     return said
+
+
+def _split(found: LabLiveGap, total: Part) -> str:
+    """Name the difference that the parts add up to; in a mix that was given it is another than the one of the live data."""
+    unit = gap_unit(metric_side(found))
+    amount = f"{part_text(total, found)}{f' {unit}' if unit else ''}"
+    if found.level is None or level_number(found)[0] in {"", amount}:
+        return f"Of the mean of live less lab, {amount}"
+    return f"Were live use mixed as the weights say, live less lab would be {amount} {part_ends(total, found)}; of that"
 
 
 def scenario_sentences(found: LabLiveGap) -> list[str]:
