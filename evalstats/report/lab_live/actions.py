@@ -1,11 +1,10 @@
 """What the answer means for whoever decides: at most five things to do, each with the numbers that it rests on."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from evalstats.analysis.gaps.agreement_results import PartRow
 from evalstats.analysis.gaps.mix_results import CellPart, Part
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_models import gap_interval
 from evalstats.analysis.gaps.wording_parts import scenario_ends
@@ -31,6 +30,7 @@ from evalstats.analysis.gaps.words import (
     stopped,
 )
 from evalstats.display.numbers import number, plural
+from evalstats.report.lab_live.action import Action
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import bullets, prose, section
 
@@ -38,14 +38,6 @@ MOST = 5
 _NAMED = 3
 _FEWEST = 6
 _USABLE = 0.7  # a Spearman of .7 leaves about one pair of four the other way round
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """What to do (or not to do), and why."""
-
-    do: str
-    why: str
 
 
 def what_this_means(page: LabLivePage) -> str:
@@ -77,9 +69,11 @@ def whom_to_distrust(found: LabLiveGap) -> Action | None:
         told = "; ".join(f"{row.name} {gap_text(row.gap, found)} {gap_interval(row, found)}" for row in rows[:_NAMED])
         rest = f"; {len(rows) - _NAMED} more are in the table" if len(rows) > _NAMED else ""
         scores = "score" if len(rows) == 1 else "scores"
+        weak = caveat(rows, found)
+        doubt = f"{capital(weak)}: such a gap may be the line's. " if weak else ""
         return Action(
             f"Do not rely on the lab {scores} of {some([row.name for row in rows], _NAMED)}.",
-            f"{capital(gap_words(found))}: {told}{rest}. {_doubt(rows, found)}For the others the lab is not shown to mislead.",
+            f"{capital(gap_words(found))}: {told}{rest}. {doubt}For the others the lab is not shown to mislead.",
         )
     others = apart(found)
     if found.line is None and others:
@@ -97,11 +91,6 @@ def whom_to_distrust(found: LabLiveGap) -> Action | None:
         f"None of the {found.n_models} is shown to stand out from what the lab leads to expect, which does not say that none "
         "does.",
     )
-
-
-def _doubt(rows: Sequence[GapRow], found: LabLiveGap) -> str:
-    said = caveat(rows, found)
-    return f"{capital(said)}: such a gap may be the line's. " if said else ""
 
 
 # --- mix and level ---
