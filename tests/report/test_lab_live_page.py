@@ -126,7 +126,7 @@ def test_the_large_number_is_the_one_that_the_answer_is_about() -> None:
     drop = replace(level, estimate=-0.1, conf_low=-0.13, conf_high=-0.07, verdict="gap")
     about_level = replace(bare, level=drop, verdict="gap")
     amount, words_ = opening.headline_number(about_level)
-    assert (amount, words_) == ("−10.0 pp", "live less lab, mean of 12 models, 95% [−13.0, −7.0]")
+    assert (amount, words_) == ("−10.0 pp", "live less lab, 95% [−13.0, −7.0]")
     text = words(opening.verdict(shown(about_level)))
     assert "What is estimated: the mean of live less lab success over these 12 models; of one model, live less" in text
     row = found.agreement.of("spearman")
@@ -134,7 +134,7 @@ def test_the_large_number_is_the_one_that_the_answer_is_about() -> None:
     assert opening.headline_number(bare)[1].startswith("Spearman, 95% [")
     assert "es-neutral" in opening.verdict(shown(bare))
     assert opening.headline_number(example.aligned()) == ("10 of 10", "models are aligned")
-    assert opening.headline_number(example.four())[1].startswith("live less lab, mean of 4 models")
+    assert opening.headline_number(example.four())[1].startswith("live less lab, 95% [")
     assert opening.headline_number(replace(example.four(), level=None))[1] == "models differ live from the lab"
 
 

@@ -8,6 +8,7 @@ from evalstats.analysis.gaps.wording_headline import about, answer_tone, headlin
 from evalstats.analysis.gaps.words import (
     apart,
     capital,
+    coefficient,
     flagged,
     found_size,
     level,
@@ -75,7 +76,7 @@ def headline_number(found: LabLiveGap) -> tuple[str, str]:
     n, subject = found.n_models, about(found)
     if subject == "level":
         amount, ends = level_number(found)
-        return amount, f"live less lab, mean of {plural(n, 'model')}, {level(found)} {ends}"
+        return amount, f"live less lab, {level(found)} {ends}"
     if subject == "models":
         k = len(flagged(found))
         return f"{k} of {n}", f"models {'has' if k == 1 else 'have'} a gap"
@@ -111,7 +112,7 @@ def order_sentence(found: LabLiveGap) -> str:
         else f"; were true scores to agree perfectly, noise would leave about {number(row.ceiling)}"
     )
     whom = "models like these" if models_like_these(row) else "these models alone"
-    return f"{said}: Spearman {number(row.estimate)}, interval for {whom}{ceiling}."
+    return f"{said}: Spearman {coefficient(row.estimate, each.conf_low, each.conf_high)} for {whom}{ceiling}."
 
 
 def size_sentence(found: LabLiveGap) -> str:
