@@ -205,7 +205,7 @@ def test_bad_usage_is_status_2_in_one_sentence(arguments: list[str], status: int
 def test_bad_input_is_status_2_of_the_process(tmp_path: Path) -> None:
     done = shell("store", tmp_path / "nowhere")
     assert done.returncode == 2
-    assert done.stderr.startswith("error: ")
+    assert done.stderr.startswith("error:")  # a long path begins a line of its own
     assert "Traceback" not in done.stderr
     assert done.stdout == ""
 

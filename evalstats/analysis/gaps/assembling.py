@@ -267,9 +267,11 @@ def _names(found: Matched) -> tuple[str, ...]:
         return ()
     first = ", ".join(f"{one} / {other}" for one, other in near[:3])
     more = f" and {len(near) - 3} more" if len(near) > 3 else ""
-    return (
-        f"names that look alike were not joined: {first}{more}; join them with aliases, or say nothing if they differ",
+    said = (
+        f"names that look alike were not joined: {first}{more}; join with aliases those that are one model (--near-names FILE "
+        "writes them down)"
     )
+    return (said,)
 
 
 def _scale_note(found: Matched) -> tuple[str, ...]:

@@ -156,7 +156,7 @@ class _Problem:
             z=rows @ z,
             x=(x / unit[:, None]) @ rows.T,
             v_z=rows @ v_z @ rows.T,
-            v_x=np.einsum("an,injm,bm->ijab", rows, blocks, rows),
+            v_x=np.einsum("an,injm,bm->ijab", rows, blocks, rows, optimize=True),
             v_xz=np.einsum("an,inm,bm->iab", rows, v_xz.reshape(k, n, n) / unit[:, None, None], rows),
             unit=unit,
         )
