@@ -15,7 +15,7 @@ from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
 
 # A table in which a model has more rows than this on average has a row for something else.
-_ROWS_A_MODEL: Final = 1.25
+_ROWS_A_MODEL: Final = 1.45
 _FEW: Final = 3
 # Factors may not bear the names of standard columns.
 _OWN: Final = frozenset(column_names("aggregates"))
