@@ -71,8 +71,7 @@ def test_where_lower_is_better_an_inflation_is_still_positive():
     turned = es.EvalData(
         outcomes=results.outcomes, runs=results.runs, metrics=results.metrics.with_columns(higher_is_better=False)
     )
-    if not turned.metrics.height:
-        pytest.skip("the table declares no metric")
+    assert turned.metrics.height
     found = es.contamination(turned, split="source", suspects=["suspect"], references=REFERENCES)
     row = found.row("suspect")
     assert (found.verdict, row.estimate > 0.3) == ("inflated", True)

@@ -63,7 +63,7 @@ def side_of(frame: pl.DataFrame, models: Sequence[str], *, live: bool = False, *
         rank_low=none,
         rank_high=none,
     )
-    return replace(side, **changes)  # type: ignore[arg-type]
+    return replace(side, **changes)
 
 
 def outcomes_of(frame: pl.DataFrame, *, live: bool = False) -> EvalData:

@@ -41,7 +41,7 @@ def side(**given: object) -> Side:
         "rank_low": np.zeros(n, dtype=np.int64),
         "rank_high": np.zeros(n, dtype=np.int64),
     }
-    return Side(**{**plain, **given})  # type: ignore[arg-type]
+    return Side(**{**plain, **given})
 
 
 def material(lab: Side | None = None, live: Side | None = None, **given: object) -> Material:
@@ -54,7 +54,7 @@ def material(lab: Side | None = None, live: Side | None = None, **given: object)
         "scores": LabLiveScores(lab=one.estimate, live=two.estimate),
         "options": Options(),
     }
-    return Material(**{**plain, **given})  # type: ignore[arg-type]
+    return Material(**{**plain, **given})
 
 
 def threat(key: str, made: Material) -> Threat:
