@@ -22,6 +22,8 @@ AnySource: TypeAlias = Literal["items", "votes", "items and votes", "models", "a
 
 FEW_MODELS = 10  # below it, resampling models says nothing about other models
 
+_NO_WIDTH = 1e-9
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementInterval:
@@ -169,10 +171,18 @@ def source_interval(
         return AgreementInterval(conf_low=None, conf_high=None, method="", reason=reason)
     if source == "models":
         low, high = np.quantile(values, [(1.0 - level) / 2.0, (1.0 + level) / 2.0])
-        return AgreementInterval(conf_low=float(low), conf_high=float(high), method="bootstrap over models, percentile")
+        return _with_width(float(low), float(high), "bootstrap over models, percentile")
     low, high = shifted_ends(estimate, values, resolution(name, drawn.scores.n_models), level)
     words = "models without noise, fresh noise" if source == "all" else f"draws of {source}"
-    return AgreementInterval(conf_low=low, conf_high=high, method=f"{words}, basic on Fisher's z")
+    return _with_width(low, high, f"{words}, basic on Fisher's z")
+
+
+def _with_width(low: float, high: float, method: str) -> AgreementInterval:
+    """Return an interval, or none where nearly all draws gave one value: a rank coefficient of few models has few."""
+    if high - low > _NO_WIDTH:
+        return AgreementInterval(conf_low=low, conf_high=high, method=method)
+    reason = "nearly all draws give the same value, and an interval without width would claim too much"
+    return AgreementInterval(conf_low=None, conf_high=None, method="", reason=reason)
 
 
 def shifted_ends(estimate: float, values: FloatArray, step: float, conf_level: float) -> tuple[float, float]:

@@ -195,3 +195,16 @@ def test_coverage_of_the_true_correlation(n: int, reliability: float, rho: float
     shares = _true_shares(n, reliability, rho, 300)
     slack = 3.5 * math.sqrt(0.95 * 0.05 / 300)
     assert all(share >= 0.94 - slack for share in shares.values()), shares
+
+
+def test_draws_that_all_agree_give_no_interval_but_a_reason() -> None:
+    far = LabLiveScores(
+        lab=np.array([0.0, 100.0, 300.0, 200.0]),
+        live=np.array([0.0, 200.0, 100.0, 300.0]),
+        lab_covariance=np.eye(4),
+        live_covariance=np.eye(4),
+    )
+    found = source_interval(draw_sources(far, n_resamples=200), "items and votes", "spearman")
+    assert found.conf_low is None
+    assert found.reason is not None
+    assert "same value" in found.reason
