@@ -59,14 +59,14 @@ def means_table(found: LabLiveGap, scenarios: ScenarioGaps) -> Table:
         f"{level(found)} interval": [scenario_ends(row, found) for row in shown],
         "Verdict": [row.verdict for row in shown],
         "p (adjusted)": [p_value(row.p_adjusted) for row in shown],
-        "Items": [f"{row.n_lab:,}" for row in shown],
+        "Lab n": [f"{row.n_lab:,}" for row in shown],
         "Live n": [f"{row.n_live:,}" for row in shown],
     }
     return table_of(
         columns,
         caption=f"Mean over models in each level of {scenarios.factor} (Benjamini-Hochberg over levels){more}",
         left=(capital(scenarios.factor), "Verdict"),
-        wide=("p (adjusted)", "Items", "Live n"),
+        wide=("p (adjusted)", "Lab n", "Live n"),
     )
 
 
