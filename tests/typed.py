@@ -28,5 +28,5 @@ def typed(*arguments: str | Path, folder: Path | None = None) -> subprocess.Comp
             main()
         except SystemExit as end:
             status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    written = [stream.buffer.getvalue().decode("utf-8") for stream in (out, err)]  # type: ignore[attr-defined]
+    written = [stream.buffer.getvalue().decode("utf-8") for stream in (out, err)]
     return subprocess.CompletedProcess(command, status, *written)

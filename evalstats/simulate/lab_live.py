@@ -230,7 +230,7 @@ def _published(sample: LabLiveDraw, truth: LabLiveTruth, *, live: bool) -> EvalD
     scores = sample.scores()
     benchmark, names = (APP, truth.live_names) if live else (LAB, truth.lab_names)
     estimate, covariance = (scores.live, scores.live_covariance) if live else (scores.lab, scores.lab_covariance)
-    assert covariance is not None, "simulated scores have errors"  # noqa: S101
+    assert covariance is not None, "simulated scores have errors"  # noqa: S101 - for the type
     errors = np.sqrt(np.diag(covariance))
     n_sessions = np.bincount(sample.model, minlength=len(truth.models))
     rows = [

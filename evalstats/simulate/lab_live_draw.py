@@ -197,7 +197,7 @@ def _sessions(
     world: LabLiveWorld, user: IntArray, scenario: IntArray, rng: np.random.Generator
 ) -> tuple[IntArray, Bools]:
     design, n = world.design, world.n_models
-    assert world.live_logits is not None, "sessions have probabilities of success"  # noqa: S101
+    assert world.live_logits is not None, "sessions have probabilities of success"  # noqa: S101 - for the type
     ease = design.sd_user * rng.standard_normal(design.n_users)
     liking = design.sd_user_model * rng.standard_normal((design.n_users, n))
     model = rng.integers(n, size=user.size)
@@ -208,7 +208,7 @@ def _sessions(
 def _votes(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
     """Votes whose shares (a tie as half) are Bradley-Terry's over all users, whatever the ties and likings."""
     design, n = world.design, world.n_models
-    assert world.pair_logits is not None, "votes have strengths"  # noqa: S101
+    assert world.pair_logits is not None, "votes have strengths"  # noqa: S101 - for the type
     liking = design.sd_user_model * rng.standard_normal((design.n_users, n))
     first = rng.integers(n, size=user.size)
     second = (first + rng.integers(1, n, size=user.size)) % n

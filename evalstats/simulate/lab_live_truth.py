@@ -144,7 +144,7 @@ def lab_live_truth(world: LabLiveWorld) -> LabLiveTruth:
     design, n = world.design, world.n_models
     lab = world.lab_cells @ world.lab_mix
     live = world.strengths if world.live_cells is None else world.live_cells @ world.live_mix
-    assert live is not None, "a world has cells or strengths"  # noqa: S101
+    assert live is not None, "a world has cells or strengths"  # noqa: S101 - for the type
     slope, intercept = _line(lab[:n], (live - world.gaps)[:n])
     calibrated = live - intercept - slope * lab
     mix, behaviour = _kitagawa(world)

@@ -258,7 +258,7 @@ def test_votes_read_back_as_what_was_simulated(tmp_path: Path) -> None:
 def test_same_bytes_again_and_nothing_left_beside(tmp_path: Path) -> None:
     first = [path.read_bytes() for path in write_lab_live(tmp_path, 6, n_users=20)]
     assert [path.read_bytes() for path in write_lab_live(tmp_path, 6, n_users=20)] == first
-    with pytest.raises(InputError, match="holds sessions.csv, which would be read beside votes.jsonl"):  # noqa: RUF043
+    with pytest.raises(InputError, match=r"holds sessions\.csv, which would be read beside votes\.jsonl"):
         write_lab_live(tmp_path, 6, n_users=20, live="comparisons")
 
 

@@ -91,7 +91,9 @@ def test_p_values_are_adjusted_over_the_table_and_intervals_hold_together(plante
         p = np.array([row.p_value for row in rows], dtype=np.float64)
         np.testing.assert_allclose([row.p_adjusted for row in rows], benjamini_hochberg(p))
         for row in rows:
-            assert row.estimate is not None and row.std_error is not None and row.df is not None  # noqa: PT018
+            assert row.estimate is not None
+            assert row.std_error is not None
+            assert row.df is not None
             t = stats.t(row.df)
             assert row.p_value == pytest.approx(2 * t.sf(abs(row.estimate / row.std_error)))
             assert row.conf_high == pytest.approx(row.estimate + t.ppf(0.975) * row.std_error)
