@@ -336,6 +336,7 @@ def as_invalid(result: Comparison, reason: str) -> Comparison:
         result,
         verdict="invalid",
         verdict_reason=reason,
+        qualifiers=(),
         std_error=None,
         conf_low=None,
         conf_high=None,

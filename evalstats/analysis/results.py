@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Literal, cast
@@ -210,6 +210,9 @@ class Comparison:
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
         The headline row first, then the checks and second intervals of the same difference.
+    qualifiers
+        Short phrases without which the verdict would mislead, such as "not established for other passages". They stand on
+        the first line of every output, after the verdict.
     """
 
     baseline: Score
@@ -229,6 +232,7 @@ class Comparison:
     estimand: str
     verdict: Verdict
     verdict_reason: str
+    qualifiers: tuple[str, ...] = ()
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None
@@ -271,7 +275,7 @@ class Comparison:
         shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()
         ends = interval(self.conf_low, self.conf_high, self.scale)
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
-        return f"<Comparison: {sides}: {self.verdict}, {shown} {ends}>"
+        return f"<Comparison: {sides}: {qualified(self.verdict, self.qualifiers)}, {shown} {ends}>"
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values: what `evalstats compare --format json` prints."""
@@ -332,6 +336,17 @@ def rows_frame(rows: tuple[MethodRow, ...]) -> pl.DataFrame:
         for field in dataclasses.fields(MethodRow)
     }
     return pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=fields)
+
+
+def qualified(answer: str, qualifiers: Sequence[str]) -> str:
+    """Return the answer with everything that limits it behind, as it stands on the first line.
+
+    Examples
+    --------
+    >>> qualified("B is better than A", ("not established for other passages",))
+    'B is better than A; not established for other passages'
+    """
+    return "; ".join((answer, *qualifiers))
 
 
 def json_safe(value: object) -> Any:

@@ -7,7 +7,7 @@ from evalstats.analysis.effects import effects_blocks
 from evalstats.analysis.flips import flips_table
 from evalstats.analysis.looks.wording import sequential_blocks
 from evalstats.analysis.margin import margin_sentence
-from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Score, Verdict
+from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Score, Verdict, qualified
 from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount
@@ -100,7 +100,7 @@ def _verdict_line(result: Comparison) -> str:
         "invalid": f"{b} and {a} cannot be compared on these data",
     }
     line = lines[result.verdict]
-    return line if line.startswith((a, b)) else line[0].upper() + line[1:]
+    return qualified(line if line.startswith((a, b)) else line[0].upper() + line[1:], result.qualifiers)
 
 
 def difference_sentence(result: Comparison) -> str:

@@ -150,6 +150,7 @@ def with_names(result: Comparison, names: Mapping[str, str]) -> Comparison:
         candidate=replace(result.candidate, name=said(result.candidate.name)),
         benchmark=said(result.benchmark),
         verdict_reason=said(result.verdict_reason),
+        qualifiers=tuple(map(said, result.qualifiers)),
         missing=replace(result.missing, explanation=said(result.missing.explanation)),
         run_differences=tuple(replace(each, explanation=said(each.explanation)) for each in result.run_differences),
         plan=None if result.plan is None else _plan_said(result.plan, said),

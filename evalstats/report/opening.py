@@ -1,6 +1,6 @@
 """What a decision maker reads first: the question, the verdict, the number, what it rests on, what to beware of."""
 
-from evalstats.analysis.results import Comparison, Verdict
+from evalstats.analysis.results import Comparison, Verdict, qualified
 from evalstats.analysis.wording import VERDICT_TONE
 from evalstats.display.escape import for_html
 from evalstats.display.numbers import number, plural, scaled
@@ -72,17 +72,17 @@ def standing(page: ComparisonPage) -> str:
 
 
 def answer_line(result: Comparison) -> str:
-    """Answer the question in one sentence without numbers."""
+    """Answer the question in one sentence, with what limits the answer."""
     first, second, place = result.candidate.name, result.baseline.name, result.benchmark
     lines: dict[Verdict, str] = {
-        "better": f"{first} is better than {second} on {place}.",
-        "worse": f"{first} is worse than {second} on {place}.",
-        "equivalent": f"{first} and {second} differ by less than the declared margin on {place}.",
-        "inconclusive": f"These data do not tell {first} and {second} apart on {place}.",
-        "powerless": f"This design could not have told {first} and {second} apart on {place}.",
-        "invalid": f"{first} and {second} cannot be compared on these data.",
+        "better": f"{first} is better than {second} on {place}",
+        "worse": f"{first} is worse than {second} on {place}",
+        "equivalent": f"{first} and {second} differ by less than the declared margin on {place}",
+        "inconclusive": f"These data do not tell {first} and {second} apart on {place}",
+        "powerless": f"This design could not have told {first} and {second} apart on {place}",
+        "invalid": f"{first} and {second} cannot be compared on these data",
     }
-    return lines[result.verdict]
+    return f"{qualified(lines[result.verdict], result.qualifiers)}."
 
 
 def headline_number(result: Comparison) -> tuple[str, str]:

@@ -6,7 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalstats import datasets
+from evalstats.analysis.boards.leaderboard import leaderboard
+from evalstats.analysis.compare import compare
+from evalstats.analysis.question import as_invalid
 from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.display.blocks import Banner
+from evalstats.report.opening import answer_line
 
 PLAIN = Evidence(
     conf_low=0.01,
@@ -92,3 +98,23 @@ def test_a_direction_is_claimed_only_by_an_interval_that_excludes_0(
     assert (verdict in ("better", "worse")) == (excludes and not doubts)
     swapped, _ = decide(replace(evidence, conf_low=-low - width, conf_high=-low))
     assert {verdict, swapped} in ({"better", "worse"}, {"inconclusive"})
+
+
+def test_what_limits_the_verdict_stands_on_the_first_line_of_every_output() -> None:
+    result = replace(compare(datasets.tenacious_held_out(), "baseline", "trained"), qualifiers=("only on Mondays",))
+    answer = "trained is better than baseline on Tenacious-Bench; only on Mondays"
+    assert result.summary().startswith(f"{answer} (")
+    assert repr(result).startswith("<Comparison: trained against baseline on Tenacious-Bench: better; only on Mondays,")
+    banner = next(block for block in result.blocks() if isinstance(block, Banner))
+    assert banner.text.startswith(f"{answer}: ")
+    assert answer_line(result) == f"{answer}."
+    assert "Only on Mondays." in result.explain()
+    assert result.to_dict()["qualifiers"] == ["only on Mondays"]
+    assert as_invalid(result, "nothing to go by").qualifiers == ()
+
+
+def test_what_limits_a_leaderboard_stands_on_its_first_line() -> None:
+    board = replace(leaderboard(datasets.tenacious_held_out()), qualifiers=("only on Mondays",))
+    banner = next(block for block in board.blocks() if isinstance(block, Banner))
+    for text in (banner.text, board.summary().partition(". ")[0] + ".", repr(board)):
+        assert "; only on Mondays" in text

@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.rulers import EntryDifference
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.results import json_safe, qualified
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
 from evalstats.display.numbers import plural
@@ -158,6 +158,8 @@ class Leaderboard:
         Every pair of models, or every model against `baseline`, as one family adjusted by `adjust`.
     best_if_missing
         Where one model is shown to be the best: those that could overtake it if every missing score went against it.
+    qualifiers
+        Short phrases without which the headline would mislead; they stand on the first line of every output, after it.
     omnibus
         One test of whether the models differ at all, only a gate; `omnibus_reason` says why there is none.
     basis
@@ -186,6 +188,7 @@ class Leaderboard:
     tier_method: str = ""
     rank_reason: str | None = None
     best_if_missing: tuple[str, ...] = ()
+    qualifiers: tuple[str, ...] = ()
     critical: float | None = None
     exact: bool | None = None
     n_resamples: int | None = None
@@ -220,7 +223,7 @@ class Leaderboard:
         among = " of those ranked" if self.above_the_ranked() else ""
         certain = f"{best[0]} is the best{among}" if len(best) == 1 else f"{plural(len(best), 'model')} may be the best"
         told = certain if best else "no rank is certain"
-        return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {told}>"
+        return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {qualified(told, self.qualifiers)}>"
 
     def best(self) -> tuple[str, ...]:
         """Models that may be the best (of their part, where not all can be compared); empty where ranks cannot be told."""

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow, Winner
+from evalstats.analysis.results import qualified
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
@@ -77,6 +78,10 @@ def _tone(result: Leaderboard) -> Tone:
 
 
 def _headline(result: Leaderboard) -> str:
+    return qualified(_answer(result), result.qualifiers)
+
+
+def _answer(result: Leaderboard) -> str:
     best, label = result.best(), _label(result)
     if label in ("no ranks", "no rank over all"):
         return _capital(result.rank_reason or "the data leave every rank open")

@@ -410,8 +410,8 @@ def _margin(result: Comparison) -> list[str]:
 
 
 def _verdict(result: Comparison) -> list[str]:
-    reason = sentence(result.verdict_reason)
-    return [f"{reason} {_meaning(result)}".strip(), *_not_meant(result)]
+    told = [sentence(text) for text in (result.verdict_reason, *result.qualifiers)]
+    return [" ".join([*told, _meaning(result)]).strip(), *_not_meant(result)]
 
 
 def _meaning(result: Comparison) -> str:

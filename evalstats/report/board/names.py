@@ -32,6 +32,7 @@ def with_board_names(result: Leaderboard, names: Mapping[str, str]) -> Leaderboa
         ),
         pairs=tuple(replace(pair, first=said(pair.first), second=said(pair.second)) for pair in result.pairs),
         best_if_missing=tuple(map(said, result.best_if_missing)),
+        qualifiers=tuple(map(said, result.qualifiers)),
         graph=None if result.graph is None else _graph(result.graph, said),
         winner=winner,
         dependence_of=said(result.dependence_of),
