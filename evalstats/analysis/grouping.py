@@ -19,6 +19,8 @@ _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
 ITEM_OF_VARIANTS = f"{HELPER}item of variants"
 # A "continuous" score that takes fewer values than this cannot tell copies from chance.
 _MIN_DISTINCT = 10
+# Decimals of a step are rounded when they are read: 0.3 / 0.1 is no whole number.
+_STEP_TOLERANCE = 1e-6
 
 
 def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
@@ -184,22 +186,43 @@ def _usable(candidates: Mapping[str, Ints], n_units: int) -> dict[str, Ints]:
 def duplicate_rows_warning(data: EvalData, pairs: Pairs, runs: Sequence[str], metric: Metric) -> str | None:
     """Return a warning when many items have the very same scores on every metric, as copies of one item would.
 
-    Only said where a metric is continuous: on right-or-wrong scores alone, equal rows mean nothing.
+    Only said where a metric is fine enough for equal rows to mean something: on right-or-wrong scores, ratings and other
+    scores of few steps, or where everything stands at the ends of the scale, items that have nothing in common agree too.
     """
-    names = data.metrics.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("kind") == "continuous"))["metric"]
+    named = data.metrics.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("kind") == "continuous"))["metric"]
     rows = data.outcomes.filter(pl.col("run").is_in(list(runs)) & (pl.col("benchmark") == metric.benchmark))
-    if rows.filter(pl.col("metric").is_in(names.to_list()))["score"].n_unique() < _MIN_DISTINCT:
-        return None
     key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
+    n_all = rows.select(key).n_unique()
+    fine = [name for name in named if _fine(rows.filter(pl.col("metric") == name)["score"], n_all)]
+    if not fine:
+        return None
     cells = rows.with_columns(
-        _cell=pl.concat_str("run", "metric", pl.col("trial").fill_null(0).cast(pl.String), separator="\x1f")
+        _cell=pl.concat_str("run", "metric", pl.col("trial").fill_null(0).cast(pl.String), separator="\x1f"),
+        _at_end=~pl.col("metric").is_in(fine)
+        | (pl.col("score") == pl.col("score").min().over("metric"))
+        | (pl.col("score") == pl.col("score").max().over("metric")),
     )
+    telling = cells.group_by(key).agg(pl.col("_at_end").all()).filter(~pl.col("_at_end"))
     wide = cells.pivot("_cell", index=key, values="score", aggregate_function="first")
     wide = wide.join(pairs.items.select(key), on=key, how="semi")
-    n, distinct = wide.height, wide.drop(key).unique().height
-    if n == 0 or distinct > 0.9 * n:
+    fine_rows = wide.join(telling, on=key, how="semi")
+    if fine_rows.is_empty() or fine_rows.drop(key).unique().height > 0.9 * fine_rows.height:
         return None
+    n, distinct = wide.height, wide.drop(key).unique().height
     return (
         f"only {distinct} of {n} items have distinct scores over all metrics of both sides; items that are copies or "
         "templates of one another count as one, so name what they share as the cluster"
     )
+
+
+def _fine(scores: pl.Series, n_items: int) -> bool:
+    """Whether a metric has more possible values than there are items, so that unrelated items seldom share one.
+
+    Scores that all lie on the multiples of the smallest step between two of them can take range / step + 1 values.
+    """
+    values = scores.drop_nulls().unique().sort().to_numpy().astype(np.float64)
+    if len(values) < _MIN_DISTINCT:
+        return False
+    steps = (values - values[0]) / np.diff(values).min()
+    on_steps = bool(np.all(np.abs(steps - np.round(steps)) < _STEP_TOLERANCE))
+    return not on_steps or steps[-1] + 1 > n_items
