@@ -223,6 +223,6 @@ def _fine(scores: pl.Series, n_items: int) -> bool:
     values = scores.drop_nulls().unique().sort().to_numpy().astype(np.float64)
     if len(values) < _MIN_DISTINCT:
         return False
-    steps = (values - values[0]) / np.diff(values).min()
-    on_steps = bool(np.all(np.abs(steps - np.round(steps)) < _STEP_TOLERANCE))
+    steps: Floats = (values - values[0]) / float(np.diff(values).min())
+    on_steps = bool(np.all(np.abs(steps - np.rint(steps)) < _STEP_TOLERANCE))
     return not on_steps or steps[-1] + 1 > n_items
