@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.frontiers.results import Frontier
     from evalstats.analysis.gaps.gap import gap
     from evalstats.analysis.gaps.results import LabLiveGap
+    from evalstats.analysis.mixing.mean_results import Means
+    from evalstats.analysis.mixing.means import means
     from evalstats.analysis.mixing.mixed import mixed
     from evalstats.analysis.mixing.results import MixedModel
     from evalstats.analysis.planning.power import power
@@ -62,6 +64,7 @@ _WHERE = {
     "InputError": "evalstats.errors",
     "LabLiveGap": "evalstats.analysis.gaps.results",
     "Leaderboard": "evalstats.analysis.boards.results",
+    "Means": "evalstats.analysis.mixing.mean_results",
     "MixedModel": "evalstats.analysis.mixing.results",
     "Plan": "evalstats.schema.plan",
     "PowerPlan": "evalstats.analysis.planning.results",
@@ -79,6 +82,7 @@ _WHERE = {
     "gap": "evalstats.analysis.gaps.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
+    "means": "evalstats.analysis.mixing.means",
     "mixed": "evalstats.analysis.mixing.mixed",
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.planning.power",
@@ -103,6 +107,7 @@ __all__ = [
     "InputError",
     "LabLiveGap",
     "Leaderboard",
+    "Means",
     "MixedModel",
     "Plan",
     "PowerPlan",
@@ -121,6 +126,7 @@ __all__ = [
     "gap",
     "glossary",
     "leaderboard",
+    "means",
     "mixed",
     "open_store",
     "power",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import safe_name
 from evalstats.loaders.mapping import DEPENDENT, MADE, ORDER, ROW, STANDARD, ColumnMap, column_named, spelled
+from evalstats.loaders.presumed import is_shared_by_name
 
 _ROLES = (*STANDARD, "error", *MADE)
 _SHOWN_COLUMNS = 30
@@ -32,7 +33,7 @@ class Binding:
     dependence
         Columns of the outcomes whose levels make rows dependent, as the user said.
     presumed
-        Further columns that are called like something whose levels do (passage, template, user, session).
+        Further columns that are called like something whose levels do (passage, user, conversation, thread_id, ...).
     n_left_out
         Columns beyond those that are kept as factors.
     own_names
@@ -88,8 +89,8 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
     renamed = {name: source for name, source in single.items() if name not in _ROLES}
     taken = {source for sources in mapped.values() for source in sources}
     left = [name for name in columns if name and "\x00" not in name and name not in taken]
-    asked = {*DEPENDENT, *map(safe_name, map_.dependence)}
-    first = {*[name for name in left if name in asked], *left[:MAX_FACTORS]}
+    asked = {*map(safe_name, map_.dependence)}
+    first = {*[name for name in left if name in asked or is_shared_by_name(name)], *left[:MAX_FACTORS]}
     n_left_out = len(left) - len(first)
     left = [name for name in left if name in first]
     names = {*STANDARD, *MADE, *renamed, *constants}
@@ -104,7 +105,9 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
         trial_from_order=map_.columns.get("trial") == (ORDER,),
         dependence=dependence,
         presumed=tuple(
-            name for name in DEPENDENT if name in {standard.get(name), factors.get(name)} and name not in dependence
+            name
+            for name, source in (*standard.items(), *factors.items())
+            if name == source and is_shared_by_name(name) and name not in dependence
         ),
         n_left_out=n_left_out,
         own_names=tuple(

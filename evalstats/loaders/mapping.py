@@ -40,6 +40,8 @@ ROW = "#row"
 ORDER = "#order"
 # Names that make rows dependent as soon as a column is mapped to them.
 DEPENDENT = ("passage", "template", "user", "session")
+# Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
+CONVERSATIONS = ("conversation", "dialogue", "dialog", "session", "thread")
 # Standard columns that no column can be mapped to, and what each is made from.
 MADE = {"value_raw": "the score", "locator": "the place of the row in its file"}
 # Standard names that a column can be mapped to. `error` is a column of failures; it becomes status and status_reason.

@@ -4,11 +4,30 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from evalstats.loaders.mapping import CONVERSATIONS, DEPENDENT
+
 _ITEM = ("benchmark", "task", "item", "variant")
+_SHARED = {*DEPENDENT, *CONVERSATIONS}
+
+
+def is_shared_by_name(name: str) -> bool:
+    """Whether a column is called like something that items share, with "id" behind it or without.
+
+    Examples
+    --------
+    >>> [
+    ...     name
+    ...     for name in ("conversation", "threadId", "Session ID", "thread_count", "item_id")
+    ...     if is_shared_by_name(name)
+    ... ]
+    ['conversation', 'threadId', 'Session ID']
+    """
+    plain = "".join(letter for letter in name.lower() if letter.isalnum())
+    return plain in _SHARED or (plain.removesuffix("id") in _SHARED)
 
 
 class Presumed:
-    """Columns called passage, template, user or session that the user has not said anything about.
+    """Columns called passage, template, user, session, conversation or thread that the user has not said anything about.
 
     One of them makes items dependent if every item has one level of it, and some items share one. A session that
     each row has for itself, or a user that differs from one answer to the same item to the next, groups no items.
@@ -47,12 +66,12 @@ class Presumed:
             if name in held:
                 yield (
                     f"items that share a {name} count as dependent, since a column is called {name}; "
-                    "if it is something else, rename it"
+                    "--cluster none (cluster='none' in Python) takes every item as independent"
                 )
             elif self._differs(name) and self._is_shared(name):
                 yield (
                     f"column {name} is empty in places or differs within an item, so items are not clustered by it; "
-                    f"to insist: --map {name}={name}"
+                    f"to insist: --map dependence={name}"
                 )
 
     def _differs(self, name: str) -> bool:

@@ -11,7 +11,10 @@ from polars.selectors import by_name
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.metrics import one_definition
-from evalstats.schema.tables import check_table, empty_table, factor_columns
+from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns
+
+# A table of published numbers has these, and a standard error or an interval where ranks are wanted.
+_PUBLISHED = frozenset({"model", "estimate"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,14 +109,28 @@ class EvalData:
 
 
 def as_data(data: object) -> EvalData:
-    """Return `data` as it is, or a table of outcomes (pandas, Polars, pyarrow, DuckDB; glossary names) as `EvalData`.
+    """Return `data` as it is, or a table (pandas, Polars, pyarrow, DuckDB, a dict of columns; glossary names) as `EvalData`.
+
+    A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes.
 
     Raises
     ------
     InputError
         If it is neither; for a table of your own columns use `evalstats.from_frame`.
+
+    Examples
+    --------
+    >>> as_data({"model": ["a", "b"], "estimate": [0.8, 0.7], "std_error": [0.02, 0.03]}).aggregates.height
+    2
     """
-    return data if isinstance(data, EvalData) else EvalData(outcomes=check_table(data, "outcomes"))
+    if isinstance(data, EvalData):
+        return data
+    frame = as_polars(data)
+    if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
+        named = {"benchmark": "published", "metric": "score"}
+        keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
+        return EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates"))
+    return EvalData(outcomes=check_table(frame, "outcomes"))
 
 
 def combine(parts: Iterable[EvalData]) -> EvalData:

@@ -48,6 +48,15 @@ def test_the_toy_of_csranks(golden: Path) -> None:
         assert [values[0], values[-1]] == [toy[name][0], toy[name][-1]]
 
 
+def test_a_table_of_estimates_is_taken_as_it_is() -> None:
+    table = {"model": ["a", "b", "c"], "estimate": [0.9, 0.8, 0.5], "std_error": [0.01, 0.02, 0.02]}
+    given = leaderboard(published([0.9, 0.8, 0.5], [0.01, 0.02, 0.02]))
+    for frame in (table, pl.DataFrame(table), pl.DataFrame(table).to_pandas(), pl.DataFrame(table).to_arrow()):
+        found = leaderboard(frame)
+        assert [(row.name, row.ranks) for row in found.rows] == [("a", "1"), ("b", "2"), ("c", "3")]
+        assert [row.conf_low for row in found.rows] == [row.conf_low for row in given.rows]
+
+
 def test_a_line_is_what_was_published() -> None:
     found = leaderboard(published([1300.0, 1250.0, 1240.0], [5.0, 6.0, 7.0], n=[900, 800, 700]))
     row = found.row("m0")

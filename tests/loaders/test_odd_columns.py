@@ -5,12 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from evalstats.analysis.compare import compare
 from evalstats.errors import InputError
 from evalstats.loaders.binding import MAX_FACTORS
 from evalstats.loaders.blocks import MAX_COLUMNS, safe_name
@@ -109,7 +111,13 @@ def test_records_with_keys_of_their_own_are_refused(tmp_path: Path) -> None:
         read(tmp_path / "t.jsonl")
 
 
-@pytest.mark.parametrize("name", ["passage", "template", "user", "session"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "passage", "template", "user", "session", "conversation", "thread", "dialogue", "conversation_id", "sessionId",
+        "Thread ID", "DIALOGUE_ID", "passage_id",
+    ],
+)  # fmt: skip
 @pytest.mark.parametrize("way", [by_frame, by_csv])
 def test_what_items_share_is_dependence(
     name: str, way: Callable[[pl.DataFrame, Path], EvalData], tmp_path: Path
@@ -184,3 +192,23 @@ def test_a_score_of_thousands_of_digits_is_no_score(tmp_path: Path) -> None:
 def test_counts_have_an_end(name: str, value: float, said: str) -> None:
     with pytest.raises(InputError, match=said):
         from_frame({**ROWS, name: [value] * 4}, item="item", score="score", model="model")
+
+
+@pytest.mark.parametrize("name", ["thread_count", "n_sessions", "conversation_length", "sessions_id_hash"])
+def test_names_that_only_sound_alike_are_factors(name: str, tmp_path: Path) -> None:
+    data = by_frame(pl.DataFrame({**ROWS, name: ["p", "p", "q", "q"]}), tmp_path)
+    assert data.runs["dependence"].to_list() == [None]
+
+
+def test_a_conversation_is_the_cluster_without_being_asked() -> None:
+    rng = np.random.default_rng(3)
+    rows = {
+        "item": np.tile(np.arange(60), 2),
+        "model": np.repeat(["a", "b"], 60),
+        "score": rng.integers(0, 2, 120),
+        "conversation": np.tile(np.arange(60) // 6, 2),
+    }
+    data = from_frame(rows, item="item", score="score", model="model")
+    result = compare(data, "a", "b")
+    assert (result.clusters, result.n_clusters) == (("conversation",), 10)
+    assert "--cluster none" in data.problems[0].message

@@ -18,7 +18,6 @@ from evalstats.schema.tables import as_polars
 from evalstats.stats.checks import FloatArray
 
 _VOTE_COLUMNS = {"model_a", "model_b"}
-_PUBLISHED_COLUMNS = {"model", "estimate"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +42,6 @@ def table_of(given: EvalData | object) -> EvalData:
     frame = as_polars(given)
     if set(frame.columns) >= _VOTE_COLUMNS:
         return EvalData(comparisons=comparisons_of(frame))
-    if set(frame.columns) >= _PUBLISHED_COLUMNS and "score" not in frame.columns:
-        from evalstats.schema.tables import check_table
-
-        return EvalData(aggregates=check_table(_published_keys(frame), "aggregates"))
     if "model" in frame.columns and "system" not in frame.columns:
         frame = frame.with_columns(system=pl.col("model"))
     return as_data(frame)
@@ -177,8 +172,3 @@ def _of_setting(data: EvalData, setting: str) -> EvalData:
     return replace(
         data, outcomes=kept(data.outcomes), comparisons=kept(data.comparisons), aggregates=kept(data.aggregates)
     )
-
-
-def _published_keys(frame: pl.DataFrame) -> pl.DataFrame:
-    missing = {"benchmark": "published", "metric": "score"}
-    return frame.with_columns(pl.lit(word).alias(name) for name, word in missing.items() if name not in frame.columns)

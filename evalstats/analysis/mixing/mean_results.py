@@ -8,6 +8,7 @@ import polars as pl
 from evalstats.analysis.results import json_safe
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
+from evalstats.display.numbers import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,9 +49,9 @@ class ContrastRow:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Means:
-    """Marginal means of a fitted mixed model.
+    """Marginal means of a fitted model, and their contrasts: what `means` returns.
 
     Attributes
     ----------
@@ -77,6 +78,12 @@ class Means:
     rows: tuple[MeanRow, ...]
     contrasts: tuple[ContrastRow, ...] = ()
     warnings: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """One line; `summary()` says more."""
+        by = f" by {', '.join(self.by)}" if self.by else ""
+        counts = f"{plural(len(self.rows), 'mean')} and {plural(len(self.contrasts), 'contrast')}"
+        return f"<Means: {self.response} for {', '.join(self.specs)}{by}: {counts}, {self.adjust}>"
 
     def to_frame(self) -> pl.DataFrame:
         """Return the means, one row each, with a column for each factor."""

@@ -37,7 +37,7 @@ def means(
     result: MixedModel,
     specs: str | Sequence[str],
     *,
-    by: str | Sequence[str] = (),
+    by: str | Sequence[str] | None = (),
     weights: Weights = "equal",
     contrasts: Comparison = "pairwise",
     reference: str | None = None,
@@ -53,6 +53,8 @@ def means(
 
     Parameters
     ----------
+    result
+        What `evalstats.mixed` returned, with random effects or without.
     specs
         Factors whose levels are told apart; the fixed factors not named are averaged over.
     by
@@ -94,6 +96,7 @@ def means(
     >>> [(row.name, round(row.estimate, 3)) for row in found.rows]
     [('a', 3.217), ('b', 3.05)]
     """
+    _check_fit(result)
     over, groups = _names(specs), _names(by)
     level = check_level(result.conf_level if conf_level is None else conf_level)
     if scale not in ("response", "link"):
@@ -150,8 +153,15 @@ def _grid(frame: ModelFrame) -> _Grid:
     return _Grid(frame=table, reference=reference)
 
 
-def _names(given: str | Sequence[str]) -> list[str]:
-    return [given] if isinstance(given, str) else list(given)
+def _names(given: str | Sequence[str] | None) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _check_fit(result: object) -> None:
+    if not isinstance(result, MixedModel):
+        raise InputError(
+            f"means are of a fit of evalstats.mixed, such as mixed('score ~ model', frame); found {type(result).__name__}"
+        )
 
 
 def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]) -> None:

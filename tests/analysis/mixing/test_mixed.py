@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import evalstats as es
 from evalstats.analysis.mixing.comparing import likelihood_ratio
 from evalstats.analysis.mixing.intervals import bootstrap, profile
 from evalstats.analysis.mixing.means import means
@@ -217,6 +218,13 @@ def test_contrasts_are_those_of_emmeans(whole: MixedModel) -> None:
         close([row.estimate, row.std_error, row.p_adjusted], [r["estimate"], r["SE"], r["p.value"]], 2e-3, floor=1e-5)
 
 
+def test_means_are_public(whole: MixedModel) -> None:
+    found = es.means(whole, "model", by=None, contrasts="pairwise", adjust="tukey")
+    assert isinstance(found, es.Means)
+    assert found == means(whole, "model", adjust="tukey")
+    assert found.df_method == "kenward-roger"
+
+
 def test_random_effects_are_those_of_lme4(whole: MixedModel) -> None:
     theirs = {(row["grpvar"], row["grp"]): row for row in HERE["ranef"]}
     frame = whole.effects_frame()
@@ -375,6 +383,8 @@ def test_bad_means_are_said(whole: MixedModel, cbpp: MixedModel) -> None:
     ):
         with pytest.raises(InputError, match=said):
             means(whole, **options)
+    with pytest.raises(InputError, match="means are of a fit of"):
+        means("score ~ model", "model")  # type: ignore[arg-type] - what a user may try
     with pytest.raises(InputError, match="compared in pairs"):
         means(cbpp, "period", contrasts="mean")
 
@@ -413,6 +423,7 @@ def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel
     assert found.to_frame().columns[:2] == ["scenario", "model"]
     assert found.contrasts_frame().height == 6
     assert "averaged" in found.summary()
+    assert repr(found) == "<Means: y for model by scenario: 6 means and 6 contrasts, holm>"
     assert "<table" in found._repr_html_()
 
 
