@@ -12,7 +12,7 @@ _FEW_LEVELS = 10
 def explain_mixed(result: MixedModel) -> list[Block]:
     """Return the explanation of a mixed model: question, method, assumptions, effects, variances."""
     blocks: list[Block] = [
-        Heading(text=f"Mixed model of {result.response}: what this says", level=1),
+        Heading(text=f"{'Mixed model' if result.groups else 'Model'} of {result.response}: what this says", level=1),
         Heading(text="What was asked", level=2),
         *(Paragraph(text=text) for text in _question(result)),
         Heading(text="How it was answered", level=2),
@@ -26,11 +26,16 @@ def explain_mixed(result: MixedModel) -> list[Block]:
 
 
 def _kind(result: MixedModel) -> str:
+    if not result.groups:
+        return result.method
     return "linear mixed model" if result.family == "gaussian" else "binomial mixed model"
 
 
 def _question(result: MixedModel) -> list[str]:
     groups = ", ".join(f"{n:,} of {name}" for name, n in result.groups)
+    if not groups:
+        asked = f"What does {result.response} depend on, by the formula {result.formula}?"
+        return [asked, f"What is estimated is {result.estimand.rstrip('.')}."]
     return [
         (
             f"What does {result.response} depend on, by the formula {result.formula}? What stands behind a bar is random: its "
@@ -46,6 +51,8 @@ def _texts(result: MixedModel) -> list[MethodText]:
 
 
 def _method(result: MixedModel) -> list[str]:
+    if not result.groups:
+        return [" ".join(text.how for text in described(name)) for name in (result.method, result.df_method)]
     what = "Every response is" if result.family == "gaussian" else "The log-odds of a success are"
     model = (
         f"{what} taken as fixed effects, which belong to named levels or slopes, plus what the levels of each grouping add. "
@@ -56,7 +63,11 @@ def _method(result: MixedModel) -> list[str]:
 
 
 def _assumptions(result: MixedModel) -> list[str]:
-    found = ["What levels add should scatter as a normal curve does, and not depend on the fixed effects"]
+    found = (
+        ["What levels add should scatter as a normal curve does, and not depend on the fixed effects"]
+        if result.groups
+        else ["Every row should be independent of the others; rows that share an item or a user are not"]
+    )
     found += {text.takes: None for text in _texts(result) if text.takes}
     found += [
         f"{name} has {n} levels, and the spread of so few is known only roughly"

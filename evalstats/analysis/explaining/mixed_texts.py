@@ -112,6 +112,33 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
     ),
     "binomial mixed model": _BINOMIAL,
     "binomial (logit) mixed model": _BINOMIAL,
+    "OLS": MethodText(
+        what="means for levels, by the smallest sum of squared misses",
+        how=(
+            "Every response is a sum of effects that belong to named levels or slopes, plus chance. The effects are those that "
+            "miss the responses by the smallest sum of squares."
+        ),
+        takes="Chance should be of one size everywhere, and not run in groups of rows",
+        sources=("Gauss 1823, Theoria combinationis observationum",),
+    ),
+    "GLM": MethodText(
+        what="log-odds of success for levels, by the likeliest values",
+        how=(
+            "The log-odds of a success are a sum of effects that belong to named levels or slopes. The effects are those under "
+            "which what was seen is likeliest."
+        ),
+        takes="Trials should be independent of each other",
+        sources=("McCullagh & Nelder 1989, Generalized Linear Models",),
+    ),
+    "residual": MethodText(
+        what="degrees of freedom: rows less effects",
+        how=(
+            "The noise is judged from what the effects leave over, of which there are as many free numbers as rows less "
+            "effects. The t and F tables are entered with that."
+        ),
+        takes="The response should scatter about its mean as a normal curve does, or rows be many",
+        sources=("Student 1908, doi:10.2307/2331554",),
+    ),
     "REML": _REML,
     "Laplace": _LAPLACE,
     "AGHQ": _QUADRATURE,

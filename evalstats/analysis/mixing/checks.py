@@ -19,9 +19,9 @@ _MOST_CELLS = 1_000_000
 EmptyCell = tuple[tuple[str, str], ...]  # (factor, level) of each factor of a product
 
 
-def check_parts(formula: MixedFormula) -> None:
-    """Raise InputError for a formula without random or without fixed effects."""
-    if not formula.random:
+def check_parts(formula: MixedFormula, *, random: bool) -> None:
+    """Raise InputError for a formula without fixed effects or, where they are wanted, without random ones."""
+    if random and not formula.random:
         raise InputError(
             f"the formula '{formula}' has no random part, and a mixed model needs a grouping whose levels are a sample; add one, "
             "such as (1 | item)"

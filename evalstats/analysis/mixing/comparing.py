@@ -101,6 +101,12 @@ def likelihood_ratio(
     from evalstats.stats.mixed.variance_test import variance_ratio
 
     _check_same_rows(small, large)
+    if bool(small.groups) != bool(large.groups):
+        raise InputError(
+            "one of the models has no random effects; keep at least one random part in both, and test the others against it"
+        )
+    if n_resamples is not None and not large.groups:
+        raise InputError("neither model has random effects, so the likelihood ratio has its law; leave n_resamples out")
     design = _smaller(small.fit.design, large.fit.design)
     same_fixed = design.fixed_names == large.fit.design.fixed_names
     same_random = ratio.random_structure(design) == ratio.random_structure(large.fit.design)
@@ -181,6 +187,10 @@ def _within(term: RandomTerm, large: MixedDesign) -> RandomTerm:
 
 
 def _refitted(model: MixedModel, design: MixedDesign, *, reml: bool) -> MixedFit:
+    if not design.terms:
+        from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
+
+        return fit_ordinary(design) if model.family == "gaussian" else fit_logistic(design)
     if model.family == "gaussian":
         from evalstats.stats.mixed.linear import fit_linear
 

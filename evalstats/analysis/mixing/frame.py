@@ -149,6 +149,7 @@ def model_frame(
     within: str | None = None,
     successes: str | None = None,
     levels: Mapping[str, Sequence[str]] | None = None,
+    random: bool = True,
 ) -> ModelFrame:
     """Read a table by a formula and merge its rows to cells.
 
@@ -176,6 +177,8 @@ def model_frame(
         Binomial: column of successes in `count` trials; the left-hand side is then only a name.
     levels
         Levels of factors in their order.
+    random
+        Whether a formula without random part is refused.
 
     Raises
     ------
@@ -190,7 +193,7 @@ def model_frame(
     (4, 6, {'model': ('a', 'b')}, ('(Intercept)', 'model[b]'))
     """
     parsed = parse_formula(formula) if isinstance(formula, str) else formula
-    check_parts(parsed)
+    check_parts(parsed, random=random)
     named = ResponseColumns(response=parsed.response, family=family, count=count, within=within, successes=successes)
     read = read_table(frame, parsed, named, levels or {})
     cells = _cells(read)

@@ -24,7 +24,7 @@ from evalstats.stats.mixed.satterthwaite import (
     variance_parameters,
 )
 
-DfMethod = Literal["kenward-roger", "satterthwaite", "z"]
+DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "z"]
 DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]
 
 
@@ -56,6 +56,8 @@ class Inference:
         Of the fixed effects, shape (n_fixed, n_fixed): the model's, or Kenward and Roger's.
     reason
         Why this method.
+    residual_df
+        Rows less fixed effects, for a linear model without random effects.
     """
 
     method: DfMethod
@@ -63,6 +65,7 @@ class Inference:
     covariance: Floats
     corrected: KenwardRoger | None = None
     parameters: VarianceParameters | None = None
+    residual_df: float | None = None
     warnings: tuple[str, ...] = ()
 
     def df(self, fit: MixedFit, rows: Floats) -> Floats:
@@ -73,6 +76,8 @@ class Inference:
             out[there] = self.corrected.df(rows[there])
         elif self.parameters is not None:
             out[there] = satterthwaite(fit, rows[there], parameters=self.parameters)
+        elif self.residual_df is not None:
+            out[there] = self.residual_df
         return out
 
     def estimates(self, fit: MixedFit, rows: Floats, *, names: Sequence[str], conf_level: float) -> LinearEstimates:
@@ -92,7 +97,7 @@ class Inference:
             )
             free = None if np.isinf(found.df_denominator) else found.df_denominator
             return found.statistic, found.df_numerator, free, found.p_value, found.method, None
-        wald = joint_test(rows, fit.beta, self.covariance)
+        wald = joint_test(rows, fit.beta, self.covariance, df=self.residual_df)
         return wald.statistic, wald.df, wald.df_denominator, wald.p_value, wald.method, wald.reason
 
 
@@ -116,6 +121,11 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         return _normal(fit, "binomial models have no degrees of freedom: the normal law, for many units")
     if df == "z":
         return _normal(fit, "asked for; right for many units only")
+    if fit.method == "OLS":
+        # Kenward and Roger's and Satterthwaite's degrees of freedom are these where there is one variance.
+        free = float(fit.design.n_rows - len(fit.beta))
+        why = "rows less fixed effects, which is exact for independent normal rows"
+        return Inference(method="residual", reason=why, covariance=fit.covariance, residual_df=free)
     if df != "auto":
         return _one(fit, df, "asked for")
     tried: list[str] = []

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.mixing.results import MixedModel
+from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.fit import MixedFit
@@ -39,6 +40,7 @@ def profile(
     """
     from evalstats.stats.mixed.profile import profile as profiled
 
+    _needs_random(result)
     level = check_level(result.conf_level if conf_level is None else conf_level)
     names = result.fit.design.fixed_names
     contrasts = np.eye(len(names)) if fixed else None
@@ -82,6 +84,7 @@ def bootstrap(
     """
     from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
 
+    _needs_random(result)
     level = check_level(result.conf_level if conf_level is None else conf_level)
     design = result.fit.design
     named = [("fixed", "", name) for name in design.fixed_names]
@@ -114,6 +117,14 @@ def bootstrap(
         for (kind, group, term), each in zip(named, found, strict=True)
     ]
     return _frame(rows)
+
+
+def _needs_random(result: MixedModel) -> None:
+    if not result.groups:
+        raise InputError(
+            f"{result.formula} has no random effects, and the intervals of the fit itself are by t or the normal law; add a "
+            "random part, such as (1 | item), for profiles or a bootstrap"
+        )
 
 
 def effects_and_deviations(fit: MixedFit) -> Floats:

@@ -19,7 +19,7 @@ from evalstats.stats.mixed.fit import Family, MixedFit
 Backend = Literal["evalstats", "statsmodels"]
 
 LOGISTIC_VARIANCE = math.pi**2 / 3.0
-_METHODS = {"kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
+_METHODS = {"residual": "t", "kenward-roger": "t (Kenward-Roger)", "satterthwaite": "t (Satterthwaite)", "z": "z"}
 
 
 def mixed(
@@ -38,7 +38,7 @@ def mixed(
     backend: Backend = "evalstats",
     seed: int = 0,
 ) -> MixedModel:
-    """Fit a linear or binomial mixed model with crossed and nested random effects.
+    """Fit a linear or binomial model with crossed and nested random effects, or without any.
 
     The random effects are taken as normal and independent between levels; a linear model takes its residuals as normal with
     one variance, a binomial one its trials as independent given the random effects. For the question where models break, use
@@ -48,7 +48,8 @@ def mixed(
     ----------
     formula
         lme4's notation: `score ~ model * scenario + (1 | item) + (1 | item:model)`. Names, `+ - : * / ^`, parentheses, 0, 1,
-        C(name), and random parts `(1 | g)`, `(1 + x | g)`, `(x || g)`, `(1 | a/b)`; nothing is evaluated.
+        C(name), and random parts `(1 | g)`, `(1 + x | g)`, `(x || g)`, `(1 | a/b)`; nothing is evaluated. Without a random
+        part it is an ordinary linear or logistic model, and every row counts as independent.
     frame
         A pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes of one metric are
         taken.
@@ -99,7 +100,9 @@ def mixed(
     [('(Intercept)', 3.217), ('model[b]', -0.167)]
     """
     level = check_level(conf_level)
-    made = model_frame(frame, formula, family=family, count=count, within=within, successes=successes, levels=levels)
+    made = model_frame(
+        frame, formula, family=family, count=count, within=within, successes=successes, levels=levels, random=False
+    )
     fit = _fitted(made, backend=backend, reml=reml, n_quadrature=n_quadrature)
     return describe(fit, made, df=df, conf_level=level, backend=backend, seed=seed)
 
@@ -161,6 +164,8 @@ def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -
         from evalstats.analysis.mixing.oracle import fit_statsmodels
 
         return fit_statsmodels(frame, reml=reml)
+    if not frame.design.terms:
+        return _without_random(frame, n_quadrature)
     if frame.family == "gaussian":
         if n_quadrature != 1:
             raise InputError("n_quadrature is for binomial models; the likelihood of a linear one is exact")
@@ -170,6 +175,14 @@ def _fitted(frame: ModelFrame, *, backend: str, reml: bool, n_quadrature: int) -
     from evalstats.stats.mixed.binomial import fit_binomial
 
     return fit_binomial(frame.design, n_quadrature=n_quadrature)
+
+
+def _without_random(frame: ModelFrame, n_quadrature: int) -> MixedFit:
+    from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
+
+    if n_quadrature != 1:
+        raise InputError("n_quadrature is for random effects, and the formula has none; leave it out")
+    return fit_ordinary(frame.design) if frame.family == "gaussian" else fit_logistic(frame.design)
 
 
 def _fixed(found: LinearEstimates, method: str) -> tuple[FixedEffect, ...]:
@@ -196,7 +209,7 @@ def _fixed(found: LinearEstimates, method: str) -> tuple[FixedEffect, ...]:
 def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:
     """Return variances and covariances of the random effects of a fit, the residual last."""
     terms, matrices = fit.design.terms, fit.covariances()
-    intercepts = all(term.is_intercept for term in terms)
+    intercepts = bool(terms) and all(term.is_intercept for term in terms)
     rest = fit.sigma**2 if fit.family == "gaussian" else LOGISTIC_VARIANCE
     total = sum(float(np.trace(matrix)) for matrix in matrices) + rest
     rows: list[VarianceComponent] = []
@@ -252,6 +265,8 @@ def _of_term(term: RandomTerm, matrix: Floats, total: float | None) -> list[Vari
 
 def _warnings(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[str, ...]:
     said = [*frame.warnings, *fit.warnings]
+    if not fit.design.terms:
+        said.append("every row counts as independent; if rows share an item or a user, add (1 | item)")
     if not fit.convergence.converged and not any("converge" in text for text in fit.warnings):
         said.append(f"the fit did not converge ({fit.convergence.message}); its numbers are not an answer")
     said += [f"singular fit: {text}" for text in fit.singular]
@@ -262,6 +277,9 @@ def _warnings(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[s
 
 def _estimand(frame: ModelFrame) -> str:
     groups = list(dict.fromkeys(part.group_name for part in frame.formula.random))
+    if not groups:
+        of = f" for these levels of {' and '.join(frame.factors)}" if frame.factors else ""
+        return f"effects{of}, every row being independent of the others"
     sampled = f"new levels of {' and '.join(groups)} drawn as those seen"
     if not frame.factors:
         return f"effects for {sampled}"

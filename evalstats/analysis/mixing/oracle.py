@@ -58,6 +58,10 @@ def _check(frame: ModelFrame) -> None:
             "backend='statsmodels' is for linear models: its binomial mixed model is a mean-field variational approximation "
             "whose standard errors are several times too small, so it is no check; use backend='evalstats'"
         )
+    if not design.terms:
+        raise InputError(
+            "backend='statsmodels' checks random effects, and the formula has none; use backend='evalstats'"
+        )
     n_effects = sum(term.n_levels * term.n_columns for term in design.terms)
     if design.n_rows > MOST_ROWS or n_effects > MOST_EFFECTS:
         raise InputError(

@@ -74,7 +74,7 @@ class MixedModel:
     formula
         As it was understood, written out.
     method
-        "REML", "ML", "Laplace", "AGHQ", "nAGQ=0".
+        "REML", "ML", "Laplace", "AGHQ", "nAGQ=0"; "OLS" or "GLM" without random effects.
     df_method, df_reason
         How tests and intervals of fixed effects are made, and why so.
     fixed, tests
@@ -208,7 +208,7 @@ class MixedModel:
                         pl.Series("conf_high", estimate + z * sd).set(known <= 0.0, None),
                     )
                 )
-        return pl.concat(parts)
+        return pl.concat(parts) if parts else pl.DataFrame(schema=_EFFECTS)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values."""
@@ -234,6 +234,10 @@ def _fields(row: FixedEffect | TermTest | VarianceComponent) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
+_EFFECTS: dict[str, pl.DataType] = {
+    **dict.fromkeys(("group", "level", "term"), pl.String()),
+    **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),
+}
 _FLOATS: dict[str, pl.DataType] = dict.fromkeys(
     ("estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high", "conf_level"), pl.Float64()
 )

@@ -12,11 +12,14 @@ _METHODS = {
     "ML": "maximum likelihood (ML)",
     "Laplace": "maximum likelihood by Laplace's approximation",
     "AGHQ": "maximum likelihood by adaptive Gauss-Hermite quadrature",
+    "OLS": "least squares",
+    "GLM": "maximum likelihood",
     "nAGQ=0": "Laplace's approximation with the fixed effects found in the inner loop",
 }
 _DF = {
     "kenward-roger": "t and F with Kenward and Roger's standard errors and degrees of freedom",
     "satterthwaite": "t and F with Satterthwaite's degrees of freedom",
+    "residual": "t and F with the residual degrees of freedom",
     "z": "Wald tests and intervals by the normal law",
 }
 
@@ -38,7 +41,7 @@ def model_sentences(result: MixedModel) -> list[str]:
 def model_blocks(result: MixedModel) -> list[Block]:
     """Return the whole result: what was fitted, fixed effects, tests, variances, and how it was reached."""
     blocks: list[Block] = [
-        Heading(text=f"Mixed model of {result.response}", level=1),
+        Heading(text=f"{'Mixed model' if result.groups else 'Model'} of {result.response}", level=1),
         Banner(label=_label(result), text=f"{_headline(result)}.", tone=_tone(result)),
         Paragraph(text=f"{_what(result)}."),
     ]
@@ -47,7 +50,8 @@ def model_blocks(result: MixedModel) -> list[Block]:
     blocks.append(_fixed_table(result))
     if result.tests:
         blocks.append(_tests_table(result))
-    blocks.append(_variance_table(result))
+    if result.groups:
+        blocks.append(_variance_table(result))
     blocks.append(Bullets(title="Method", items=tuple(_method(result))))
     if result.notes:
         blocks.append(Bullets(title="Notes", items=result.notes))
@@ -70,7 +74,7 @@ def _headline(result: MixedModel) -> str:
     said = [f"The fit is singular: {'; '.join(result.singular)}"] if result.singular else []
     if result.penalty:
         said.append(f"The data are separated, and a weakly informative prior was needed: {result.penalty}")
-    return ". ".join(said) or "The fit converged, with every variance above 0"
+    return ". ".join(said) or f"The fit converged{', with every variance above 0' if result.groups else ''}"
 
 
 def _what(result: MixedModel) -> str:
@@ -78,6 +82,8 @@ def _what(result: MixedModel) -> str:
     groups = ", ".join(f"{n:,} {name}" for name, n in result.groups)
     trials = f" ({result.n_trials:,} trials)" if result.n_trials != result.n_rows else ""
     rows = f"{plural(result.n_rows, 'row')}{trials}"
+    if not groups:
+        return f"{kind} model {result.formula}, fitted to {rows}"
     return f"{kind} mixed model {result.formula}, fitted to {rows} with levels {groups}"
 
 

@@ -13,7 +13,7 @@ WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
 
 def check_binomial(design: MixedDesign) -> tuple[str, ...]:
     """Refuse a response or groupings that cannot be fitted; return warnings about what can but should not be trusted."""
-    _check_response(design)
+    check_shares(design)
     if not design.terms:
         raise InputError("the model has no random effect; a mixed model needs one, such as (1|item)")
     return tuple(warning for term in design.terms for warning in _check_term(design, term))
@@ -30,7 +30,8 @@ def check_rank(distinct: Distinct, names: tuple[str, ...]) -> None:
         )
 
 
-def _check_response(design: MixedDesign) -> None:
+def check_shares(design: MixedDesign) -> None:
+    """Refuse a response that is no share of whole successes, or that never varies."""
     share, count = design.response, design.count
     if not (np.isfinite(share).all() and np.isfinite(count).all() and np.isfinite(design.fixed).all()):
         raise InputError("the design holds NaN or infinite values; leave out rows that have no outcome")

@@ -9,7 +9,8 @@ import numpy.typing as npt
 from evalstats.stats.mixed.design import Floats, MixedDesign
 
 Family = Literal["gaussian", "binomial"]
-Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0"]
+# OLS and GLM are fits without random effects.
+Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "OLS", "GLM"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
