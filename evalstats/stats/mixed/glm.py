@@ -58,13 +58,13 @@ def fit_ordinary(design: MixedDesign) -> MixedFit:
     if n <= p:
         raise InputError(f"{n} rows for {p} fixed effects; a linear model needs more rows than fixed effects")
     root = np.sqrt(w)
-    q, r = np.linalg.qr(root[:, np.newaxis] * x)
-    beta: Floats = np.linalg.solve(r, q.T @ (root * y))
+    q, r = (np.asarray(part, dtype=np.float64) for part in np.linalg.qr(root[:, np.newaxis] * x))
+    beta: Floats = _solved(r, q.T @ (root * y))
     rest = design.within + float(w @ np.square(y - x @ beta))
     if rest <= _EXACT * (design.within + float(w @ np.square(y))):
         raise CannotAnswerError("the effects fit every response exactly: there is no noise to judge them by")
     sigma = math.sqrt(rest / (n - p))
-    inverse = np.linalg.solve(r, np.eye(p))
+    inverse: Floats = _solved(r, np.eye(p))
     return MixedFit(
         family="gaussian",
         method="OLS",
@@ -136,7 +136,7 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
         effects=(),
         effect_covariances=(),
         beta=beta,
-        covariance=np.linalg.inv((x * (n * at * (1.0 - at))[:, np.newaxis]).T @ x),
+        covariance=_solved((x * (n * at * (1.0 - at))[:, np.newaxis]).T @ x, np.eye(x.shape[1])),
         sigma=1.0,
         log_likelihood=own + design.log_constant,
         convergence=Convergence(
@@ -164,13 +164,14 @@ def _newton(x: Floats, n: Floats, won: Floats, offset: Floats) -> tuple[Floats, 
     for taken in range(_MOST_STEPS):
         at = _expit(x @ beta + offset)
         score: Floats = x.T @ (won - n * at)
-        step: Floats = np.linalg.solve((x * (n * at * (1.0 - at))[:, np.newaxis]).T @ x, score)
+        step = _solved((x * (n * at * (1.0 - at))[:, np.newaxis]).T @ x, score)
         for _ in range(_HALVINGS):
             if height(beta + step) >= now - _FLAT * abs(now):
                 break
             step = 0.5 * step
-        beta, gained, now = beta + step, height(beta + step) - now, height(beta + step)
-        if gained <= _FLAT * abs(now):
+        beta = np.asarray(beta + step, dtype=np.float64)
+        before, now = now, height(beta)
+        if now - before <= _FLAT * abs(now):
             return beta, taken + 1, float(np.abs(score).max())
     return beta, _MOST_STEPS, np.inf
 
@@ -181,3 +182,7 @@ def _response(design: MixedDesign) -> Floats:
 
 def _expit(eta: Floats) -> Floats:
     return np.asarray(special.expit(eta), dtype=np.float64)
+
+
+def _solved(matrix: Floats, right: Floats) -> Floats:
+    return np.asarray(np.linalg.solve(matrix, right), dtype=np.float64)
