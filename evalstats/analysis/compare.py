@@ -18,11 +18,14 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.grouping import (
+    Candidates,
+    candidate_groups,
     chosen_clusters,
     crossed_factors,
     dependence_rows,
     duplicate_rows_warning,
     group_columns,
+    named_clusters,
     with_item_column,
 )
 from evalstats.analysis.pairs import Pairs, pair_items
@@ -141,7 +144,8 @@ def compare(
     _check_looks(options.by, planned_n, method, sequential=sequential)
     differences = _run_differences(data, first, second, column, options.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
-    named = [data.factor(name) for name in options.clusters]
+    candidates = candidate_groups(data, chosen, groups, contrast=column)
+    named = named_clusters(data, options.clusters)
     split: list[str] = [] if options.by is None else [data.factor(options.by)]
     pairs = with_item_column(pair_items(first, second, factors=sorted({*groups, *named, *split}), contrast=column))
     chosen, pairs, dropped = _asked_of_trials(chosen, pairs, wanted_pass(pass_hat, pass_at))
@@ -171,25 +175,25 @@ def compare(
     if refused is not None:
         return as_invalid(result, refused)
     result = replace(result, by=options.by)
-    return _with_groups(question, result, split, groups)
+    return _with_groups(question, result, split, candidates)
 
 
 def _with_groups(
     question: Question,
     result: Comparison,
     split: Sequence[str],
-    groups: Sequence[str],
+    candidates: Candidates,
 ) -> Comparison:
     """Add what the items have in common: the levels of `by`, and factors along which the differences run in groups."""
     data, pairs, arms = question.data, question.pairs, (question.baseline, question.candidate)
     clusters = question.clusters
     paired = pairs.subset(pairs.paired)
-    known = [name for name in groups if all(arm.rows[name].null_count() < arm.rows.height for arm in arms)]
+    known = [name for name in candidates.names if all(arm.rows[name].null_count() < arm.rows.height for arm in arms)]
     suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
     runs = tuple(sorted({run for arm in arms for run in arm.runs}))
     duplicates = duplicate_rows_warning(data, pairs, runs, question.metric) if not clusters else None
     warnings = [*result.warnings, *dependence_warnings(suspects), *([duplicates] if duplicates else [])]
-    notes = list(result.notes)
+    notes = [*result.notes, *candidates.notes]
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
     if crossed:
         notes.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")

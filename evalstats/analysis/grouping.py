@@ -1,17 +1,19 @@
 """Which columns make items dependent: declared by user or file, told by the design, or suspected from the data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
+from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData
+from evalstats.schema.identifying import plain
+from evalstats.schema.measures import is_answer, is_measure
 from evalstats.stats.dependence import Dependence, undeclared_dependence
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
@@ -19,6 +21,16 @@ _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")
 ITEM_OF_VARIANTS = f"{HELPER}item of variants"
 # A "continuous" score that takes fewer values than this cannot tell copies from chance.
 _MIN_DISTINCT = 10
+# What a user says in the place of a cluster column where items share nothing.
+NO_CLUSTERS = "none"
+# A column that differs within so few items was perhaps meant to describe items.
+_FEW_ITEMS = 0.05
+# Levels that are nothing but letters of options, such as A to D or (a) to (e), are the key of a multiple-choice test.
+_OPTION, _MOST_OPTIONS = r"^\(?[A-Ea-e][).]?$", 5
+# With more systems hardly two items have the same scores, and everything follows from them.
+_MOST_SYSTEMS = 12
+_EVERY = f"{HELPER}every score"
+_SCORES = pl.col("score").round(9).cast(pl.String).fill_null("").sort_by("system", "trial").str.join("|")
 # Decimals of a step are rounded when they are read: 0.3 / 0.1 is no whole number.
 _STEP_TOLERANCE = 1e-6
 
@@ -30,29 +42,143 @@ def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
     return (*_STANDARD_GROUPS, *factors)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Candidates:
+    """Columns that may group items without anybody having said so; `notes` name those that only just cannot."""
+
+    names: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def candidate_groups(data: EvalData, metric: Metric, columns: Sequence[str], *, contrast: str) -> Candidates:
+    """Return the columns that describe items, whichever system answered, and are themselves no answer and no score.
+
+    A column that differs within an item describes answers: a judge's decision, the option that was picked, a second metric.
+    Items on which the systems agree would share a level of it and the others would not, so that it always seems to group the
+    differences. The same holds of a column made from the scores, such as how many systems were right. All systems of the data
+    count, not only those that are compared.
+
+    Parameters
+    ----------
+    metric
+        As it is in the files.
+    columns
+        Factors of the outcomes, as `group_columns` gives them.
+    """
+    rows = data.outcomes.filter((pl.col("benchmark") == metric.benchmark) & (pl.col("metric") == metric.name))
+    systems = [plain(name) for name in rows["system"].unique().drop_nulls().to_list()]
+    names = [name for name in columns if name != contrast and _describes_items(rows[name], systems)]
+    if not names or not rows.height:
+        return Candidates(names=())
+    key = [name for name in ITEM_KEY if name != contrast]
+    coded = rows.select(*key, "system", "trial", "score").with_columns(
+        _level_codes(rows, name).alias(f"{HELPER}{place}") for place, name in enumerate(names)
+    )
+    at = [f"{HELPER}{place}" for place in range(len(names))]
+    items = coded.group_by(key).agg(
+        pl.col("score").mean(),
+        _SCORES.alias(_EVERY) if len(systems) <= _MOST_SYSTEMS else pl.lit(None, pl.String).alias(_EVERY),
+        *(pl.col(each).min() for each in at),
+        *((pl.col(each).min() != pl.col(each).max()).alias(f"{each} differs") for each in at),
+    )
+    kept: list[str] = []
+    notes: list[str] = []
+    for name, each in zip(names, at, strict=True):
+        differing = int(items[f"{each} differs"].sum())
+        if not differing and not _made_from_scores(items[each], items["score"], items[_EVERY]):
+            kept.append(name)
+        elif 0 < differing <= _FEW_ITEMS * items.height:
+            shown = label_of(name, data.factor_names())
+            notes.append(
+                f"{shown} differs within {differing} of {items.height:,} items, so it was not tested as a group of items; "
+                "to have it tested, give each item one level"
+            )
+    return Candidates(names=tuple(kept), notes=tuple(notes))
+
+
+def _describes_items(column: pl.Series, systems: Sequence[str]) -> bool:
+    """Whether a column may describe items, by its values and its name, which in a wide table may end in a system's."""
+    name, dtype = column.name, column.dtype
+    if dtype.is_nested() or dtype.is_float() or column.null_count() == len(column):
+        return False
+    if name in _STANDARD_GROUPS:
+        return True
+    own = next((plain(name).removesuffix(f"_{each}") for each in systems if plain(name).endswith(f"_{each}")), name)
+    if is_answer(own) or ((dtype.is_numeric() or dtype == pl.Boolean) and is_measure(own)):
+        return False
+    if dtype.is_numeric() or dtype == pl.Boolean:
+        return True
+    levels = column.drop_nulls().unique().cast(pl.String)
+    if len(levels) <= _MOST_OPTIONS and levels.str.contains(_OPTION).all():
+        return False
+    numbers = levels.cast(pl.Float64, strict=False)
+    return bool(numbers.is_null().any() or (numbers == numbers.round()).all())
+
+
+def _level_codes(rows: pl.DataFrame, name: str) -> pl.Series:
+    """Return a whole number for each level, 0 where a run that has the column left it empty, null where a run lacks it."""
+    frame = pl.DataFrame({"run": rows["run"], "level": rows[name].cast(pl.String)})
+    code = pl.col("level").rank("dense").cast(pl.Int64)
+    has = pl.col("level").is_not_null().any().over("run")
+    return frame.select(pl.when(has).then(code.fill_null(0))).to_series()
+
+
+def _made_from_scores(levels: pl.Series, means: pl.Series, every: pl.Series) -> bool:
+    """Whether the levels follow from the scores of all systems, or cut the range of their means into stretches."""
+    repeated = every.null_count() == 0 and every.n_unique() <= len(every) / 2
+    if repeated and pl.DataFrame([levels, every]).n_unique() == every.n_unique():
+        return True
+    known = pl.DataFrame({"level": levels, "mean": means.round(9)}).drop_nulls()
+    ends = known.group_by("level").agg(low=pl.col("mean").min(), high=pl.col("mean").max()).sort("low", "high")
+    return ends.height > 1 and bool((ends["low"][1:] > ends["high"][:-1]).all())
+
+
+def named_clusters(data: EvalData, cluster: str | Sequence[str] | None) -> list[str]:
+    """Return the columns of the outcomes that are named as clusters; "none" names none.
+
+    Raises
+    ------
+    InputError
+        If there is no such column, or "none" stands beside others.
+    """
+    named = [cluster] if isinstance(cluster, str) else list(cluster or ())
+    if NO_CLUSTERS not in named:
+        return [data.factor(name) for name in named]
+    if len(named) > 1:
+        others = ", ".join(name for name in named if name != NO_CLUSTERS)
+        message = f"cluster is {NO_CLUSTERS!r} and also {others}; name the columns, or {NO_CLUSTERS!r} alone"
+        raise InputError(message)
+    return []
+
+
+def without_clusters(cluster: str | Sequence[str] | None) -> bool:
+    """Whether the user says that items share nothing that is not declared: cluster "none"."""
+    return NO_CLUSTERS in ([cluster] if isinstance(cluster, str) else cluster or ())
+
+
 def chosen_clusters(
     data: EvalData, pairs: Pairs, cluster: str | Sequence[str] | None, runs: Sequence[str], *, contrast: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the cluster columns in force, and a note for each that the user did not name.
 
     The item is a cluster wherever it has several variants; columns that a file or a column map declares as dependence
-    are clusters too.
+    are clusters too, unless the user says that there are none.
 
     Raises
     ------
     InputError
         If a named column does not exist, or its level varies within an item.
     """
-    named = [] if cluster is None else [cluster] if isinstance(cluster, str) else list(cluster)
-    columns: list[str] = []
+    columns = named_clusters(data, cluster)
     notes: list[str] = []
-    for name in named:
-        column = data.factor(name)
+    for column, name in zip(columns, [cluster] if isinstance(cluster, str) else cluster or (), strict=False):
         _check_constant(pairs, column, name)
-        columns.append(column)
     declared = data.runs.filter(pl.col("run").is_in(list(runs)))["dependence"].explode().drop_nulls().unique().to_list()
     for name in sorted(declared):
         if name not in pairs.items.columns or name in columns:
+            continue
+        if without_clusters(cluster):
+            notes.append(f"{name} is declared as a source of dependence in the data and set aside, as asked")
             continue
         _check_constant(pairs, name, name)
         columns.append(name)
@@ -135,12 +261,15 @@ def dependence_rows(
         Paired items only.
     columns
         Candidate columns that both sides have; those in `clusters`, those that vary within a unit, with one level, or
-        with more than half as many levels as units are passed over.
+        with more than half as many levels as units are passed over, and so is one that the two scores of an item make.
     names
         Sources' own names of standard columns.
     """
     differences = pairs.candidate.means() - pairs.baseline.means()
     candidates = {name: pairs.codes(name) for name in columns if name not in clusters and name in pairs.items.columns}
+    scores = np.unique(_both_scores(pairs), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    if scores.max(initial=0) < len(scores) / 2:
+        candidates = {name: codes for name, codes in candidates.items() if not _nested(scores, codes)}
     if clusters:
         unit = min((pairs.codes(name) for name in clusters), key=lambda codes: len(np.unique(codes)))
         differences, candidates = _per_unit(differences, candidates, unit)
@@ -149,6 +278,10 @@ def dependence_rows(
         return ()
     found = undeclared_dependence(differences, factors, seed=seed)
     return tuple(replace(row, factor=label_of(row.factor, names)) for row in found)
+
+
+def _both_scores(pairs: Pairs) -> Floats:
+    return np.stack([pairs.baseline.means(), pairs.candidate.means()], axis=1).round(9)
 
 
 def crossed_factors(

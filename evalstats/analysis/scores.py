@@ -18,7 +18,7 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
-from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, with_item_column
+from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
 from evalstats.analysis.provenance import notes_of
@@ -134,7 +134,7 @@ def _score_alone(
     contrast: str,
     wanted: tuple[PassKind, int] | None = None,
 ) -> Score:
-    named = [data.factor(each) for each in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    named = named_clusters(data, cluster)
     factors = sorted({*group_columns(arm.rows), *named})
     items = constant_factors(arm.rows, [each for each in factors if each != contrast])
     key = ["task", "item", "variant"]

@@ -66,7 +66,7 @@ def lead_dependence(
     rows = dependence_rows(lead, table.groups, clusters, names=names, seed=plan.seed)
     crossed = crossed_factors(lead, table.groups, clusters, names)
     told = f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
-    return rows, (told,) if crossed else ()
+    return rows, (*table.ungrouped, *((told,) if crossed else ()))
 
 
 def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:

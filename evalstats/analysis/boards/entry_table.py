@@ -14,15 +14,13 @@ from evalstats.analysis.boards.graph import ComparabilityGraph, comparability_gr
 from evalstats.analysis.boards.item_values import ItemValues, item_values
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.boards.standings import Scores
-from evalstats.analysis.grouping import group_columns, with_item_column
+from evalstats.analysis.grouping import candidate_groups, group_columns, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.passing import PassKind
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 
 Bools = npt.NDArray[np.bool_]
-# A column with several levels (or none) on more items than this does not describe items, but answers.
-_MOST_EMPTY = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +35,7 @@ class EntryTable:
         Their item values.
     every
         The items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
-        and may group them.
+        and may group them, `ungrouped` says which only just do not.
     rulers
         Which of them were measured alike.
     silent
@@ -51,6 +49,7 @@ class EntryTable:
     rulers: Rulers
     silent: tuple[Arm, ...]
     groups: tuple[str, ...]
+    ungrouped: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -140,6 +139,7 @@ def entry_table(
     """
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
+    candidates = candidate_groups(data, metric, groups, contrast=contrast)
     key = [name for name in ("task", "item", "variant") if name != contrast]
     names = [arm.name for arm in arms]
     matrix = score_matrix(rows, arm=ENTRY, models=names, factors=sorted({*groups, *named}), key=key)
@@ -160,7 +160,8 @@ def entry_table(
         every=every,
         rulers=rulers_of(data, kept, contrast=contrast, accept=accept, reference=head),
         silent=tuple(arm for j, arm in enumerate(arms) if j not in scored),
-        groups=tuple(name for name in groups if matrix.items[name].null_count() <= _MOST_EMPTY * matrix.items.height),
+        groups=candidates.names,
+        ungrouped=candidates.notes,
     )
 
 

@@ -17,7 +17,7 @@ from evalstats.analysis.boards.published import published_leaderboard
 from evalstats.analysis.boards.results import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.boards.rulers import Rulers
 from evalstats.analysis.boards.standings import Plan, Scores, Standings, standings
-from evalstats.analysis.grouping import chosen_clusters, duplicate_rows_warning, label_of
+from evalstats.analysis.grouping import chosen_clusters, duplicate_rows_warning, label_of, named_clusters
 from evalstats.analysis.passing import wanted_pass
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.wording import dependence_warnings
@@ -155,7 +155,7 @@ def leaderboard(
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
-    named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    named = named_clusters(data, cluster)
     head = None if baseline is None else entry_of(arms, baseline)
     table = entry_table(data, chosen, arms, named, wanted, contrast=column, accept=accept, baseline=head).best_first()
     clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast=column)

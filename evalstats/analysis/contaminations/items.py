@@ -9,7 +9,7 @@ import numpy.typing as npt
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.boards.entries import entries_of, entry_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
-from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of
+from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_ITEMS
@@ -113,8 +113,7 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
         raise CannotAnswerError(message)
     suspects = None if wanted.suspects is None else _resolved(arms, wanted.suspects, "suspect")
     references = None if wanted.references is None else _resolved(arms, wanted.references, "reference")
-    clusters = [wanted.cluster] if isinstance(wanted.cluster, str) else list(wanted.cluster or ())
-    extra = sorted({column, *(data.factor(name) for name in clusters)})
+    extra = sorted({column, *named_clusters(data, wanted.cluster)})
     table = entry_table(
         data,
         metric,

@@ -15,7 +15,16 @@ from evalstats.analysis.boards.item_values import ItemValues, item_values
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.costs import item_amounts, log_scale_mean
 from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
-from evalstats.analysis.grouping import chosen_clusters, dependence_rows, group_columns, label_of, with_item_column
+from evalstats.analysis.grouping import (
+    candidate_groups,
+    chosen_clusters,
+    dependence_rows,
+    group_columns,
+    label_of,
+    named_clusters,
+    with_item_column,
+    without_clusters,
+)
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.scores import score_of_arm
@@ -163,7 +172,7 @@ def frontier(
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
-    named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    named = named_clusters(data, cluster)
     field, left_out, told = _field(data, chosen, arms, named, cost, contrast=column)
     field, apart = _measured_alike(field, column, accept)
     clusters, declared = chosen_clusters(data, field.every, cluster, field.runs, contrast=column)
@@ -201,7 +210,11 @@ def frontier(
             *field.rulers.refusal(),
             *_cautions(field, cases, cost),
             *field.rulers.of("weakens"),
-            *_suspicions(field, cases, clusters, column, seed),
+            *(
+                []
+                if without_clusters(cluster)
+                else _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed)
+            ),
         ),
         notes=(
             *declared,
@@ -410,18 +423,17 @@ def _cautions(field: _Field, cases: _Cases, cost: str) -> list[str]:
     return told
 
 
-def _suspicions(field: _Field, cases: _Cases, clusters: tuple[str, ...], contrast: str, seed: int) -> list[str]:
+def _suspicions(
+    field: _Field, cases: _Cases, clusters: tuple[str, ...], metric: Metric, *, contrast: str, seed: int
+) -> list[str]:
     """Warn where the lead of the best system runs in groups of items that were not declared as clusters."""
     best = int(cases.scores.mean(axis=0).argmax())
     others = np.delete(cases.scores, best, axis=1).mean(axis=1)
     once = np.ones(len(others), dtype=np.int64)
     sides = [Side(n_scored=once, present=once, total=total) for total in (others, cases.scores[:, best])]
     items = field.every.items.filter(pl.Series(field.complete))
-    groups = [
-        name
-        for name in group_columns(field.arms[0].rows)
-        if name != contrast and all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)
-    ]
+    every = candidate_groups(field.data, metric, group_columns(field.arms[0].rows), contrast=contrast)
+    groups = [name for name in every.names if all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)]
     pairs = Pairs(items=items, baseline=sides[0], candidate=sides[1])
     return dependence_warnings(dependence_rows(pairs, groups, clusters, names=field.data.factor_names(), seed=seed))
 

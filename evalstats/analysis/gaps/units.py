@@ -12,7 +12,7 @@ from evalstats.analysis.boards.checks import some
 from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.gaps.material import CellSums
-from evalstats.analysis.grouping import chosen_clusters, label_of
+from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
 from evalstats.display.numbers import plural
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
@@ -76,7 +76,7 @@ def lab_units(
         If fewer than two models have a score.
     """
     chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model")
-    named = [data.factor(name) for name in _listed(cluster)]
+    named = named_clusters(data, cluster)
     columns = [data.factor(name) for name in factors]
     table = entry_table(data, chosen, arms, [*named, *columns], None, contrast="model")
     clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast="model")

@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY, item_sums
 from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named, shared_benchmarks
 from evalstats.analysis.compare import compare
-from evalstats.analysis.grouping import chosen_clusters, group_columns, with_item_column
+from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.planning.basis import Basis, Floats, Units
 from evalstats.analysis.results import Comparison
@@ -95,7 +95,7 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
         make_arm(rows, name, chosen, role=role)
         for rows, name, role in zip(sides, names, ("baseline", "candidate"), strict=True)
     ]
-    named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    named = named_clusters(data, cluster)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     pairs = with_item_column(pair_items(arms[0], arms[1], factors=sorted({*named, *groups}), contrast=column))
     runs = tuple(sorted({*arms[0].runs, *arms[1].runs}))

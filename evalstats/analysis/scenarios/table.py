@@ -11,7 +11,7 @@ from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_s
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
-from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, with_item_column
+from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -106,7 +106,7 @@ def scenario_table(
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
     column = _scenario_column(data, rows, scenario)
     label = scenario if scenario is not None else label_of(column, data.factor_names())
-    named = [data.factor(name) for name in ([cluster] if isinstance(cluster, str) else cluster or ())]
+    named = named_clusters(data, cluster)
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
     key = [name for name in ITEM_KEY if name != contrast]
     wanted = sorted({*groups, *named, column} - set(key))
