@@ -5,6 +5,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -13,6 +15,7 @@ from evalstats.schema.data import EvalData
 
 _SHOWN = 12
 _PERCENT = ("percent", "%", "pct")
+_WHOLE = 1e-6  # shares are written with some six digits
 _MARGIN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
 
 
@@ -32,6 +35,19 @@ class Metric:
     def span(self) -> float | None:
         """Distance between its bounds."""
         return None if self.low is None or self.high is None else self.high - self.low
+
+    def is_graded(self, *scores: npt.NDArray[np.float64]) -> bool:
+        """Whether a single answer can score between right and wrong; no, where `scores` lie at the two bounds alone."""
+        if self.kind in ("binary", "proportion"):
+            return False
+        return self.span is None or not all(
+            np.isin(each[~np.isnan(each)], (self.low, self.high)).all() for each in scores
+        )
+
+    @property
+    def worst(self) -> float | None:
+        """The score of an outright failure, where the metric has a bound on that side."""
+        return self.low if self.higher_is_better else self.high
 
     @property
     def is_share(self) -> bool:
@@ -140,7 +156,8 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) ->
         # What is seen decides: a mean of several trials arrives under the name of a binary metric, and a file of
         # nothing but 0 and 1 under the name of a bounded one.
         seen = _kind_seen(scores)
-        kind = "proportion" if seen == "bounded" and kind in ("binary", "proportion") else seen
+        counted = kind in ("binary", "proportion") or _counts_successes(rows)
+        kind = "proportion" if seen == "bounded" and counted else seen
     return Metric(
         benchmark=benchmark,
         name=name,
@@ -156,6 +173,15 @@ def _kind_seen(scores: pl.Series) -> str:
     if scores.is_in([0.0, 1.0]).all():
         return "binary"
     return "bounded" if scores.is_between(0.0, 1.0).all() else "continuous"
+
+
+def _counts_successes(rows: pl.DataFrame) -> bool:
+    """Whether every row that is no 0 or 1 names its trials and holds a whole number of successes in them."""
+    if "n_trials" not in rows.columns:
+        return False
+    between = rows.filter(pl.col("score").is_not_null() & ~pl.col("score").is_in([0.0, 1.0]))
+    successes = between["score"] * between["n_trials"].fill_null(1)
+    return bool((between["n_trials"].fill_null(1) > 1).all() and ((successes - successes.round()).abs() < _WHOLE).all())
 
 
 def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None, high: float | None) -> None:

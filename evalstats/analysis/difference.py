@@ -6,10 +6,15 @@ This is the decision table of the toolkit for two systems on the same items.
 situation                             headline                                     beside it
 ====================================  ===========================================  ==================================
 binary, one trial, independent items  Tango score interval and its score test      McNemar mid-p and exact, bootstrap
-trials, or bounded scores             augmented t on item means                    sign-flip, bootstraps, t
-continuous scores                     t on the differences                         sign-flip, bootstrap
+trials of a right-or-wrong score      augmented t on item means                    sign-flip, bootstraps, t
+graded scores, bounded or not         t on the differences                         sign-flip, bootstrap, augmented t
 clustered items                       CR2 with Satterthwaite degrees of freedom    cluster sign-flip, cluster mean
 ====================================  ===========================================  ==================================
+
+A graded score is one whose items take more than two values: a judge's 1 to 10, a rubric, F1. A share is the mean of several
+right-or-wrong answers: trials in rows of their own, a metric declared as a proportion, or rows that name their `n_trials`
+and hold whole numbers of successes. Beside the t interval of graded scores stands how many outright failures that
+were not seen would undo the result (`evalstats.stats.unseen_failures`).
 """
 
 from collections.abc import Sequence
@@ -20,8 +25,9 @@ import numpy.typing as npt
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.further import further_rows
-from evalstats.analysis.results import MethodRow, PairedTable, Role
+from evalstats.analysis.results import MethodRow, PairedTable, Role, Verdict
 from evalstats.analysis.rows import method_row
+from evalstats.display.numbers import plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -37,14 +43,13 @@ from evalstats.stats.planning.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
+from evalstats.stats.unseen_failures import UnseenFailures, unseen_failures
 from evalstats.stats.wild_cluster import wild_cluster_p
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 MIN_DF = 4.0
-# A bounded score with fewer exact ties than this is treated as continuous.
-FEW_TIES = 0.2
 POWER = 0.8
 # Scores of size s hold their differences to about this times s.
 _ROUNDING = 1e-12
@@ -77,7 +82,8 @@ class PairedScores:
 class Difference:
     """The headline estimate of a difference and everything that qualifies it.
 
-    `doubts` forbid a direction, `no_equivalence` forbids a verdict of equivalence.
+    `doubts` forbid a direction, `no_equivalence` forbids a verdict of equivalence; `if_claimed` and `if_equivalent` are
+    phrases for the first line of a verdict that is given all the same.
     """
 
     headline: Estimate
@@ -91,6 +97,15 @@ class Difference:
     doubts: tuple[str, ...] = ()
     no_equivalence: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    if_claimed: tuple[str, ...] = ()
+    if_equivalent: tuple[str, ...] = ()
+    failures: UnseenFailures | None = None
+
+    def qualifiers(self, verdict: Verdict) -> tuple[str, ...]:
+        """Return what must stand on the first line, after such a verdict."""
+        if verdict == "equivalent":
+            return self.if_equivalent
+        return self.if_claimed if verdict in ("better", "worse") else ()
 
 
 def paired_difference(
@@ -130,6 +145,7 @@ def paired_difference(
         )
         found = replace(found, rows=(*found.rows, *more))
     found = replace(found, mde=_reachable(found, metric, conf_level))
+    found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
@@ -145,10 +161,8 @@ def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float
     if chosen == "cr2":
         return _headline_of_clusters(scores, metric, conf_level)[0]
     if chosen == "augmented-t":
-        return augmented_t(
-            scores.differences, bound=metric.span or 1.0, n_trials=scores.n_trials, conf_level=conf_level
-        )
-    return paired_t(scores.differences, conf_level=conf_level)
+        return _augmented_headline(scores, metric, conf_level)
+    return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
 
 
 def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
@@ -173,11 +187,24 @@ def _choose(scores: PairedScores, metric: Metric) -> str:
         return "tango"
     if metric.span is None:
         return "t"
-    graded_once = scores.n_trials == 1 and metric.kind not in ("binary", "proportion")
     # Where all differences are equal, t has no spread to go by; the augmented t has an answer.
-    if graded_once and np.ptp(scores.differences) > 0 and np.mean(scores.differences == 0) < FEW_TIES:
-        return "t"
-    return "augmented-t"
+    return "t" if _graded(scores, metric) and np.ptp(scores.differences) > 0 else "augmented-t"
+
+
+def _augmented_headline(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:
+    # The floor is for trials: how many stand behind a graded score, or a share in one row, is unknown.
+    known = not _graded(scores, metric) and (scores.n_trials > 1 or _at_bounds(scores, metric))
+    n_trials = scores.n_trials if known else None
+    return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
+
+
+def _graded(scores: PairedScores, metric: Metric) -> bool:
+    return not scores.passes and metric.is_graded(scores.baseline, scores.candidate)
+
+
+def _at_bounds(scores: PairedScores, metric: Metric) -> bool:
+    both = np.concatenate([scores.baseline, scores.candidate])
+    return bool(np.isin(both, (metric.low, metric.high)).all())
 
 
 def _single_binary(scores: PairedScores) -> bool:
@@ -227,7 +254,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
 def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
     d = scores.differences
     span = metric.span or 1.0
-    headline = augmented_t(d, bound=span, n_trials=scores.n_trials, conf_level=conf_level)
+    headline = _augmented_headline(scores, metric, conf_level)
     flip = sign_flip(d, seed=seed)
     rows = (
         _row(headline, "headline", "t on item means with one +bound and one −bound pseudo-item added"),
@@ -242,15 +269,21 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
             "second interval",
             "the same with the two pseudo-items",
         ),
-        _row(paired_t(d, conf_level=conf_level), "second interval", "plain t; too short where scores crowd at a bound"),
+        _row(
+            paired_t(d, bound=span, conf_level=conf_level),
+            "second interval",
+            "plain t; too short where scores crowd at a bound",
+        ),
     )
     trials = scores.n_trials
     why = (
         "an item's value is a share of all sets of k of its trials"
         if scores.passes
+        else "all items differ by the same amount, so t has no spread to go by"
+        if _graded(scores, metric) and np.ptp(d) == 0
         else f"there are at least {trials} trials an item"
         if trials > 1
-        else "the score is graded, or some items have trials"
+        else "an item's score is a share of several answers"
     )
     shrunken = _mde(headline, conf_level)
     return Difference(
@@ -267,10 +300,10 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
 
 def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
     d = scores.differences
-    headline = paired_t(d, conf_level=conf_level)
+    headline = paired_t(d, bound=metric.span, conf_level=conf_level)
     flip = sign_flip(d, seed=seed)
     few = (f"only {len(d)} items",) if len(d) < MIN_DISCORDANT else ()
-    rows = (
+    rows = [
         _row(headline, "headline", "t on the item differences"),
         _flip_row(flip, headline),
         _row(
@@ -278,16 +311,23 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
             "second interval",
             "exact law of the bootstrap over items; no seed",
         ),
+    ]
+    if metric.span is not None:
+        wider = augmented_t(d, bound=metric.span, n_trials=None, conf_level=conf_level)
+        rows.append(
+            _row(wider, "second interval", "with one pseudo-item up and one down; safer where few items differ")
+        )
+    kind = (
+        "without bounds" if metric.span is None else "graded" if _graded(scores, metric) else f"taken as {metric.kind}"
     )
-    kind = "without bounds" if metric.span is None else "graded with few ties"
     return Difference(
         headline=headline,
         method_reason=f"the score is {kind}, and no clusters are declared",
-        rows=rows,
+        rows=tuple(rows),
         mde=_mde(headline, conf_level),
         # A t interval from a few numbers rests on their being normal; the sign-flip on the same items does not.
         smallest_p=smallest_p_clusters(len(d)),
-        doubts=(*_no_change(d), *few),
+        doubts=(*_no_change(d), *(few or _few_differing(d))),
         no_equivalence=few,
         warnings=headline.warnings,
     )
@@ -394,6 +434,15 @@ def _no_change(differences: Floats) -> tuple[str, ...]:
     return () if np.any(differences != 0) else ("every item has the same score on both sides",)
 
 
+def _few_differing(differences: Floats) -> tuple[str, ...]:
+    """Say so where so few items differ that no sign-flip of them could reach p = .05, whatever a t makes of them."""
+    differing = int(np.count_nonzero(differences))
+    if not 0 < differing < MIN_DISCORDANT:
+        return ()
+    verb = "differs" if differing == 1 else "differ"
+    return (f"only {plural(differing, 'item')} {verb}; fewer than {MIN_DISCORDANT} decide nothing",)
+
+
 def _reachable(found: Difference, metric: Metric, conf_level: float) -> float | None:
     """Return the detectable difference, or None where no verdict could follow or it lies beyond the metric's range."""
     hopeless = found.smallest_p is not None and found.smallest_p > 1 - conf_level
@@ -423,6 +472,44 @@ def _mde_of_clusters(found: ClusterMean, scores: PairedScores, metric: Metric, c
         shares=np.unique(codes, return_counts=True)[1] / n,
         between=0.5 if effect is None else min(1.0, max(0.0, 1 - 1 / effect)),
         step=1 / (n * scores.n_trials) if metric.kind in ("binary", "proportion") else 0.0,
+    )
+
+
+def _with_unseen_failures(
+    found: Difference, scores: PairedScores, metric: Metric, *, margin: float | None, conf_level: float
+) -> Difference:
+    """Add what outright failures that were not seen would do to a result on graded scores.
+
+    Where either side failed outright on some item, a result that possible failures would undo is none; elsewhere it is
+    qualified. Clustered items are counted as if failures came one by one, which is the least that cannot be excluded.
+    """
+    if not _graded(scores, metric) or metric.worst is None or found.headline.conf_low is None:
+        return found
+    heights = [np.abs(each - metric.worst) for each in (scores.candidate, scores.baseline)]
+    sides = (("the candidate", heights[0], heights[1]), ("the baseline", heights[1], heights[0]))
+    ahead = max(sides, key=lambda side: float(side[1].mean()))
+    risk = unseen_failures(ahead[1], ahead[2], conf_level=conf_level)
+    found = replace(found, failures=risk)
+    if risk.within and risk.undoing > 0:
+        words = _failure_words(ahead[0], risk, "undo it")
+        found = replace(found, doubts=(*found.doubts, words)) if risk.seen else replace(found, if_claimed=(words,))
+    if margin is None:
+        return found
+    beyond = [(who, unseen_failures(own, other, allowance=margin, conf_level=conf_level)) for who, own, other in sides]
+    who, risk = min(beyond, key=lambda each: each[1].undoing - each[1].possible)
+    if not risk.within or risk.undoing <= 0:
+        return found
+    words = _failure_words(who, risk, "take it beyond the margin")
+    if risk.seen:
+        return replace(found, no_equivalence=(*found.no_equivalence, words))
+    return replace(found, if_equivalent=(words,))
+
+
+def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:
+    more = "further outright" if risk.failures else "outright"
+    return (
+        f"{more} failures of {who} on {share_in_percent(risk.undoing)} of the items would {effect}, and {risk.n:,} items "
+        f"cannot exclude {share_in_percent(risk.possible)}"
     )
 
 

@@ -112,6 +112,7 @@ class Question:
             estimand=_estimand(names),
             verdict=verdict,
             verdict_reason=reason,
+            qualifiers=found.qualifiers(verdict),
             rows=found.rows,
             table=found.table,
             n_items=paired.items.height,
@@ -129,7 +130,9 @@ class Question:
             sequential=watched,
             missing=missing,
             flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else (),
-            effects=effect_rows(scores.differences, found.table, scores.clusters, self.conf_level),
+            effects=effect_rows(
+                scores.differences, found.table, scores.clusters, self.conf_level, failures=found.failures
+            ),
             costs=cost_rows(
                 paired,
                 self.baseline,
@@ -257,7 +260,13 @@ class Question:
     def _level(self, scores: PairedScores, conf_level: float) -> Difference:
         method = self._method_for(scores)
         return paired_difference(
-            scores, self.metric, conf_level=conf_level, method=method, seed=self.seed, further=False
+            scores,
+            self.metric,
+            conf_level=conf_level,
+            method=method,
+            seed=self.seed,
+            margin=self.margin,
+            further=False,
         )
 
     def _group_row(
@@ -283,7 +292,7 @@ class Question:
             p_holm=p_holm,
             method=headline.method,
             verdict=verdict,
-            verdict_reason=reason,
+            verdict_reason="; ".join((reason, *found.qualifiers(verdict))),
         )
 
     def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:

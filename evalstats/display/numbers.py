@@ -66,6 +66,17 @@ def scaled(value: float | None, scale: float = 1.0, digits: int = 2, *, sign: bo
     return number(None if value is None else value * scale, digits, sign=sign)
 
 
+def share_in_percent(share: float) -> str:
+    """Write a share as a percentage with two significant digits.
+
+    Examples
+    --------
+    >>> share_in_percent(0.0582), share_in_percent(0.00299), share_in_percent(0.31)
+    ('5.8%', '0.3%', '31%')
+    """
+    return f"{100 * share:.2g}%" if abs(share) < 0.995 else f"{100 * share:.0f}%"
+
+
 def plural(n: int, noun: str, many: str | None = None) -> str:
     """Write a count with its noun.
 

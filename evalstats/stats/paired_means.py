@@ -17,11 +17,15 @@ __all__ = ["SignFlip", "augmented_t", "paired_t", "sign_flip"]
 _ENOUGH_NONZERO = 5
 
 
-def augmented_t(differences: ArrayLike, *, bound: float = 1.0, n_trials: int = 1, conf_level: float = 0.95) -> Estimate:
+def augmented_t(
+    differences: ArrayLike, *, bound: float = 1.0, n_trials: int | None = 1, conf_level: float = 0.95
+) -> Estimate:
     """Mean of bounded item differences with the augmented t interval and its own p-value.
 
-    The default for several trials and for bounded scores: a t interval on few, one-sided differences covers as little
-    as .80; adding one pseudo-item at +c and one at -c keeps coverage at .94 and more, at 1.1 to 1.35 times the width.
+    The default for several trials of a right-or-wrong score: a t interval on few, one-sided differences covers as
+    little as .80; adding one pseudo-item at +c and one at -c keeps coverage at .94 and more, at 1.1 to 1.35 times the
+    width. For graded scores it costs too much power (`paired_t` is the default), and serves where all differences are
+    equal and t has no spread to go by.
 
     Parameters
     ----------
@@ -30,15 +34,17 @@ def augmented_t(differences: ArrayLike, *, bound: float = 1.0, n_trials: int = 1
     bound
         Largest possible |difference|: the metric's range.
     n_trials
-        Trials behind each item's mean (the smaller number where models differ).
+        Trials of a right-or-wrong score behind each item's mean (the smaller number where models differ); None for
+        graded scores, and where the number is unknown.
 
     Notes
     -----
-    On d / bound: n' = n + 2, m' = sum(d)/n', v' = (sum(d^2) + 2 c^2)/n' - m'^2; the interval is
-    m' +- t_{n'-1} sqrt(v'/(n' - 1)), clipped, and the p-value that of m' with the same error. c^2 =
-    max(1/n_trials, sum(d^2)/sum(|d|)) when at least 5 items differ, else 1. With one trial of right/wrong scores
-    this is Bonett and Price's interval with t for z. `std_error` is that of m'; `estimate` is the observed mean,
-    which the interval contains at every conf_level above about 0.7.
+    On d / bound: n' = n + 2, m' = sum(d)/n', v' = (sum(d^2) + 2 c^2)/n' - m'^2; the interval is m' +- t_{n'-1}
+    sqrt(v'/(n' - 1)), clipped, and the p-value that of m' with the same error. c^2 = max(1/n_trials,
+    sum(d^2)/sum(|d|)) when at least 5 items differ, else 1; without n_trials the first term is left out. Shares of
+    equally many trials reach it by themselves. With one trial of right/wrong scores this is Bonett and Price's
+    interval with t for z. `std_error` is that of m'; `estimate` is the observed mean, which the interval contains at
+    every conf_level above about 0.7.
 
     Raises
     ------
@@ -51,11 +57,10 @@ def augmented_t(differences: ArrayLike, *, bound: float = 1.0, n_trials: int = 1
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4), round(r.p_value, 4)
     (0.05, -0.0155, 0.1107, 0.1353)
     """
-    if not (math.isfinite(bound) and bound > 0.0):
-        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
+    _check_bound(bound)
     raw = as_values(differences, "differences")
     check_bounds(raw, -bound, bound, "differences")
-    trials = check_count(n_trials, "n_trials", least=1)
+    trials = None if n_trials is None else check_count(n_trials, "n_trials", least=1)
     level = check_level(conf_level)
     d = raw / bound
     n = d.size
@@ -80,16 +85,24 @@ def augmented_t(differences: ArrayLike, *, bound: float = 1.0, n_trials: int = 1
     )
 
 
-def paired_t(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: float = 0.95) -> Estimate:
     """Mean of item differences with Student's t interval and test.
 
-    For unbounded or continuous scores of independent items, with less than a fifth of the differences tied at 0.
-    Differences that are all equal have no spread: no interval and no p, and `reason` says so.
+    For graded and unbounded scores of independent items, ties or no ties. It knows only differences that were seen:
+    `evalstats.stats.unseen_failures` says what rare falls to the worst score would do to it. Differences that are all
+    equal have no spread: no interval and no p, and `reason` says so.
 
     Parameters
     ----------
     differences
         float64 array, shape (n_items,): candidate minus baseline, item means over trials.
+    bound
+        Largest possible |difference|, at which the interval is clipped; None where there is none.
+
+    Raises
+    ------
+    InputError
+        A difference beyond the bound, NaN, no items.
 
     Examples
     --------
@@ -98,6 +111,9 @@ def paired_t(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     (0.18, 2.092, 0.1045)
     """
     d = as_values(differences, "differences")
+    if bound is not None:
+        _check_bound(bound)
+        check_bounds(d, -bound, bound, "differences")
     plain = mean_t(d, conf_level=conf_level)
     if plain.std_error is None or plain.df is None:
         return plain
@@ -108,8 +124,8 @@ def paired_t(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
         conf_level=plain.conf_level,
         n=plain.n,
         std_error=plain.std_error,
-        conf_low=plain.conf_low,
-        conf_high=plain.conf_high,
+        conf_low=_clipped(plain.conf_low, bound),
+        conf_high=_clipped(plain.conf_high, bound),
         statistic=statistic,
         df=plain.df,
         p_value=two_sided_t_p(statistic, plain.df),
@@ -117,8 +133,18 @@ def paired_t(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     )
 
 
-def _pseudo_square(d: FloatArray, squares: float, n_trials: int) -> float:
+def _pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     """Return c^2 of the two pseudo-items at +c and -c."""
     if np.count_nonzero(d) < _ENOUGH_NONZERO:
         return 1.0
-    return max(1.0 / n_trials, squares / float(np.abs(d).sum()))
+    own = squares / float(np.abs(d).sum())
+    return own if n_trials is None else max(1.0 / n_trials, own)
+
+
+def _check_bound(bound: float) -> None:
+    if not (math.isfinite(bound) and bound > 0.0):
+        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
+
+
+def _clipped(end: float | None, bound: float | None) -> float | None:
+    return end if end is None or bound is None else min(bound, max(-bound, end))

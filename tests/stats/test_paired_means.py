@@ -66,6 +66,19 @@ def test_augmented_t_properties(d, conf_level, n_trials):
     assert (here.conf_low > 0 or here.conf_high < 0) == (here.p_value < 1 - conf_level)
 
 
+def test_graded_scores_have_no_floor_under_the_pseudo_items():
+    d = np.array([0.1, -0.2, 0.1, 0.0, 0.3, 0.1, -0.1, 0.2])
+    c = math.sqrt(np.square(d).sum() / np.abs(d).sum())
+    expected = stats.ttest_1samp(np.concatenate([d, [c, -c]]), 0.0).confidence_interval(0.95)
+    assert ends(augmented_t(d, n_trials=None)) == pytest.approx((expected.low, expected.high), rel=1e-10)
+    assert augmented_t(d, n_trials=None).conf_high < augmented_t(d, n_trials=2).conf_high
+
+
+@given(LATTICE)
+def test_shares_of_equally_many_trials_reach_the_floor_by_themselves(d):
+    assert ends(augmented_t(d, n_trials=None)) == pytest.approx(ends(augmented_t(d, n_trials=TRIALS)), rel=1e-9)
+
+
 def test_augmented_t_never_has_width_zero():
     assert augmented_t(np.zeros(50)).conf_high > 0.02
     all_better = augmented_t(np.ones(50))
@@ -90,6 +103,14 @@ def test_paired_t_equals_scipy():
     result = paired_t(d)
     assert ends(result) == pytest.approx((interval.low, interval.high), rel=1e-12)
     assert (result.statistic, result.p_value) == pytest.approx((expected.statistic, expected.pvalue), rel=1e-10)
+
+
+def test_paired_t_is_clipped_at_the_bound():
+    plain, clipped = paired_t([1.0, 0.0, 1.0]), paired_t([1.0, 0.0, 1.0], bound=1.0)
+    assert plain.conf_high > 1.0
+    assert ends(clipped) == (plain.conf_low, 1.0)
+    with pytest.raises(InputError, match="above the highest possible 1"):
+        paired_t([0.2, 5.0], bound=1.0)
 
 
 @pytest.mark.parametrize("d", [[0.5] * 8, [0.0] * 8, [0.1]])

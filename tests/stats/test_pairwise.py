@@ -141,7 +141,7 @@ def test_pairs_have_their_own_test_and_interval(kind, adjust):
     codes = np.arange(40) % 8
     options = {
         "score": {"binary": True},
-        "augmented t": {"bounds": (0.0, 1.0)},
+        "augmented t": {"bounds": (0.0, 1.0), "shares": True},
         "t": {},
         "CR2": {"clusters": codes},
     }[kind]

@@ -12,7 +12,7 @@ from evalstats.analysis.boards.standings import Plan, Scores, Standings, separat
 from evalstats.analysis.grouping import crossed_factors, dependence_rows
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.runs.comparability import identical_runs
-from evalstats.display.numbers import plural
+from evalstats.display.numbers import plural, share_in_percent
 from evalstats.stats.dependence import Dependence
 from evalstats.stats.many.omnibus import Omnibus, cochran_q, friedman
 
@@ -76,9 +76,45 @@ def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[Le
         *_missing(found, plan, lines),
         *_turned_round(found, plan, lines),
         *_own_scores(lines),
+        *_unseen_failures(found, plan),
         *table.rulers.of("weakens"),
         *_one_run_twice(table, found),
     ]
+
+
+def failures_of_the_best(
+    table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]
+) -> tuple[str, ...]:
+    """Return what limits the first place of one model on graded scores: outright failures that were not seen."""
+    best = {row.name for row in lines if row.may_be_best}
+    risk = found.every.failures
+    if len(best) != 1 or risk is None:
+        return ()
+    own = np.array([name in best for name in table.names])
+    leads = (own[found.every.first] | own[found.every.second]) & separated(found.every, plan.conf_level)
+    rests = np.flatnonzero(leads & risk.within)
+    if not rests.size:
+        return ()
+    nearest = rests[np.argmin(risk.undoing[rests])]
+    undoing, possible = (share_in_percent(float(each[nearest])) for each in (risk.undoing, risk.possible))
+    return (f"outright failures on {undoing} of the items would undo that, and the items cannot exclude {possible}",)
+
+
+def _unseen_failures(found: Standings, plan: Plan) -> list[str]:
+    """Count the separated pairs that rest on failures which did not show."""
+    risk = found.shown.failures
+    if risk is None:
+        return []
+    apart = separated(found.shown, plan.conf_level)
+    frail = apart & risk.within
+    if not frail.any():
+        return []
+    possible = share_in_percent(float(risk.possible[frail].max()))
+    told = (
+        f"{int(frail.sum())} of {plural(int(apart.sum()), 'separated pair')} would be undone by outright failures of the better "
+        f"model that the items cannot exclude (up to {possible} of them)"
+    )
+    return [told]
 
 
 def _one_run_twice(table: EntryTable, found: Standings) -> list[str]:

@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
-from evalstats.analysis.boards.checks import best_if_missing, cautions, lead_dependence, omnibus_of, some
+from evalstats.analysis.boards.checks import (
+    best_if_missing,
+    cautions,
+    failures_of_the_best,
+    lead_dependence,
+    omnibus_of,
+    some,
+)
 from evalstats.analysis.boards.entries import entries_of, entry_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.boards.graph import MIN_SHARED, ComparabilityGraph, shared_counts
@@ -270,6 +277,7 @@ def _answer(
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.rulers),
         best_if_missing=best_if_missing(plan, lines),
+        qualifiers=failures_of_the_best(table, found, plan, lines),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
         n_resamples=found.shown.n_resamples,

@@ -14,7 +14,7 @@ from evalstats.analysis.boards.luck import TIED, Luck
 from evalstats.analysis.boards.results import LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.boards.standings import Plan, Standings, separated
 from evalstats.analysis.scores import score_of_arm
-from evalstats.display.numbers import plural
+from evalstats.display.numbers import plural, share_in_percent
 from evalstats.stats.many.pairwise import PairwiseDifferences
 
 Floats = npt.NDArray[np.float64]
@@ -188,7 +188,23 @@ def pair_row(
         n_clusters=None if family.n_clusters is None else int(family.n_clusters[k]),
         separated=is_apart,
         verdict=verdict,
-        reason=None if is_apart or np.isfinite(family.std_error[k]) else _no_spread(estimate),
+        reason=None if is_apart else _kept_open(family, k, estimate),
+    )
+
+
+def _kept_open(family: PairwiseDifferences, k: int, estimate: float | None) -> str | None:
+    """Say why a pair is not separated, where the reason is none that its interval shows."""
+    if not np.isfinite(family.std_error[k]):
+        return _no_spread(estimate)
+    risk = family.failures
+    small = max(family.p_value[k], family.p_adjusted[k]) <= 1.0 - family.conf_level
+    if risk is None or not small or not (risk.within & risk.seen)[k]:
+        return None
+    shares = (share_in_percent(float(each[k])) for each in (risk.undoing, risk.possible))
+    return (
+        "outright failures of the better one on {} of the items would undo it, and the items cannot exclude {}".format(
+            *shares
+        )
     )
 
 

@@ -225,6 +225,8 @@ def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]
         clusters=scores.clusters[0] if scores.clusters else None,
         bounds=plan.bounds,
         binary=scores.single,
+        shares=not plan.metric.is_graded(scores.values),
+        worst=plan.metric.worst if plan.metric.is_graded(scores.values) else None,
         conf_level=plan.conf_level,
         adjust=plan.adjust,
         seed=plan.seed,
@@ -234,13 +236,16 @@ def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]
 def separated(found: PairwiseDifferences, conf_level: float) -> Bools:
     """Tell which pairs are separated: both p are small, and as in a comparison of two there is enough to go by.
 
-    Fewer than 6 discordant items, or clusters worth fewer than 5 (df below 4), separate nothing.
+    Fewer than 6 items that differ, or clusters worth fewer than 5 (df below 4), separate nothing. Where either side of a pair
+    fails outright on some item, unseen failures that would undo the difference keep it from being separated too.
     """
     alpha = 1.0 - conf_level
     with np.errstate(invalid="ignore"):
         apart = (found.p_adjusted <= alpha) & (found.p_value <= alpha)
         if found.n_differing is not None:
             apart &= found.n_differing >= MIN_DISCORDANT
+        if found.failures is not None:
+            apart &= ~(found.failures.within & found.failures.seen)
         if found.n_clusters is not None:
             apart &= found.df >= _MIN_DF - _ROUNDING
     return apart
@@ -400,6 +405,7 @@ def _against_best(
                 clusters=own.codes,
                 bounds=plan.bounds,
                 binary=own.single,
+                shares=not plan.metric.is_graded(own.values),
                 conf_level=plan.conf_level,
                 seed=plan.seed,
             )

@@ -116,12 +116,26 @@ _TEXTS: dict[str, MethodText] = {
         ),
         sources=("Vargha & Delaney 2000, doi:10.3102/10769986025002101",),
     ),
+    "unseen-failure limit": MethodText(
+        what="how often the side ahead would have to fail outright, unseen so far, for its lead to be gone",
+        how=(
+            "An interval of graded scores knows only the differences that were seen. A system that gains a little on "
+            "most items and falls to the worst score on one in fifty looks better in every sample that holds no such "
+            "fall. So the share of falls that would use up the lead is set beside the share that these items cannot "
+            "exclude: some 3 in n where none was seen. Where either side fails outright on some item, and failures that "
+            "cannot be excluded would undo the result, the verdict is inconclusive; elsewhere it is one line of caution."
+        ),
+        sources=(
+            "Clopper & Pearson 1934, Biometrika 26:404",
+            "Hanley & Lippman-Hand 1983, JAMA 249:1743",
+        ),
+    ),
     # --- means of items ---
     "augmented t": MethodText(
-        what="the t interval of the item differences, with one imaginary item at either extreme",
+        what="the t interval of the item differences, with one imaginary item added on either side",
         how=(
             "The trials of an item are averaged first, so each item gives one difference. Two imaginary items "
-            "join them, one at either extreme, and then the ordinary t interval is taken. Where nearly all items "
+            "join them, one up and one down, and then the ordinary t interval is taken. Where nearly all items "
             "agree, the ordinary interval is too short, since rare changes have not shown up yet; the imaginary "
             "items stand in for them."
         ),

@@ -341,6 +341,7 @@ def _rows(  # noqa: PLR0917 - what a line is made of
         clusters=cases.clusters,
         bounds=(0.0, 1.0) if cases.single else cases.bounds,
         binary=cases.single,
+        shares=not cases.metric.is_graded(cases.scores if cases.metric.higher_is_better else -cases.scores),
         conf_level=conf_level,
         seed=seed,
     )

@@ -72,6 +72,10 @@ def as_difference(account: SequentialAccount, fixed: Difference) -> Difference:
         smallest_p=None,
         doubts=(),
         no_equivalence=(),
+        # The interval of the account holds for any bounded score, falls that were not seen among them.
+        if_claimed=(),
+        if_equivalent=(),
+        failures=None,
         warnings=account.warnings,
     )
 

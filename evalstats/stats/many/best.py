@@ -49,6 +49,7 @@ def with_the_best(
     clusters: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
     binary: bool = False,
+    shares: bool = False,
     conf_level: float = 0.95,
     seed: int = 0,
     n_resamples: int = 9999,
@@ -68,6 +69,8 @@ def with_the_best(
         Lowest and highest possible score.
     binary
         Whether every score is one right-or-wrong answer, 0 or 1.
+    shares
+        Whether bounded scores are shares of several right-or-wrong answers.
 
     Notes
     -----
@@ -93,7 +96,7 @@ def with_the_best(
     level = check_level(conf_level)
     draws = check_count(n_resamples, "n_resamples", least=1)
     table = pair_table(scores, None, clusters)
-    tests = pair_tests(table, binary=binary, bounds=bounds)
+    tests = pair_tests(table, binary=binary, bounds=bounds, shares=shares)
     estimate = _least(_matrix(table, table.estimate, -table.estimate))
     pairs = np.flatnonzero(tests.testable & enough_to_flip(table))
     if pairs.size == 0:

@@ -31,6 +31,7 @@ def certain_dominance(
     clusters: Sequence[ArrayLike] = (),
     bounds: tuple[float, float] | None = None,
     binary: bool = False,
+    shares: bool = False,
     conf_level: float = 0.95,
     seed: int = 0,
 ) -> BoolArray:
@@ -42,7 +43,7 @@ def certain_dominance(
         float64 arrays, shape (n_items, n_systems), no NaN: item means over trials; higher scores and lower costs are better.
     clusters
         Columns of integer codes, shape (n_items,) each. Fewer than 5 clusters in one of them show nothing.
-    bounds, binary
+    bounds, binary, shares
         As in `pairwise_differences`, of the scores.
     conf_level
         The chance of any false claim is at most 1 - conf_level.
@@ -57,13 +58,14 @@ def certain_dominance(
     Notes
     -----
     To claim that k dominates j both differences must be shown, so the p-value of the claim is the larger of the two
-    (an intersection-union test) and needs no adjustment for being two; Holm's method adjusts for the pairs. Each p is two-sided,
-    so that a pair's two directions share its error. The tests are those of pairs of models: the score test for one
-    right-or-wrong answer an item, augmented t for other bounded scores, t for costs, CR2 for clusters; the sign-flip where all
-    differences are equal and have no spread. As in a comparison of two, fewer than 6 items that differ, clusters worth fewer
-    than 5, or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A saving that may rest on the cheaper
-    system's rare dear items not having been drawn (its mean has a skewness below -.1) must be shown at a fiftieth of the error.
-    Costs that are equal, or scores that are, leave a pair unsettled: it takes a margin to call systems equal.
+    (an intersection-union test) and needs no adjustment for being two; Holm's method adjusts for the pairs. Each p is two-
+    sided, so that a pair's two directions share its error. The tests are those of pairs of models: the score test for one
+    right-or-wrong answer an item, augmented t for shares of several, t for graded scores and costs, CR2 for clusters; the
+    sign-flip where all differences are equal and have no spread. As in a comparison of two, fewer than 6 items that differ,
+    clusters worth fewer than 5, or a sign-flip of up to 30 clusters that disagrees, forbid the claim. A saving that may rest
+    on the cheaper system's rare dear items not having been drawn (its mean has a skewness below -.1) must be shown at a
+    fiftieth of the error. Costs that are equal, or scores that are, leave a pair unsettled: it takes a margin to call systems
+    equal.
 
     Simulated share of data sets with any claim, all of them false, at 95% and 80 items: 5 systems that score the same and
     have costs far apart .02 (.02 and .03 with 16 and 8 clusters); 4 systems far apart in score with the same mean cost,
@@ -92,7 +94,7 @@ def certain_dominance(
     if not pairs or min((count for _, count in columns), default=FEW_CLUSTERS) < FEW_CLUSTERS:
         return shown
     codes = [each for each, _ in columns]
-    gain, p_gain = _tests(s, pairs, codes, bounds, binary=binary)
+    gain, p_gain = _tests(s, pairs, codes, bounds, binary=binary, shares=shares)
     price, p_price = _tests(c, pairs, codes, None, binary=False)
     opposed = gain * price < 0.0
     p = np.where(opposed, np.maximum(p_gain, p_price), 1.0)
@@ -113,6 +115,7 @@ def _tests(
     bounds: tuple[float, float] | None,
     *,
     binary: bool,
+    shares: bool = False,
 ) -> tuple[FloatArray, FloatArray]:
     """Return the difference and the p-value of every pair, first minus second; 1 where nothing can be tested."""
     if len(codes) > 1:
@@ -127,6 +130,7 @@ def _tests(
             clusters=codes[0] if codes else None,
             bounds=bounds,
             binary=binary,
+            shares=shares,
             adjust="none",
         )
         turned = np.where(every.first == np.array([i for i, _ in pairs]), 1.0, -1.0)

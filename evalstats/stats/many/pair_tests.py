@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, check_bounds
+from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds
 from evalstats.stats.many.max_t import TIE
 from evalstats.stats.many.pair_table import PairTable, difference_blocks
 from evalstats.stats.many.tango_limits import tango_limits
@@ -22,7 +22,6 @@ LABELS: dict[Kind, str] = {
     "t": "paired t",
     "CR2": "CR2 with Satterthwaite df",
 }
-_FEW_TIES = 0.2  # bounded scores with fewer ties than this are treated as continuous
 _ENOUGH_NONZERO = 5
 
 
@@ -39,6 +38,8 @@ class PairTests:
         Two-sided p of the pair on its own.
     wins, losses
         For the score test: items that only the first, and only the second, got right.
+    n_differing
+        Items on which the two differ, where few of them forbid a claim (the score test and t); None elsewhere.
     span
         Largest possible difference, infinite where there is none.
     """
@@ -52,6 +53,7 @@ class PairTests:
     wins: FloatArray
     losses: FloatArray
     span: float
+    n_differing: IntArray | None = None
 
     @property
     def testable(self) -> NDArray[np.bool_]:
@@ -94,11 +96,13 @@ class PairTests:
         return np.where(none, np.nan, low), np.where(none, np.nan, high)
 
 
-def pair_tests(table: PairTable, *, binary: bool, bounds: tuple[float, float] | None) -> PairTests:
+def pair_tests(
+    table: PairTable, *, binary: bool, bounds: tuple[float, float] | None, shares: bool = False
+) -> PairTests:
     """Choose the test and run it for every pair.
 
     Clusters: CR2 with Satterthwaite df, from 5 clusters on. Else right-or-wrong scores: the score test, which Tango's
-    interval inverts. Else bounded scores of which a fifth or more tie: augmented t. Else t.
+    interval inverts. Else bounded `shares` of right-or-wrong answers: augmented t. Else t.
     """
     span = np.inf
     if bounds is not None:
@@ -116,8 +120,7 @@ def pair_tests(table: PairTable, *, binary: bool, bounds: tuple[float, float] | 
         return _clustered(table, span)
     if binary:
         return _score(table)
-    augmented = _augmented(table, span) if np.isfinite(span) else None
-    return augmented or _plain(table, span)
+    return _augmented(table, span) if shares and np.isfinite(span) else _plain(table, span)
 
 
 def _score(table: PairTable) -> PairTests:
@@ -135,52 +138,78 @@ def _score(table: PairTable) -> PairTests:
         wins=wins,
         losses=losses,
         span=1.0,
+        n_differing=np.asarray(wins + losses, dtype=np.int64),
     )
 
 
-def _augmented(table: PairTable, span: float) -> PairTests | None:
+def _augmented(table: PairTable, span: float) -> PairTests:
+    centre, std_error, df, p_value, _ = _with_pseudo_items(table, span)
+    return PairTests(
+        kind="augmented t",
+        table=table,
+        centre=centre,
+        std_error=std_error,
+        df=df,
+        p_value=p_value,
+        wins=np.zeros(0),
+        losses=np.zeros(0),
+        span=span,
+    )
+
+
+def _with_pseudo_items(
+    table: PairTable, span: float
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray]:
     """Add one pseudo-item at +c and one at -c to every pair: see `evalstats.stats.paired_means.augmented_t`.
 
-    c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials. None where too few
-    differences are 0 for scores on so few levels.
+    c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials. Returns centre, standard
+    error, df, p and the number of items that differ.
     """
-    nonzero, sizes = np.zeros(table.first.size), np.zeros(table.first.size)
-    for part, d in difference_blocks(table.scores, table.first, table.second):
-        d[np.isnan(d)] = 0.0
-        nonzero[part], sizes[part] = np.count_nonzero(d, axis=0), np.abs(d).sum(axis=0)
+    nonzero, sizes = _differing(table)
     n = table.n_items.astype(np.float64)
-    if float(nonzero.sum()) > (1.0 - _FEW_TIES) * float(n.sum()):
-        return None
     squares = table.squares / span**2
     pseudo = np.where(nonzero >= _ENOUGH_NONZERO, squares / np.maximum(sizes / span, 1e-300), 1.0)
     centre = n * np.nan_to_num(table.estimate) / span / (n + 2.0)
     std_error = np.sqrt(((squares + 2.0 * pseudo) / (n + 2.0) - centre**2) / (n + 1.0))
     none = n == 0
     df = np.where(none, np.nan, n + 1.0)
-    return PairTests(
-        kind="augmented t",
-        table=table,
-        centre=np.where(none, np.nan, span * centre),
-        std_error=np.where(none, np.nan, span * std_error),
-        df=df,
-        p_value=_two_sided(centre / std_error, df),
-        wins=np.zeros(0),
-        losses=np.zeros(0),
-        span=span,
-    )
+    p_value = _two_sided(centre / std_error, df)
+    return (
+        np.where(none, np.nan, span * centre), np.where(none, np.nan, span * std_error), df, p_value, nonzero,
+    )  # fmt: skip
+
+
+def _differing(table: PairTable) -> tuple[IntArray, FloatArray]:
+    """Return on how many items each pair differs, and the sum of the sizes of its differences."""
+    nonzero, sizes = np.zeros(table.first.size, dtype=np.int64), np.zeros(table.first.size)
+    for part, d in difference_blocks(table.scores, table.first, table.second):
+        d[np.isnan(d)] = 0.0
+        nonzero[part], sizes[part] = np.count_nonzero(d, axis=0), np.abs(d).sum(axis=0)
+    return nonzero, sizes
 
 
 def _plain(table: PairTable, span: float) -> PairTests:
+    """Student's t; of bounded scores augmented t for the pairs whose differences are all equal and give t no spread."""
+    centre, std_error, df = table.estimate, table.std_error, table.df
+    p_value = _t_p(table, std_error, df)
+    nonzero = _differing(table)[0]
+    flat = ~table.testable & (table.n_items > 0)
+    if np.isfinite(span) and flat.any():
+        other = _with_pseudo_items(table, span)
+        centre, std_error, df, p_value = (
+            np.where(flat, mine, own) for mine, own in zip(other[:4], (centre, std_error, df, p_value), strict=True)
+        )
     return PairTests(
         kind="t",
         table=table,
-        centre=table.estimate,
-        std_error=table.std_error,
-        df=table.df,
-        p_value=_t_p(table, table.std_error, table.df),
+        centre=centre,
+        std_error=std_error,
+        df=df,
+        p_value=p_value,
         wins=np.zeros(0),
         losses=np.zeros(0),
         span=span,
+        n_differing=nonzero,
     )
 
 

@@ -14,6 +14,7 @@ from evalstats.stats.many.pair_table import pair_table
 from evalstats.stats.many.pair_tests import LABELS, PairTests, pair_tests
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
 from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.unseen_failures import PairFailures, pair_failures
 
 Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
 
@@ -65,7 +66,9 @@ class PairwiseDifferences:
     exact
         Whether every pattern of signs was counted; else p is (1 + hits) / (1 + n_resamples).
     n_differing
-        For right-or-wrong answers on independent items, the discordant items; else None.
+        For the score test and t, the items on which the two differ; else None.
+    failures
+        What unseen outright failures would do to each pair's difference, where a worst score is known; else None.
     """
 
     first: IntArray
@@ -88,6 +91,7 @@ class PairwiseDifferences:
     seed: int | None
     warnings: tuple[str, ...]
     n_differing: IntArray | None = None
+    failures: PairFailures | None = None
 
 
 def pairwise_differences(
@@ -97,6 +101,8 @@ def pairwise_differences(
     clusters: ArrayLike | None = None,
     bounds: tuple[float, float] | None = None,
     binary: bool = False,
+    shares: bool = False,
+    worst: float | None = None,
     conf_level: float = 0.95,
     adjust: Adjust = "max-t",
     seed: int = 0,
@@ -120,6 +126,10 @@ def pairwise_differences(
         Lowest and highest possible score; intervals are clipped to the differences that are possible.
     binary
         Whether every score is one right-or-wrong answer, 0 or 1.
+    shares
+        Whether bounded scores are shares of several right-or-wrong answers, such as means of trials.
+    worst
+        The score of an outright failure, for graded scores: what failures that were not seen would do is then told.
     adjust
         "max-t": step-down p-values from the largest |t| of the family under sign flips, and simultaneous intervals.
         "holm": Holm's p-values, Bonferroni intervals. "bh", "by", "none": p-values so named, intervals unadjusted.
@@ -146,7 +156,8 @@ def pairwise_differences(
 
     Intervals are simultaneous: estimate +- q se, with q the 1 - alpha quantile of the largest |t|. For one right-or-wrong
     answer per item they are Tango's limits with z replaced by the score statistic that belongs to q: these have no
-    width 0 where all answers agree. For bounded scores with ties they are those of the augmented t. With clusters q is
+    width 0 where all answers agree. For shares they are those of the augmented t, as for a bounded score that differs
+    by the same on every item; else those of t. With clusters q is
     the larger of two quantiles: of sign flips of the cluster sums, and of the cluster sums less their mean (the wild
     bootstrap). The second alone covers .84 with 7 uneven clusters and unequal models, the larger of both .96.
 
@@ -176,16 +187,21 @@ def pairwise_differences(
     if adjust not in _WORDS:
         raise InputError(f"adjust is {adjust!r}; use one of {', '.join(_WORDS)}")
     table = pair_table(scores, pairs, clusters)
-    tests = pair_tests(table, binary=binary, bounds=bounds)
+    tests = pair_tests(table, binary=binary, bounds=bounds, shares=shares)
     family = _max_t(tests, level, seed, draws) if adjust == "max-t" else _listed(tests, level, adjust)
     least = FLIPPED_CLUSTERS if family.adjust == "max-t" else FEW_CLUSTERS
     std_error = np.where(tests.testable, tests.std_error, np.nan)
     place, sign = table.position, table.sign
     ends = np.stack([sign * family.low[place], sign * family.high[place]])
     i, j = table.columns[table.first[place]], table.columns[table.second[place]]
+    first, second = np.where(sign > 0, i, j), np.where(sign > 0, j, i)
+    failures = None
+    if worst is not None:
+        heights = np.abs(np.asarray(scores, dtype=np.float64) - worst)
+        failures = pair_failures(heights, first, second, conf_level=level)
     return PairwiseDifferences(
-        first=np.where(sign > 0, i, j),
-        second=np.where(sign > 0, j, i),
+        first=first,
+        second=second,
         estimate=sign * table.estimate[place] + 0.0,
         std_error=std_error[place],
         df=tests.df[place],
@@ -203,7 +219,8 @@ def pairwise_differences(
         n_resamples=family.n_resamples,
         seed=family.seed,
         warnings=(*family.warnings, *_cautions(tests, least)),
-        n_differing=(tests.wins + tests.losses).astype(np.int64)[place] if tests.kind == "score" else None,
+        n_differing=None if tests.n_differing is None else tests.n_differing[place],
+        failures=failures,
     )
 
 
