@@ -40,9 +40,9 @@ class Metric:
         """Whether a single answer can score between right and wrong; no, where `scores` lie at the two bounds alone."""
         if self.kind in ("binary", "proportion"):
             return False
-        return self.span is None or not all(
-            np.isin(each[~np.isnan(each)], (self.low, self.high)).all() for each in scores
-        )
+        if self.span is None:
+            return True
+        return not all(((each == self.low) | (each == self.high) | np.isnan(each)).all() for each in scores)
 
     @property
     def worst(self) -> float | None:

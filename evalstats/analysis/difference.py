@@ -204,7 +204,7 @@ def _graded(scores: PairedScores, metric: Metric) -> bool:
 
 def _at_bounds(scores: PairedScores, metric: Metric) -> bool:
     both = np.concatenate([scores.baseline, scores.candidate])
-    return bool(np.isin(both, (metric.low, metric.high)).all())
+    return bool(((both == metric.low) | (both == metric.high)).all())
 
 
 def _single_binary(scores: PairedScores) -> bool:
