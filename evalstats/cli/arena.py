@@ -213,16 +213,11 @@ def with_votes_of(data: "EvalData", conditions: Sequence[str] | None) -> "EvalDa
     """
     from dataclasses import replace
 
+    from evalstats.cli.load import conditions as levels_of
     from evalstats.errors import InputError
 
     frame = data.comparisons
-    wanted: dict[str, list[str]] = {}
-    for condition in conditions or ():
-        name, equals, level = condition.partition("=")
-        if not equals:
-            message = f"--where {condition!r} is not COLUMN=LEVEL"
-            raise InputError(message)
-        wanted.setdefault(name, []).append(level)
+    wanted = levels_of(conditions)
     for name, levels in wanted.items():
         sides = ["model_a", "model_b"] if name == "model" else [name]
         if not set(sides) <= set(frame.columns):

@@ -101,15 +101,14 @@ def contamination(
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contaminations.contamination import contamination as contamination_of
     from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, filtered, load
+    from evalstats.cli.load import column_map, load
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show_result, step_line
 
     cutoffs = cutoffs_of(cutoff)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
-    data = load(paths or [], store=store, columns=columns, input_format=input_format, quiet=quiet)
-    data = filtered(data, where)
+    data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
     with step_line(quiet=quiet) as on_step:
         on_step("setting old items against new ones")
         result = contamination_of(

@@ -229,13 +229,14 @@ def load_sides(
         message = "--lab-where and --live-where go with --lab and --live; DATA is split by its column setting"
         raise InputError(message)
 
-    def read(files: Sequence[Path]) -> "EvalData":
+    def read(files: Sequence[Path], where: Sequence[str] | None = None) -> "EvalData":
         columns = column_map(map_) or columns_for(declared, files)
-        return load(files, columns=columns, input_format=input_format, quiet=quiet)
+        return load(files, where=where, columns=columns, input_format=input_format, quiet=quiet)
 
     if paths:
         return read(paths), None
-    return kept(read(lab or ()), wheres[0]), kept(read(live or ()), wheres[1])
+    lab_where, live_where = wheres
+    return kept(read(lab or (), lab_where), lab_where), kept(read(live or (), live_where), live_where)
 
 
 def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
@@ -248,21 +249,14 @@ def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
     """
     from evalstats.analysis.boards.published import keep_published
     from evalstats.cli.arena import with_votes_of
+    from evalstats.cli.load import conditions as levels_of
     from evalstats.cli.load import filtered
-    from evalstats.errors import InputError
 
     if not conditions or data.outcomes.height:
         return filtered(data, conditions)
     if data.comparisons.height:
         return with_votes_of(data, conditions)
-    levels: dict[str, list[str]] = {}
-    for condition in conditions:
-        name, equals, level = condition.partition("=")
-        if not equals:
-            message = f"--where {condition!r} is not COLUMN=LEVEL"
-            raise InputError(message)
-        levels.setdefault(name, []).append(level)
-    return keep_published(data, levels)
+    return keep_published(data, levels_of(conditions))
 
 
 def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:

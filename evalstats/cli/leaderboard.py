@@ -65,15 +65,16 @@ def leaderboard(
 ) -> None:
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.boards.leaderboard import leaderboard as leaderboard_of
-    from evalstats.cli.load import column_map, filtered, load
+    from evalstats.analysis.boards.published import keep_published
+    from evalstats.cli.load import column_map, conditions, load
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show_result, step_line
 
     levels = whole_numbers(top)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
-    data = load(paths or [], store=store, columns=columns, input_format=input_format, quiet=quiet)
-    data = filtered(data, where) if data.outcomes.height else _filtered_published(data, where)
+    data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    data = data if data.outcomes.height else keep_published(data, conditions(where))
     with step_line(quiet=quiet) as on_step:
         on_step("comparing all pairs of models")
         result = leaderboard_of(
@@ -120,18 +121,3 @@ def whole_numbers(text: str) -> list[int]:
         message = f"--top is {text!r}; give whole numbers from 1, such as 1,3,5"
         raise InputError(message)
     return [int(part) for part in parts]
-
-
-def _filtered_published(data: "EvalData", where: "Sequence[str] | None") -> "EvalData":
-    """Keep the published numbers that every COLUMN=LEVEL names; where there are only these, the filter means them."""
-    from evalstats.analysis.boards.published import keep_published
-    from evalstats.errors import InputError
-
-    levels: dict[str, list[str]] = {}
-    for condition in where or ():
-        name, equals, level = condition.partition("=")
-        if not equals:
-            message = f"--where {condition!r} is not COLUMN=LEVEL"
-            raise InputError(message)
-        levels.setdefault(name, []).append(level)
-    return keep_published(data, levels)

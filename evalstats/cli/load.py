@@ -59,18 +59,40 @@ def load(
     if files:
         from evalstats.loaders.registry import read
 
-        parts.append(read(*files, format=input_format, column_map=columns))
+        parts.append(read(*files, format=input_format, column_map=columns, where=conditions(where)))
     if not parts:
         message = "nothing to read: give result files, folders, or --store DIR"
         raise InputError(message)
     data = parts[0] if len(parts) == 1 else combine(parts)
     for problem in data.problems:
         say(f"{'not read' if problem.severity == 'error' else 'note'}: {problem}", quiet=quiet)
-    return filtered(data, where)
+    # Votes and published numbers have columns of their own, by which their commands choose.
+    return (
+        filtered(data, where)
+        if data.outcomes.height or not (data.comparisons.height + data.aggregates.height)
+        else data
+    )
 
 
 def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
     """Keep the rows that every COLUMN=LEVEL names; the same column twice means either level."""
+    wanted = conditions(where)
+    return data.where(**wanted) if wanted else data
+
+
+def conditions(where: Sequence[str] | None) -> dict[str, list[str]]:
+    """Return the levels that every column of --where is to have.
+
+    Raises
+    ------
+    InputError
+        If a condition is none.
+
+    Examples
+    --------
+    >>> conditions(["split=test", "lang=de", "lang=en"])
+    {'split': ['test'], 'lang': ['de', 'en']}
+    """
     wanted: dict[str, list[str]] = {}
     for condition in where or ():
         name, equals, level = condition.partition("=")
@@ -78,7 +100,7 @@ def filtered(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
             message = f"--where {condition!r} is not COLUMN=LEVEL"
             raise InputError(message)
         wanted.setdefault(name, []).append(level)
-    return data.where(**wanted) if wanted else data
+    return wanted
 
 
 def sides(

@@ -15,6 +15,7 @@ from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
+    from evalstats.loaders.mapping import ColumnMap
     from evalstats.schema.data import EvalData
 
 
@@ -352,8 +353,9 @@ def _comparison(documents: Documents, sources: Sources, question: dict[str, Any]
 
 def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
     from evalstats.analysis.boards.leaderboard import leaderboard
+    from evalstats.analysis.boards.published import keep_published
     from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, load
+    from evalstats.cli.load import column_map, conditions
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import step_line
 
@@ -361,8 +363,8 @@ def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any
     declared = declared_plan(sources.plan, wanted=not sources.no_plan, quiet=documents.quiet)
     given = column_map(sources.map_)
     columns = given or columns_for(declared, paths)
-    data = load(paths, store=sources.store, columns=columns, input_format=sources.input_format, quiet=documents.quiet)
-    data = _kept(data, sources.where)
+    data = _loaded(paths, sources, columns, documents)
+    data = data if data.outcomes.height else keep_published(data, conditions(sources.where))
     question = {**question, "models": names_of(question["models"], data)}
     asked: dict[str, Any] = {**question, "accept": question["accept"] or (), "baseline": sources.baseline}
     asked["plan"] = declared.plan if declared else None
@@ -392,7 +394,7 @@ def _scenarios(documents: Documents, sources: Sources, question: dict[str, Any])
     from evalstats.analysis.scenarios.scenarios import scenarios
     from evalstats.analysis.scenarios.wording_answer import answers
     from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, filtered, load
+    from evalstats.cli.load import column_map
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.scenarios import weights_of
     from evalstats.cli.show import step_line
@@ -401,8 +403,7 @@ def _scenarios(documents: Documents, sources: Sources, question: dict[str, Any])
     declared = declared_plan(sources.plan, wanted=not sources.no_plan, quiet=documents.quiet)
     given = column_map(sources.map_)
     columns = given or columns_for(declared, paths)
-    data = load(paths, store=sources.store, columns=columns, input_format=sources.input_format, quiet=documents.quiet)
-    data = filtered(data, sources.where)
+    data = _loaded(paths, sources, columns, documents)
     question |= {"models": names_of(question["models"], data), "weights": weights_of(question["weights"])}
     asked = {name: value for name, value in question.items() if name != "further"}
     asked |= {"accept": question["accept"] or (), "plan": declared.plan if declared else None}
@@ -424,23 +425,17 @@ def _scenarios(documents: Documents, sources: Sources, question: dict[str, Any])
         raise typer.Exit(3)
 
 
-def _kept(data: "EvalData", where: Sequence[str] | None) -> "EvalData":
-    """Keep the rows that the conditions name; where there are published numbers alone, of these."""
-    from evalstats.analysis.boards.published import keep_published
-    from evalstats.cli.load import filtered
+def _loaded(paths: "list[Path]", sources: Sources, columns: "ColumnMap | None", documents: Documents) -> "EvalData":
+    from evalstats.cli.load import load
 
-    if data.outcomes.height or not where or not all("=" in condition for condition in where):
-        return filtered(data, where)
-    return keep_published(data, _levels(where))
-
-
-def _levels(where: Sequence[str] | None) -> dict[str, list[str]]:
-    """Return the levels that are named of every column."""
-    wanted: dict[str, list[str]] = {}
-    for condition in where or ():
-        column, _, level = condition.partition("=")
-        wanted.setdefault(column, []).append(level)
-    return wanted
+    return load(
+        paths,
+        store=sources.store,
+        where=sources.where,
+        columns=columns,
+        input_format=sources.input_format,
+        quiet=documents.quiet,
+    )
 
 
 def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
@@ -491,8 +486,10 @@ def reading(
     Examples
     --------
     >>> reading(["a.csv"], store=None, where=["language=en"], map_=None, input_format=None)
-    'es.read("a.csv").where(language="en")'
+    'es.read("a.csv", where={"language": "en"})'
     """
+    from evalstats.cli.load import conditions
+
     if not (store or where or map_ or input_format or plan):
         return ""
     named = [json.dumps(name) for name in files]
@@ -503,10 +500,12 @@ def reading(
         named.append(f"column_map=es.ColumnMap.from_tables(es.read_plan({json.dumps(plan.name)}).column_map)")
     if input_format:
         named.append(f"format={json.dumps(input_format)}")
-    read = f"es.open_store({json.dumps(str(store))}).read()" if store else f"es.read({', '.join(named)})"
-    wanted = _levels(where)
-    levels = [f"{column}={json.dumps(each[0] if len(each) == 1 else each)}" for column, each in wanted.items()]
-    return f"{read}.where({', '.join(levels)})" if levels else read
+    levels = {column: each[0] if len(each) == 1 else each for column, each in conditions(where).items()}
+    kept = json.dumps(levels, ensure_ascii=False)
+    if store:
+        read = f"es.open_store({json.dumps(str(store))}).read()"
+        return f"{read}.where(**{kept})" if levels else read
+    return f"es.read({', '.join([*named, *([f'where={kept}'] if levels else [])])})"
 
 
 def _target(kind: Kind, output: Path | None, to: To, *, several: bool) -> Path:

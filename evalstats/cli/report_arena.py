@@ -135,12 +135,10 @@ def kept_line(data: "EvalData", conditions: Sequence[str]) -> str:
     """Return the Python that keeps the votes that --where names, for the page to print."""
     import polars as pl
 
-    wanted: dict[str, list[str]] = {}
-    for condition in conditions:
-        name, _, level = condition.partition("=")
-        wanted.setdefault(name, []).append(level)
+    from evalstats.cli.load import conditions as levels_of
+
     kept: list[str] = []
-    for name, levels in wanted.items():
+    for name, levels in levels_of(conditions).items():
         listed = json.dumps(levels)
         if name == "model":
             kept.append(" | ".join(f'pl.col("{side}").is_in({listed})' for side in ("model_a", "model_b")))

@@ -108,15 +108,14 @@ def scenarios(
     from evalstats.analysis.scenarios.scenarios import scenarios as scenarios_of
     from evalstats.analysis.scenarios.wording_answer import answers
     from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, filtered, load
+    from evalstats.cli.load import column_map, load
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show_result
 
     shares = weights_of(weights)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
-    data = load(paths or [], store=store, columns=columns, input_format=input_format, quiet=quiet)
-    data = filtered(data, where)
+    data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
     with _progress(quiet=quiet) as on_step:
         result = scenarios_of(
             data,

@@ -5,11 +5,30 @@ from dataclasses import dataclass
 
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import safe_name
-from evalstats.loaders.mapping import DEPENDENT, MADE, ORDER, ROW, STANDARD, ColumnMap, column_named, spelled
+from evalstats.loaders.mapping import COLUMNS, DEPENDENT, MADE, ORDER, ROW, STANDARD, ColumnMap, column_named, spelled
 from evalstats.loaders.presumed import is_shared_by_name
 
 _ROLES = (*STANDARD, "error", *MADE)
 _SHOWN_COLUMNS = 30
+# Other names that are plain enough to be taken for item, score and model, where only one column has such a name.
+ALIASES: Mapping[str, tuple[str, ...]] = {
+    "item": (
+        *(
+            "question_id",
+            "item_id",
+            "sample_id",
+            "example_id",
+            "instance_id",
+            "problem_id",
+            "task_id",
+            "doc_id",
+            "case_id",
+        ),
+        *("test_id", "prompt_id", "qid"),
+    ),
+    "score": ("correct", "is_correct", "passed", "success", "resolved"),
+    "model": ("model_name", "model_id", "model_name_or_path"),
+}
 # As many columns that nobody named are kept; the time that a table takes grows with them.
 MAX_FACTORS = 200
 
@@ -23,15 +42,22 @@ class Binding:
     columns
         Standard name to source column (`error` is among them).
     scores
-        Metric to source column; the metric is None where a column or a constant names it.
+        Metric to source column; the metric is None where a column or a constant names it. Where columns are models, the
+        model stands in the metric's place.
     constants
         Standard name or factor to the value of every row.
     factors
         Name of a factor to its source column.
     item_from_row, trial_from_order
         Whether items are numbered by place and repetitions by order.
+    model_from_columns
+        Whether each column of scores holds those of a model of that name.
     dependence
         Columns of the outcomes whose levels make rows dependent, as the user said.
+    aliased
+        Standard name to the column that was taken for it, where nobody said so.
+    unfit
+        Columns that bear a standard name, and why they cannot be that column; they are factors.
     presumed
         Further columns that are called like something whose levels do (passage, user, conversation, thread_id, ...).
     n_left_out
@@ -46,19 +72,42 @@ class Binding:
     factors: Mapping[str, str]
     item_from_row: bool
     trial_from_order: bool
+    model_from_columns: bool
     dependence: tuple[str, ...]
     presumed: tuple[str, ...]
     n_left_out: int
+    own_names: tuple[str, ...]
+    aliased: Mapping[str, str]
+    unfit: Mapping[str, str]
 
     @property
     def names_metrics(self) -> bool:
         """Whether the metrics are known without the rows, so that all tables with this map have the same."""
+        if self.model_from_columns:
+            return "metric" not in self.columns
         return None not in self.scores or "metric" in self.constants
 
-    own_names: tuple[str, ...]
+
+def source_of(name: str, map_: ColumnMap, columns: Sequence[str]) -> str | None:
+    """Return the column that item, score, model or another standard column is read from; None where there is none.
+
+    Examples
+    --------
+    >>> source_of("item", ColumnMap(), ["question_id", "correct"]), source_of("item", ColumnMap(), ["id", "correct"])
+    ('question_id', None)
+    """
+    if name in map_.columns:
+        wanted = column_named(map_.columns[name][0])
+        return wanted if wanted in columns else None
+    if name in columns:
+        return name
+    named = [each for each in ALIASES.get(name, ()) if each in columns]
+    return named[0] if len(named) == 1 else None
 
 
-def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -> Binding:
+def bind(
+    map_: ColumnMap, columns: Sequence[str], *, model: str | None = None, unfit: Mapping[str, str] | None = None
+) -> Binding:
     """Find every mapped column, and take each column with a standard name that is left for what it is called.
 
     Parameters
@@ -69,6 +118,9 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
         The table's columns.
     model
         Name of the model where no column and no constant gives it (a file's name).
+    unfit
+        Columns that merely bear a standard name, and why they cannot be that column; those that the map names are
+        taken all the same.
 
     Raises
     ------
@@ -77,12 +129,22 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
     """
     mapped = {name: _found(name, sources, columns) for name, sources in map_.columns.items()}
     used = {source for sources in mapped.values() for source in sources}
+    not_it = {name: why for name, why in (unfit or {}).items() if name not in mapped and name not in map_.values}
     for name in columns:
-        if name in STANDARD and name not in used and name not in mapped and name not in map_.constants:
+        if name in STANDARD and name not in {*used, *mapped, *map_.constants, *not_it}:
             mapped[name] = (name,)
+    aliased = {
+        name: source
+        for name in ALIASES
+        if name not in {*mapped, *map_.constants}
+        and (source := source_of(name, map_, columns)) is not None
+        and source not in used
+    }
+    mapped |= {name: (source,) for name, source in aliased.items()}
     constants = dict(map_.constants)
     if "model" not in mapped and "model" not in constants and model is not None:
         constants["model"] = model
+    by_column = map_.columns.get("model") == (COLUMNS,)
     _require(mapped, constants, columns)
     single = {name: sources[0] for name, sources in mapped.items() if sources and name != "score"}
     standard = {name: source for name, source in single.items() if name in _ROLES}
@@ -98,11 +160,12 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
     dependence = _dependence(map_, standard, factors, columns)
     return Binding(
         columns=standard,
-        scores=_metrics(mapped["score"], named="metric" in mapped or "metric" in constants),
+        scores=_metrics(mapped["score"], named=not by_column and ("metric" in mapped or "metric" in constants)),
         constants=constants,
         factors=factors,
         item_from_row=map_.columns.get("item") == (ROW,),
         trial_from_order=map_.columns.get("trial") == (ORDER,),
+        model_from_columns=by_column,
         dependence=dependence,
         presumed=tuple(
             name
@@ -115,6 +178,8 @@ def bind(map_: ColumnMap, columns: Sequence[str], *, model: str | None = None) -
             for name, source in standard.items()
             if source != name and source not in _ROLES and name not in {"error", "metric"}
         ),
+        aliased=aliased,
+        unfit={name: why for name, why in not_it.items() if name not in used},
     )
 
 
@@ -152,7 +217,8 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
             f"or for all rows {spelled('model', '@NAME')}"
         )
         raise InputError(message)
-    if len(mapped["score"]) > 1 and ("metric" in mapped or "metric" in constants):
+    several = len(mapped["score"]) > 1 and mapped.get("model") != ()
+    if several and ("metric" in mapped or "metric" in constants):
         message = (
             "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
         )
@@ -167,15 +233,13 @@ def wide_hint(columns: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> print(wide_hint(["old", "new"]).partition(": ")[0])
-    If old and new hold the scores of a system each, make a row of each item and system
+    >>> print(wide_hint(["old", "new"]).partition(". ")[0])
+    If old and new hold the scores of a model each: --map score=old,new --map model=#columns
     """
     named, several = " and ".join(columns[:2]), ",".join(columns[:2])
-    listed = ", ".join(repr(column) for column in columns[:2])
     return (
-        f"If {named} hold the scores of a system each, make a row of each item and system: columns item, model and score "
-        f"(in Polars: frame.unpivot([{listed}], index='ITEM', variable_name='model', value_name='score')). "
-        f"--map score={several} makes two metrics of one system of them"
+        f"If {named} hold the scores of a model each: --map score={several} --map model={COLUMNS}. "
+        f"--map score={several} alone makes two metrics of one model of them"
     )
 
 

@@ -17,8 +17,12 @@ from polars.selectors import by_name
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
 from evalstats.loaders.delimited import header_of, iter_rows
-from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
+from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines, load_json
+from evalstats.loaders.mapping import MADE
+from evalstats.loaders.nested import listings, oriented, rows_at, seen
+from evalstats.loaders.standard import Places, misfit
 from evalstats.loaders.values import as_dict, as_text
+from evalstats.schema.columns import OUTCOMES
 
 BLOCK_ROWS = 50_000
 BLOCK_CHARS = 64 << 20
@@ -36,6 +40,14 @@ _NUMBER = r"^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$"
 # A number as programs write it that hold all numbers of a column as floats; no two such texts are the same number.
 _WRITTEN_FLOAT = r"^-?(?:0|[1-9]\d*)\.(?:0|\d*[1-9])$"
 _TRUTH = r"^(?i:true|false)$"
+
+# Standard columns that a column may merely be called like. Without item, model and score there is no table, and what
+# trials are called is asked where they are numbered.
+_STANDARD = {
+    column.name: column for column in OUTCOMES if column.name not in {"item", "model", "score", "trial", *MADE}
+}
+# Names, which are no prompts, answers or explanations.
+_SHORT = frozenset({"run", "system", "benchmark", "task", "variant", "metric", "scenario", "judge", "user", "session"})
 
 Place = tuple[int, dict[str, object]]
 
@@ -78,6 +90,7 @@ class _Seen:
     repaired: bool = False
     floats: bool = True
     dtype: pl.DataType | None = None
+    misfit: str = ""
 
     def kind(self) -> pl.DataType:
         if self.dtype is not None:
@@ -88,10 +101,16 @@ class _Seen:
 
 @dataclass(slots=True)
 class Survey:
-    """The columns of a whole table in order, and what each of them holds."""
+    """The columns of a whole table in order, and what each of them holds.
 
+    `watched` are pairs of columns of which it is also kept which values stand together.
+    """
+
+    watched: tuple[tuple[str, str], ...] = ()
+    word: str = "row"
     seen: dict[str, _Seen] = field(default_factory=dict[str, _Seen])
     n_rows: int = 0
+    _together: dict[tuple[str, str], pl.DataFrame] = field(default_factory=dict[tuple[str, str], pl.DataFrame])
 
     def add(self, block: Block) -> None:
         """Take one more block into account."""
@@ -105,7 +124,22 @@ class Survey:
                 _look_at_text(series.drop_nulls(), seen, is_text=series.name in block.texts)
             elif not seen.nested:
                 seen.dtype = series.dtype
+            if (column := _STANDARD.get(series.name)) is not None and not (seen.misfit or seen.nested):
+                seen.misfit = misfit(column, series, Places(self.word, block.places))
         check_width(len(self.seen))
+        for first, second in self.watched:
+            if {first, second} <= set(block.frame.columns):
+                self._watch(block.frame[first], block.frame[second])
+
+    def _watch(self, first: pl.Series, second: pl.Series) -> None:
+        texts = [series.cast(pl.String) for series in (first, second) if not _is_nested(series.dtype)]
+        if len(texts) == 2:
+            pairs = pl.DataFrame(
+                {"first": texts[0].hash(seed=0), "second": texts[1].hash(seed=0), "chars": texts[1].str.len_chars()}
+            ).filter(pl.Series(texts[1].is_not_null()))
+            name = first.name, second.name
+            known = self._together.get(name)
+            self._together[name] = (pairs if known is None else pl.concat([known, pairs])).unique()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -121,6 +155,21 @@ class Survey:
     def nested(self) -> frozenset[str]:
         """Columns that hold lists or objects."""
         return frozenset(name for name, seen in self.seen.items() if seen.nested)
+
+    def together(self, first: str, second: str) -> pl.DataFrame | None:
+        """Return which values of two watched columns stand together: hashes, and how long the second is as text."""
+        return self._together.get((first, second))
+
+    def misfit(self, name: str) -> str:
+        """Say why a column that is called as a standard column cannot be that column; "" where it can."""
+        seen = self.seen[name]
+        if name not in _STANDARD:
+            return ""
+        if seen.nested:
+            return "" if name == "tags" else "it holds lists or objects"
+        if seen.long and name in _SHORT:
+            return f"it holds texts of more than {MAX_FACTOR_CHARS} characters"
+        return seen.misfit
 
     @property
     def renamed(self) -> tuple[str, ...]:
@@ -141,9 +190,9 @@ class Survey:
         return self.seen[name].kind()
 
 
-def surveyed(table: TableFile) -> tuple[Survey, Iterator[Block]]:
+def surveyed(table: TableFile, watched: tuple[tuple[str, str], ...] = ()) -> tuple[Survey, Iterator[Block]]:
     """Look at all of a table, then hand on its blocks. Only a table too large to be kept is read twice."""
-    survey = Survey()
+    survey = Survey(watched=watched, word=table.word)
     kept: list[Block] | None = []
     size = 0
     for block in table.blocks():
@@ -156,8 +205,13 @@ def surveyed(table: TableFile) -> tuple[Survey, Iterator[Block]]:
     return survey, table.blocks() if kept is None else iter(kept)
 
 
-def open_table(head: Head) -> TableFile:
+def open_table(head: Head, rows: str | None = None) -> TableFile:
     """Choose the reader by what the file holds, not by its name.
+
+    Parameters
+    ----------
+    rows
+        Where in a JSON document the list of rows lies; None for a file that is the list, or a frame as pandas writes it.
 
     Raises
     ------
@@ -165,17 +219,38 @@ def open_table(head: Head) -> TableFile:
         If the file is no table: a single JSON object, an archive, an image, ...
     """
     path = head.path
+    if rows is not None or head.shape == "object":
+        return _inside(head, rows)
     if head.shape == "text":
         return TableFile(word="line", blocks=lambda: delimited_blocks(path, head.delimiter))
     if head.shape == "lines":
-        return TableFile(word="line", blocks=lambda: _json_blocks(_lines(path)))
+        return TableFile(word="line", blocks=lambda: json_blocks(_lines(path)))
     if head.shape == "array":
-        return TableFile(word="record", blocks=lambda: _json_blocks(_elements(path)))
+        return TableFile(word="record", blocks=lambda: json_blocks(_elements(path)))
     if head.shape == "parquet":
         return TableFile(word="row", blocks=lambda: parquet_blocks(path))
-    held = {"empty": "is empty", "object": "holds one JSON object", "zip": "is an archive"}.get(head.shape, "is binary")
+    held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
     message = f"{path}: {held}; a table was expected (CSV, TSV, JSON Lines, a JSON list of records, or Parquet)"
     raise UnreadableFileError(message)
+
+
+def _inside(head: Head, rows: str | None) -> TableFile:
+    """Open the table inside a JSON document."""
+    path = head.path
+    if head.shape not in {"object", "array", "lines"}:
+        message = f"{path}: is no JSON document, so its rows lie at no path; leave rows={rows} out"
+        raise UnreadableFileError(message)
+    if head.shape == "lines":
+        document: object = [value for _, value in iter_json_lines(path)]
+    else:
+        document = load_json(path)
+    if rows is not None:
+        return TableFile(word="record", blocks=lambda: json_blocks(enumerate(rows_at(document, rows))))
+    found = oriented(document)
+    if found is None:
+        message = f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: --map rows=PATH"
+        raise UnreadableFileError(message)
+    return TableFile(word="record", blocks=lambda: json_blocks(enumerate(found)))
 
 
 def safe_name(name: str) -> str:
@@ -312,15 +387,16 @@ def _elements(path: Path) -> Iterator[Place]:
         yield place, cast("dict[str, object]", value)
 
 
-def _json_blocks(records: Iterable[Place]) -> Iterator[Block]:
+def json_blocks(records: Iterable[Place]) -> Iterator[Block]:
+    """Put records, each with its place, together in blocks."""
     cells: list[dict[str, object]] = []
     places: list[int] = []
     chars = 0
     for place, record in records:
-        flat = _flat(record)
-        cells.append(flat)
+        plain = flat(record)
+        cells.append(plain)
         places.append(place)
-        chars += sum(len(value) for value in flat.values() if isinstance(value, str)) + _CELL_CHARS * len(flat)
+        chars += sum(len(value) for value in plain.values() if isinstance(value, str)) + _CELL_CHARS * len(plain)
         if len(cells) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
             yield _cell_block(cells, places)
             cells, places, chars = [], [], 0
@@ -328,17 +404,23 @@ def _json_blocks(records: Iterable[Place]) -> Iterator[Block]:
         yield _cell_block(cells, places)
 
 
-def _flat(record: dict[str, object]) -> dict[str, object]:
-    """Take the fields of an object one level up, as `name.field`."""
-    flat: dict[str, object] = {}
+def flat(record: dict[str, object]) -> dict[str, object]:
+    """Take the fields of an object one level up, as `name.field`.
+
+    Examples
+    --------
+    >>> flat({"id": 1, "grade": {"score": 0.5}})
+    {'id': 1, 'grade.score': 0.5}
+    """
+    found: dict[str, object] = {}
     for name, value in record.items():
         inner = as_dict(value)
         if inner:
-            flat.update({_name(f"{name}.{part}"): deep for part, deep in inner.items()})
+            found.update({_name(f"{name}.{part}"): deep for part, deep in inner.items()})
         else:
-            flat[_name(name)] = value
-    check_width(len(flat))
-    return flat
+            found[_name(name)] = value
+    check_width(len(found))
+    return found
 
 
 def _name(name: str) -> str:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.binding import Binding, bind
+from evalstats.loaders.binding import Binding
 from evalstats.loaders.blocks import Survey, frame_block
 from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.table import fitted
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.data import EvalData, Problem
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
@@ -111,7 +112,7 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
     block = frame_block(table)
     survey = Survey()
     survey.add(block)
-    binding = bind(map_, survey.columns)
+    binding = fitted(map_, survey)
     digest = _digest(block.frame, binding, survey)
 
     def name_run(parts: Iterable[str]) -> str:

@@ -38,6 +38,7 @@ from evalstats.schema.columns import METRIC_KINDS, column_names
 NO_SCORE = ("unscored", "error")
 ROW = "#row"
 ORDER = "#order"
+COLUMNS = "#columns"
 # Names that make rows dependent as soon as a column is mapped to them.
 DEPENDENT = ("passage", "template", "user", "session")
 # Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
@@ -48,7 +49,7 @@ MADE = {"value_raw": "the score", "locator": "the place of the row in its file"}
 STANDARD = tuple(name for name in column_names("outcomes") if name not in MADE)
 MAPPABLE = (*STANDARD, "error", "passage", "template")
 
-_GENERATED = {ROW: "item", ORDER: "trial"}
+_GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
 _MAX_TOML_BYTES = 1 << 20
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)")
 
@@ -82,8 +83,9 @@ class ColumnMap:
     ----------
     columns
         Standard name (or a factor's new name) to the source's column names; only `score` may have several. `#row`
-        stands for the row's place within its run, `#order` numbers repetitions in the order of the file (`##` starts
-        the name of a column that itself starts with #).
+        stands for the row's place within its run, `#order` numbers repetitions in the order of the file, and
+        `#columns` takes each column of scores for a model of that name (`##` starts the name of a column that itself
+        starts with #).
     constants
         Standard name (or a factor's name) to the one value of every row.
     values
@@ -95,6 +97,8 @@ class ColumnMap:
         Range of all scores, where `metrics` gives none.
     dependence
         Columns whose levels make rows dependent, beside those mapped to passage, template, user or session.
+    rows
+        Where in a JSON document the list of rows lies, as a dotted path (`results.items`).
 
     Examples
     --------
@@ -109,6 +113,7 @@ class ColumnMap:
     metrics: Mapping[str, MetricFacts] = field(default_factory=dict[str, MetricFacts])
     scale: Scale | None = None
     dependence: tuple[str, ...] = ()
+    rows: str | None = None
 
     def __post_init__(self) -> None:
         for name, sources in self.columns.items():
@@ -125,7 +130,8 @@ class ColumnMap:
         """Read `--map` options: `standard=column`, `standard=@constant`, or the path of a TOML file.
 
         Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
-        columns there are `scale=percent` (or `scale=1..5`) and `dependence=passage,template`. `score=acc,f1` names
+        columns there are `scale=percent` (or `scale=1..5`), `dependence=passage,template`, and `rows=results.items` for
+        rows that lie inside a JSON document. `score=acc,f1` names
         two columns unless one is called "acc,f1".
 
         Raises
@@ -186,7 +192,7 @@ class ColumnMap:
         InputError
             If it holds something that is no part of a map.
         """
-        known = {"columns", "constants", "values", "metrics", "scale", "dependence"}
+        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows"}
         unknown = [name for name in tables if name not in known]
         if unknown:
             message = f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
@@ -199,6 +205,7 @@ class ColumnMap:
                 metrics={name: _facts(value, name) for name, value in _table(tables, "metrics").items()},
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
+                rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
             )
         except InputError as error:
             message = f"{where}: {error}"
@@ -216,6 +223,7 @@ class ColumnMap:
             metrics={**self.metrics, **other.metrics},
             scale=other.scale or self.scale,
             dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
+            rows=other.rows or self.rows,
         )
 
     def as_config(self) -> dict[str, object]:
@@ -227,6 +235,7 @@ class ColumnMap:
             "metrics": {name: _present(facts) for name, facts in self.metrics.items()},
             "scale": None if self.scale is None else _present(self.scale),
             "dependence": list(self.dependence),
+            "rows": self.rows,
         }
         return {name: part for name, part in parts.items() if part}
 
@@ -287,6 +296,8 @@ def _from_option(name: str, source: str) -> ColumnMap:
         return ColumnMap(scale=scale_of(source))
     if name == "dependence":
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
+    if name == "rows":
+        return ColumnMap(rows=source)
     if source.startswith("@") and not source.startswith("@@"):
         return ColumnMap(constants={name: source[1:]})
     return ColumnMap(columns={name: (source.removeprefix("@"),)})
@@ -295,7 +306,7 @@ def _from_option(name: str, source: str) -> ColumnMap:
 def _check_name(name: str) -> None:
     if name in MAPPABLE:
         return
-    if name in {"scale", "dependence"}:
+    if name in {"scale", "dependence", "rows"}:
         message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"
         raise InputError(message)
     if name == "*" or (name.startswith("^") and name.endswith("$")):

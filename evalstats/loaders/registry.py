@@ -1,7 +1,7 @@
 """Find the loader for each file, and read any number of files into one `EvalData`."""
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
@@ -195,6 +195,7 @@ def plan(
     *,
     format: str | None = None,  # noqa: A002 - the user's word
     column_map: ColumnMap | None = None,
+    where: Mapping[str, Sequence[str]] | None = None,
 ) -> tuple[list[Planned], list[Problem]]:
     """Find sources and their loaders. A file that no loader knows is a problem; a manifest is passed over.
 
@@ -208,6 +209,7 @@ def plan(
         If a path does not exist, or a column map is given with a format whose columns are fixed.
     """
     forced = _forced(format, column_map)
+    table = replace(TABLE, where=where or {})
     problems: list[Problem] = []
     by_loader: dict[str, tuple[Loader, list[Path]]] = {}
     for path, named in list_files(paths):
@@ -225,7 +227,8 @@ def plan(
             message = f"goes with {loader.title} and holds no results; it is passed over"
             problems.append(Problem(path=str(path), message=message, severity="note"))
     planned: list[Planned] = []
-    for loader, files in by_loader.values():
+    for found, files in by_loader.values():
+        loader = found if not isinstance(found, TableLoader) else replace(table, column_map=found.column_map)
         for part in _grouped(loader, files):
             if isinstance(part, Problem):
                 problems.append(part)
@@ -289,6 +292,7 @@ def read(
     *paths: str | Path,
     format: str | None = None,  # noqa: A002 - the user's word
     column_map: ColumnMap | None = None,
+    where: Mapping[str, str | Sequence[str]] | None = None,
     strict: bool = False,
     progress: Callable[[int, int, Source], None] | None = None,
 ) -> EvalData:
@@ -302,6 +306,9 @@ def read(
         Name of the format, when detection should be passed by (`evalstats formats`).
     column_map
         Where the standard columns are found in a table of your own; every file is then read as such a table.
+    where
+        Column to the level (or levels) that outcomes are kept of. Other rows of a table are dropped before anything is
+        checked.
     strict
         Raise on the first file that cannot be read, instead of reporting it in `problems` and loading the rest.
     progress
@@ -319,7 +326,8 @@ def read(
     UnreadableFileError
         With `strict`, for the first file that cannot be read.
     """
-    planned, problems = plan(paths, format=format, column_map=column_map)
+    levels = {name: (level,) if isinstance(level, str) else tuple(level) for name, level in (where or {}).items()}
+    planned, problems = plan(paths, format=format, column_map=column_map, where=levels)
     _raise_if_strict(problems, strict=strict)
     parts: list[EvalData] = []
     for done, item in enumerate(planned):
@@ -335,6 +343,7 @@ def read(
         message = f"nothing could be read: {reasons}"
         raise InputError(message)
     data = combine(parts)
+    data = data.where(**levels) if data.outcomes.height else data
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)
     if len(unnamed) > 1:
         problems.append(unnamed_benchmarks(unnamed.to_list()))

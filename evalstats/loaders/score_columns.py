@@ -42,6 +42,17 @@ _FACTS: Final = re.compile(
     r"(?:.*_)?(?:rank|position|place|params|parameters|param_count|size|size_b|params_b|year|avg_length|avg_tokens|"
     r"output_length|context|context_length|context_window)|#params|#"
 )
+# What a model costs to use is no score of it.
+_PRICES: Final = re.compile(
+    r"(?:.*_)?(?:price|prices|pricing)(?:_.*)?|"
+    r"(?:.*_)?(?:costs?|usd|dollars?)(?:_.*)?_(?:per|in|out|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?|"
+    r"(?:.*_)?(?:per|in|input|output|prompt|completion|cached|tokens?|mtok|1k|1m)(?:_.*)?_(?:costs?|usd|dollars?)(?:_.*)?|"
+    r"(?:.*_)?(?:input|output|prompt|completion)(?:_.*)?_(?:1k|1m|mtok|per_million|per_token)(?:_.*)?"
+)
+# What such a list may hold besides.
+_CAPACITIES: Final = re.compile(
+    r"costs?|usd|(?:.*_)?(?:max|context|window|limit|rpm|tpm|tokens?|throughput|cutoff|batch|cache|discount)(?:_.*)?"
+)
 _SPREADS: Final = re.compile(r"(?:.*_)?(?:std|sd|stdev|std_dev|stddev|variance|var)")
 
 
@@ -78,6 +89,22 @@ def plain(name: str) -> str:
     ('std_error', 'ci_low', '±_score')
     """
     return re.sub(r"[^\w±#]+", "_", name.strip().lower()).strip("_")
+
+
+def is_price(column: str) -> bool:
+    """Whether a column's name says that it holds the price of tokens.
+
+    Examples
+    --------
+    >>> is_price("input_cost_per_token"), is_price("Output ($/1M)"), is_price("cost"), is_price("total_cost")
+    (True, True, False, False)
+    """
+    return "$" in column or _PRICES.fullmatch(plain(column)) is not None
+
+
+def is_capacity(column: str) -> bool:
+    """Whether a column's name says what a model takes or costs in other ways, as lists of prices tell."""
+    return _CAPACITIES.fullmatch(plain(column)) is not None or _FACTS.fullmatch(plain(column)) is not None
 
 
 def model_column(columns: Iterable[str]) -> str | None:
@@ -121,7 +148,11 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
     roles.labels = {name: by_name.pop(name) for name in LABELS if name in by_name and by_name[name] not in numbers}
     roles.level = next((by_name.pop(name) for name in _LEVEL_NAMES if by_name.get(name) in numbers), None)
     kept = {name: column for name, column in by_name.items() if column in numbers}
-    roles.facts = [column for name, column in by_name.items() if column not in numbers or _FACTS.fullmatch(name)]
+    roles.facts = [
+        column
+        for name, column in by_name.items()
+        if column not in numbers or _FACTS.fullmatch(name) or is_price(column)
+    ]
     roles.spreads = [column for name, column in kept.items() if _SPREADS.fullmatch(name)]
     kept = {name: column for name, column in kept.items() if column not in {*roles.facts, *roles.spreads}}
     beside = {name: column for name, column in kept.items() if _is_beside(name, kept)}

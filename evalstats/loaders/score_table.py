@@ -8,8 +8,19 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS
 from evalstats.loaders.leaderboard_numbers import Numbers, between, day_of
-from evalstats.loaders.score_columns import COUNT_NAMES, Metric, Roles, item_column, model_column, plain, roles_of
+from evalstats.loaders.score_columns import (
+    COUNT_NAMES,
+    Metric,
+    Roles,
+    is_capacity,
+    is_price,
+    item_column,
+    model_column,
+    plain,
+    roles_of,
+)
 from evalstats.loaders.score_rows import Record, ScoreRows, cell_of, count_of, is_absent, records_of_head
+from evalstats.loaders.suggestion import names_a_model
 from evalstats.loaders.values import as_number, as_text
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
@@ -42,7 +53,7 @@ class ScoreTableLoader(SingleFileLoader):
         records = records_of_head(head)
         columns = head.columns or tuple(dict.fromkeys(name for record in records for name in record))
         model = model_column(columns)
-        if model is None or item_column(columns) is not None or not records:
+        if model is None or item_column(columns) is not None or not records or prices_in(columns, records):
             return None
         numeric = _numeric(columns, records, model)
         roles = roles_of(columns, numeric, model)
@@ -81,6 +92,22 @@ class ScoreTableLoader(SingleFileLoader):
             yield Problem(path=str(source.path), message=note, severity="note")
 
 
+def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """Return the columns of prices of a table that holds no other numbers of its models; none for any other table.
+
+    Examples
+    --------
+    >>> prices_in(["model", "input_price", "context"], [{"model": "m", "input_price": 0.1, "context": 8000}])
+    ['input_price']
+    """
+    model = model_column(columns)
+    if model is None or item_column(columns) is not None:
+        return []
+    numeric = _numeric(columns, records, model)
+    prices = [name for name in numeric if is_price(name)]
+    return prices if all(is_price(name) or is_capacity(name) for name in numeric) else []
+
+
 def _numeric(columns: Sequence[str], records: Sequence[Record], model: str) -> list[str]:
     """Columns at least half of whose filled cells hold numbers."""
     found: list[str] = []
@@ -112,8 +139,13 @@ def _looks_like_items(records: Sequence[Record], roles: Roles) -> bool:
         return True
     if any(len(value) > MAX_FACTOR_CHARS for record in records for value in record.values() if isinstance(value, str)):
         return True
+    if plain(roles.model) != "name":
+        return False
+    # A name alone may be that of a test: rows are models only where most of the names are.
+    names = [as_text(record.get(roles.model)) or "" for record in records]
     cells = [cell_of(record.get(metric.column)) for metric in roles.metrics for record in records]
-    return plain(roles.model) == "name" and all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
+    rights = all(cell is None or cell.number in {0.0, 1.0} for cell in cells)
+    return rights or 2 * sum(map(names_a_model, names)) < len(names)
 
 
 def _roles(head: Head, table: ScoreRows) -> Roles:
@@ -123,6 +155,10 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
         message = f"{head.path}: no column names the model; call it model"
         raise UnreadableFileError(message)
     roles = roles_of(table.columns, numeric, model)
+    prices = prices_in(table.columns, table.records)
+    if prices:
+        message = f"{head.path}: is a list of prices ({', '.join(prices)}), which are no scores"
+        raise UnreadableFileError(message)
     if not roles.metrics:
         message = f"{head.path}: no column but {model!r} holds scores, one number in each row"
         raise UnreadableFileError(message)

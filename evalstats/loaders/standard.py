@@ -109,6 +109,22 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
     return _read_number(column, series, places)
 
 
+def misfit(column: Column, series: pl.Series, places: Places) -> str:
+    """Say why a column that merely bears a standard name cannot be that column; "" where it can.
+
+    Examples
+    --------
+    >>> turns = Column(name="n_turns", dtype=pl.Int64(), meaning="Turns")
+    >>> misfit(turns, pl.Series(["two"]), Places("line", pl.Series([2])))
+    "a row has a n_turns that is no number (line 2: 'two')"
+    """
+    try:
+        read_standard(column, series, places)
+    except InputError as error:
+        return str(error).partition("; ")[0]
+    return ""
+
+
 def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
     read, unread = numbers_of(series)
     by_order = f"to number repetitions in the order of the file, write {spelled('trial', '#order')}"

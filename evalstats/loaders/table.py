@@ -1,60 +1,79 @@
 """A table of anybody's own: CSV, TSV, JSON Lines, a JSON list of records, or Parquet, one score or several a row."""
 
-import csv
-import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.binding import bind, wide_hint
-from evalstats.loaders.blocks import open_table, surveyed
-from evalstats.loaders.cells import percent_score, word_score
+import polars as pl
+
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.binding import Binding, bind, source_of
+from evalstats.loaders.blocks import Survey, flat, open_table, surveyed
 from evalstats.loaders.delimited import header_of
-from evalstats.loaders.mapping import STANDARD, ColumnMap
+from evalstats.loaders.files import load_json
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.nested import listings, oriented, rows_at, seen
+from evalstats.loaders.score_rows import records_of_head
+from evalstats.loaders.score_table import prices_in
+from evalstats.loaders.suggestion import Record, as_options, fitting_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
 from evalstats.schema.data import Problem
 
-_NEEDED = frozenset({"item", "score"})
+_NEEDED = ("item", "score")
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
 _SHOWN_COLUMNS = 30
-# Numbers in a column with such a name are ids, not scores.
-_ID_ENDINGS = ("id", "idx", "index", "no", "number")
+_LOOKED_AT = 200
+# Texts in a column of systems that are longer than this on average are prompts.
+_NAME_CHARS = 80
+# A table with so many levels of system that each item has one of its own compares none of them.
+_MANY_SYSTEMS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class TableLoader(SingleFileLoader):
     """Loader of plain tables.
 
-    Without a column map a table is accepted if it has columns called item and score. Every other column with a name of
-    the glossary is taken for that, every further one is a factor; where no column is called model, the file's name is
-    taken for it.
+    Without a column map a table is accepted if it has columns called item and score, or plain other names for them
+    (question_id, correct) beside one for the model. Every other column with a name of the glossary is taken for that if it
+    can be it, every further one is a factor; where no column is called model, the file's name is taken for it.
 
     A score is a number, a boolean, a grade (C, P, I, N, yes, no), a word for right or wrong (correct, pass, failed, ...),
     or a label that the map gives a number for; an unknown word is an error, an empty cell or NaN is unscored. A metric is
     binary if only 0 and 1 were seen, bounded if its scores lie in [0, 1], else continuous without bounds; percent and
     other scales are kept in their unit, and the map says what it is (`--map scale=percent`, which also reads "54.0%").
-    Repetitions need a `trial`, and every model the same item ids.
+    Repetitions need a `trial`, and every model the same item ids. Rows inside a JSON document are found by
+    `--map rows=PATH`.
 
     Parameters
     ----------
     column_map
         Where the standard columns are found.
+    where
+        Column to the levels that are kept. What other rows hold is not looked at.
     """
 
     column_map: ColumnMap = field(default_factory=ColumnMap)
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
 
     name = "table"
     title = "table with a row for each item and model (.csv, .tsv, .jsonl, .json, .parquet)"
-    version = "2"
+    version = "3"
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise a table with columns called item and score; any loader of a known format is surer."""
-        names = frozenset(head.columns) or head.keys
-        if head.shape not in _SHAPES or not names >= _NEEDED:
+        if head.shape == "object":
+            names = _columns_of_frame(head)
+        else:
+            names = (head.columns or tuple(head.keys)) if head.shape in _SHAPES else ()
+        found = {name: source_of(name, ColumnMap(), names) for name in ("item", "score", "model")}
+        if None in {found[name] for name in _NEEDED}:
             return None
-        if "model" in names:
-            return Match(confidence=0.2, reason="a table with columns item, score and model")
+        plain = all(name == source for name, source in found.items() if source)
+        if found["model"] is not None:
+            told = ", ".join(source for source in found.values() if source)
+            return Match(confidence=0.2 if plain else 0.15, reason=f"a table with columns {told}")
+        if not plain:
+            return None
         return Match(
             confidence=0.1, reason="a table with columns item and score; the file's name is taken for the model"
         )
@@ -71,19 +90,22 @@ class TableLoader(SingleFileLoader):
             If the file is no table.
         """
         head = read_head(source.path)
-        survey, blocks = surveyed(open_table(head))
+        table = open_table(head, self.column_map.rows)
+        survey, blocks = surveyed(table, _watched(self.column_map, head))
         if survey.n_rows == 0:
             message = f"{source.path}: holds no rows"
             raise UnreadableFileError(message)
-        binding = bind(self.column_map, survey.columns, model=source.stem)
-        word = {"array": "record", "parquet": "row"}.get(head.shape, "line")
-        tidier = Tidier(self.column_map, binding, survey, word, lambda parts: source.run_id(*parts))
+        binding = fitted(self.column_map, survey, model=source.stem)
+        tidier = Tidier(
+            self.column_map, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where
+        )
         for block in blocks:
             yield Frame(table="outcomes", frame=tidier.outcomes(block))
+        tidier.check_kept()
         yield Rows(table="metrics", rows=tidier.metrics())
         yield Rows(table="runs", rows=tidier.runs())
         notes = list(tidier.notes())
-        if "model" not in binding.columns and "model" not in self.column_map.constants:
+        if {"model"}.isdisjoint({*binding.columns, *self.column_map.constants, *self.column_map.columns}):
             notes.append(f"no column names the model, so the file's name is taken for it: {source.stem!r}")
         if head.shape == "text" and "" in header_of(source.path, head.delimiter):
             notes.append("a column without a name is left out")
@@ -91,48 +113,125 @@ class TableLoader(SingleFileLoader):
             yield Problem(path=str(source.path), message=note, severity="note")
 
 
+def fitted(map_: ColumnMap, survey: Survey, *, model: str | None = None) -> Binding:
+    """Bind the columns of a table that was looked at: what merely bears a standard name is a factor."""
+    unfit = {name: why for name in survey.columns if (why := survey.misfit(name))}
+    for name, why in (("system", _no_systems(map_, survey)), ("run", _no_runs(map_, survey))):
+        if why and name in survey.columns:
+            unfit.setdefault(name, why)
+    return bind(map_, survey.columns, model=model, unfit=unfit)
+
+
+def _watched(map_: ColumnMap, head: Head) -> tuple[tuple[str, str], ...]:
+    """Pairs of columns of which must be known what stands together, to tell whether one is what it is called."""
+    names = head.columns or tuple(head.keys)
+    pairs = [("item", "system"), ("model", "run"), ("benchmark", "run")]
+    found = [(source_of(first, map_, names) or first, second) for first, second in pairs]
+    return tuple((first, second) for first, second in found if second in names)
+
+
+def _no_systems(map_: ColumnMap, survey: Survey) -> str:
+    """Say why a column called system holds prompts and names no systems; "" where it does."""
+    item = source_of("item", map_, survey.columns) or "item"
+    pairs = survey.together(item, "system")
+    if pairs is None or not pairs.height:
+        return ""
+    levels = pairs.select("second", "chars").unique()
+    n_items = pairs["first"].n_unique()
+    mean = levels["chars"].cast(pl.Float64).mean()
+    if isinstance(mean, float) and mean > _NAME_CHARS:
+        return f"it holds texts of {mean:.0f} characters on average, which are no names of systems"
+    one_each = pairs.height <= 1.05 * n_items
+    if one_each and levels.height >= max(_MANY_SYSTEMS, n_items / 2):
+        return f"it has {levels.height} levels for {n_items} items, and each item has its own"
+    return ""
+
+
+def _no_runs(map_: ColumnMap, survey: Survey) -> str:
+    """Say why a column called run names no runs, each of one model on one benchmark; "" where it does."""
+    for name in ("model", "benchmark"):
+        pairs = survey.together(source_of(name, map_, survey.columns) or name, "run")
+        if pairs is not None and pairs["second"].n_unique() < pairs.height:
+            return f"a level of it stands with several {name}s, and a run is one system on one benchmark"
+    return ""
+
+
+def _columns_of_frame(head: Head) -> tuple[str, ...]:
+    """Columns of a frame that stands in a file as one JSON object, as pandas writes it."""
+    names = head.keys
+    known = {"item", "score", "model", "question_id", "item_id", "correct", "columns", "schema", "index", "0"}
+    if not names & known:
+        return ()
+    try:
+        rows = oriented(load_json(head.path))
+    except UnreadableFileError:
+        return ()
+    return tuple(rows[0]) if rows else ()
+
+
 def how_to_map(head: Head) -> str:
-    r"""Say how a table is read whose columns have names of their own; "" for a file that is no table.
+    r"""Say how a file is read that no loader knows, with the `--map` options that fit it; "" for one that is no table.
 
     Examples
     --------
     >>> from pathlib import Path
-    >>> text = b"item,old,new\nq1,1,0\n"
-    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).partition(" hold")[0].rpartition(". ")[2]
-    'If old and new'
+    >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
+    >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]
+    '--map item=id --map score=ok --map model=llm'
     """
-    if head.shape not in _SHAPES:
+    rows = path = ""
+    if head.shape == "object":
+        try:
+            document = load_json(head.path)
+        except UnreadableFileError:
+            return ""
+        records: Sequence[Record] = oriented(document) or ()
+        lists = listings(document)
+        if not records and not lists:
+            return ""
+        if not records:
+            rows = f"It is one JSON object, and {seen(lists)}. "
+            path, records = _likeliest(document)
+    elif head.shape in _SHAPES:
+        records = _first_rows(head)
+    else:
         return ""
-    columns = [name for name in head.columns or head.members if name]
+    flat_rows = [flat(dict(record)) for record in records[:_LOOKED_AT]]
+    columns = [name for name in head.columns or tuple(dict.fromkeys(name for row in flat_rows for name in row)) if name]
+    prices = prices_in(columns, flat_rows)
+    if prices:
+        return f"It is a list of prices ({', '.join(prices)}), which are no scores; give the file with the results"
+    fits = [*([f"rows={path}"] if rows else []), *fitting_map(columns, flat_rows)]
     shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
     has = f" (this one has the columns {shown})" if len(columns) > 1 else ""
-    scores = _columns_like_scores(head)
-    wide = f". {wide_hint(scores)}" if len(scores) > 1 else ""
-    return (
-        f"For a table of your own{has}, name the columns: "
-        f"--map item=COLUMN --map score=COLUMN --map model=COLUMN, or one model for all: --map model=@NAME{wide}"
-    )
+    named = any(option.startswith("model") for option in fits)
+    one = "" if named else " (the file's name is taken for the model; or --map model=@NAME)"
+    return f"{rows}For a table of your own{has}, name the columns{one}. These may fit: {as_options(fits)}"
 
 
-def _columns_like_scores(head: Head) -> list[str]:
-    """Columns, behind the first, whose first cell could be a score."""
-    if head.shape == "text":
-        records = csv.reader(io.StringIO(head.text, newline=""), delimiter=head.delimiter)
+def _likeliest(document: object) -> tuple[str, list[Record]]:
+    """Choose among the lists of a document the one whose rows look most like results, the longest of those."""
+    best: tuple[int, str, list[Record]] | None = None
+    for each in listings(document):
         try:
-            next(records, None)
-            cells = dict(zip(head.columns, next(records, ()), strict=False))
-        except csv.Error:
-            cells = {}
-    else:
-        cells = {name: str(value) for name, value in head.members.items()}
-    return [
-        name
-        for name in list(cells)[1:]
-        if name
-        and name not in STANDARD
-        and not name.lower().endswith(_ID_ENDINGS)
-        and (word_score(cells[name]) is not None or percent_score(cells[name]) is not None)
-    ]
+            records = [flat(row) for row, _ in zip(rows_at(document, each.path), range(_LOOKED_AT), strict=False)]
+        except InputError:
+            continue
+        fits = fitting_map(tuple(records[0]), records)
+        open_ends = sum(option.endswith(("=COLUMN", "=#row")) for option in fits)
+        if best is None or open_ends < best[0]:
+            best = open_ends, each.path, list(records)
+    return ("", []) if best is None else best[1:]
+
+
+def _first_rows(head: Head) -> Sequence[Record]:
+    if head.shape != "parquet":
+        return records_of_head(head)
+    try:
+        with head.path.open("rb") as stream:
+            return pl.read_parquet(stream, n_rows=_LOOKED_AT).to_dicts()
+    except PARQUET_FAULTS:
+        return []
 
 
 def unnamed_benchmarks(paths: Sequence[str]) -> Problem:

@@ -4,7 +4,7 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,16 +15,21 @@ from evalstats.loaders.binding import MAX_FACTORS, Binding
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
 from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of, without_points
 from evalstats.loaders.keys import GroupCounter, SeenKeys
-from evalstats.loaders.mapping import MADE, ColumnMap, MetricFacts, spelled
+from evalstats.loaders.mapping import MADE, ORDER, ColumnMap, MetricFacts, spelled
 from evalstats.loaders.presumed import Presumed
 from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
+from evalstats.loaders.suggestion import repeats_told_apart
 from evalstats.schema.columns import KEYS, OUTCOMES
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = "table"
+# What scores are called where the columns that hold them are called like models.
+DEFAULT_METRIC = "score"
 _SHOWN = 3
 _SHOWN_COLUMNS = 30
+_SHOWN_LEVELS = 12
+_LOOKED_AT = 200
 _REASON_CHARS = 500
 
 
@@ -40,6 +45,8 @@ class Tidier:
         What a row's place is called: line, record or row.
     name_run
         Makes a run's name from its parts.
+    where
+        Column to the levels that are kept; other rows are dropped before anything is asked of them.
     """
 
     map_: ColumnMap
@@ -47,6 +54,7 @@ class Tidier:
     survey: Survey
     word: str
     name_run: Callable[[Sequence[str]], str]
+    where: Mapping[str, Sequence[str]] = field(default_factory=dict[str, Sequence[str]])
     _ranges: Ranges = field(default_factory=Ranges)
     _runs: dict[str, tuple[str, str, str]] = field(default_factory=dict[str, tuple[str, str, str]])
     _keys: SeenKeys = field(default_factory=SeenKeys)
@@ -54,6 +62,8 @@ class Tidier:
     _trials: GroupCounter = field(default_factory=GroupCounter)
     _outside: set[str] = field(default_factory=set[str])
     _presumed: Presumed = field(init=False)
+    _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
+    _n_kept: int = 0
     _n_empty: int = 0
 
     def __post_init__(self) -> None:
@@ -71,7 +81,7 @@ class Tidier:
         places = Places(self.word, block.places)
         shared = self._shared(block, places)
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
-        frame = self._numbered(self._with_run(pl.concat(parts)))
+        frame = self._kept(self._numbered(self._with_run(pl.concat(parts))))
         self._check_range(frame)
         self._check_unique(frame)
         self._take_note(frame)
@@ -146,6 +156,10 @@ class Tidier:
         repaired = ", ".join(sorted(self.survey.repaired)[:_SHOWN_COLUMNS])
         if repaired:
             yield f"half characters were replaced, and numbers too large for any table are 'inf', in: {repaired}"
+        for name, source in self.binding.aliased.items():
+            yield f"{source} is taken for the {name}; if another column is: --map {name}=COLUMN"
+        for name, why in self.binding.unfit.items():
+            yield f"column {name} is kept as a factor, source_{name}: {why}; to take it for {name}: --map {name}={name}"
         yield from self._presumed.notes()
         if unknown := self.unknown_metrics():
             yield unknown
@@ -193,6 +207,8 @@ class Tidier:
         for name, value in self.binding.constants.items():
             columns.setdefault(name, _repeated(value, block))
         frame = pl.DataFrame([series.alias(name) for name, series in columns.items()])
+        if self.binding.model_from_columns:
+            frame = frame.with_columns(pl.lit(None, dtype=pl.String).alias("model"))
         defaults = {"system": pl.col("model"), "benchmark": pl.lit(DEFAULT_BENCHMARK), "task": "", "variant": ""}
         frame = frame.with_columns(
             (default if isinstance(default, pl.Expr) else pl.lit(default)).alias(name)
@@ -217,6 +233,10 @@ class Tidier:
 
     def _scored(self, shared: pl.DataFrame, block: Block, metric: str | None, source: str) -> pl.DataFrame:
         """Put the scores of one column, and the states that follow from them, beside the other columns."""
+        if self.binding.model_from_columns:
+            own = pl.lit(source)
+            shared = shared.with_columns(own.alias("model"), pl.col("system").fill_null(own))
+            metric = None if "metric" in shared.columns else DEFAULT_METRIC
         cells = self._cells(block, source, "score")
         percent = self._facts(metric or self.binding.constants.get("metric", "")).unit == "percent"
         found = scores_of(cells, self.map_.values.get("score"), percent=percent)
@@ -252,14 +272,23 @@ class Tidier:
             parts = [] if "model" in self.binding.constants else [model]
             parts += [system] if system != model else []
             parts += [benchmark] if "benchmark" in self.binding.columns else []
-        run = self.name_run(parts)
+        run = name = self.name_run(parts)
+        about = {"model": model, "system": system, "benchmark": benchmark}
         known = self._runs.setdefault(run, (model, system, benchmark))
-        if known != (model, system, benchmark):
-            message = (
-                f"run {run!r} holds {known} and {(model, system, benchmark)} as (model, system, benchmark), "
-                "and a run is one system on one benchmark; leave run out, or map a column that tells them apart"
-            )
-            raise InputError(message)
+        number = 1
+        while known != (model, system, benchmark):
+            if "run" in row:
+                both = zip(about.items(), known, strict=True)
+                said = next(f"{what}s {had!r} and {has!r}" for (what, has), had in both if had != has)
+                message = (
+                    f"run {row['run']!r} holds the {said}, and a run is one system on one benchmark; "
+                    "map another column to run, or none"
+                )
+                raise InputError(message)
+            # Names with dots in them may come to the same.
+            number += 1
+            run = f"{name}.{number}"
+            known = self._runs.setdefault(run, (model, system, benchmark))
         return run
 
     def _numbered(self, frame: pl.DataFrame) -> pl.DataFrame:
@@ -291,6 +320,35 @@ class Tidier:
             if facts.kind == "binary":
                 places.reject(~score.is_in([0.0, 1.0]), f"has a {metric} that is neither 0 nor 1", score)
 
+    def _kept(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Drop the rows that are not asked for; what is wrong with them is no matter."""
+        sources = {source: name for name, source in (*self.binding.factors.items(), *self.binding.columns.items())}
+        for name, levels in self.where.items():
+            column = name if name in frame.columns else sources.get(name)
+            if column not in frame.columns or isinstance(frame[column].dtype, pl.List):
+                continue
+            text = frame[column].cast(pl.String)
+            seen = self._levels.setdefault(name, set())
+            if len(seen) < _SHOWN_LEVELS:
+                seen.update(text.drop_nulls().unique(maintain_order=True).head(_SHOWN_LEVELS).to_list())
+            frame = frame.filter(text.is_in(levels))
+        self._n_kept += frame.height
+        return frame
+
+    def check_kept(self) -> None:
+        """Raise `InputError` where not one row of the table is of the levels that are asked for."""
+        if self._n_kept:
+            return
+        for name, seen in self._levels.items():
+            wanted = " or ".join(map(repr, self.where[name]))
+            have = ", ".join(map(repr, sorted(seen)[:_SHOWN_LEVELS])) or "no value in any row"
+            if not set(self.where[name]) & seen or len(self._levels) == 1:
+                message = f"{name} has no level {wanted}; it has {have}"
+                raise InputError(message)
+        asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
+        message = f"no row has {asked}; leave one of the conditions out"
+        raise InputError(message)
+
     def _check_unique(self, frame: pl.DataFrame) -> None:
         names = [name for name in KEYS["outcomes"] if name in frame.columns]
         again = self._keys.again(frame.select(names))
@@ -301,11 +359,24 @@ class Tidier:
             f"{self.word} {row[PLACE]}: model {row['model']!r}, item {row['item']!r}"
             for row in rows.head(_SHOWN).iter_rows(named=True)
         )
+        # Only what the table has: nobody should look for a column that we have filled in.
+        own = [name for name in ("model", *names[1:]) if name in self.binding.columns or name == "item"]
+        told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else own[0]
+        many = "1 row repeats" if rows.height == 1 else f"{rows.height} rows repeat"
         message = (
-            f"at least {rows.height} rows repeat the {', '.join(names[1:])} of an earlier row ({shown}); tell repetitions "
-            f"apart: --map trial=COLUMN, or, to number them in the order of the file, {spelled('trial', '#order')}"
+            f"at least {many} the {told} of an earlier row ({shown}); tell repetitions apart: "
+            f"{self._telling(frame, names)}, or, to number them in the order of the file, {spelled('trial', ORDER)}"
         )
         raise InputError(message)
+
+    def _telling(self, frame: pl.DataFrame, names: Sequence[str]) -> str:
+        """Say which column tells rows with the same key apart, where one does."""
+        factors = {source: name for name, source in self.binding.factors.items() if name in frame.columns}
+        repeated = frame.filter(frame.select(names).is_duplicated()).head(_LOOKED_AT)
+        records = repeated.select(pl.col(name).cast(pl.String).alias(source) for source, name in factors.items())
+        keys = repeated.select(pl.col(names).cast(pl.String)).rows()
+        found = repeats_told_apart(list(factors), records.to_dicts(), keys) if keys and factors else ""
+        return f"--map {found}" if found and ORDER not in found else "--map trial=COLUMN"
 
     def _take_note(self, frame: pl.DataFrame) -> None:
         self._n_empty += int((frame["status"] == "unscored").sum())

@@ -100,7 +100,7 @@ def test_the_code_reads_the_rows_that_were_kept(folder: Path, asked: list[dict[s
     assert invoke(*SIDES, *where).exit_code == 0
     options = asked[0]["options"]
     code = code_again({}, None, Reading(lab=options["lab_reading"], live=options["live_reading"]))
-    assert 'lab = es.read("lab.csv").where(metric="score")' in code
+    assert 'lab = es.read("lab.csv", where={"metric": "score"})' in code
     assert 'live = es.read("live.csv")' in code
 
 

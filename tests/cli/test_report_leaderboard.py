@@ -52,7 +52,10 @@ def invoke(*arguments: str):
         (["--models", "a,b"], {"models": ["a", "b"]}),
         (["--conf-level", "0.9", "--seed", "3"], {"conf_level": 0.9, "seed": 3}),
         (["--accept", "judge"], {"accept": ["judge"]}),
-        (["--where", "topic=t1", "--where", "topic=t2"], {"reading": 'es.read("all.csv").where(topic=["t1", "t2"])'}),
+        (
+            ["--where", "topic=t1", "--where", "topic=t2"],
+            {"reading": 'es.read("all.csv", where={"topic": ["t1", "t2"]})'},
+        ),
     ],
 )
 def test_options_reach_the_page(
@@ -124,8 +127,9 @@ def test_what_cannot_be_asked_makes_no_page(file: str, asked: list[dict[str, Any
     assert asked == []
 
 
-def test_published_numbers_can_be_filtered(tmp_path: Path, asked: list[dict[str, Any]]) -> None:
-    from evalstats.cli.report import _kept
+def test_published_numbers_can_be_filtered() -> None:
+    from evalstats.analysis.boards.published import keep_published
+    from evalstats.cli.load import conditions
     from evalstats.schema.data import EvalData
     from evalstats.schema.tables import frame_from_rows
 
@@ -134,5 +138,5 @@ def test_published_numbers_can_be_filtered(tmp_path: Path, asked: list[dict[str,
         for task in ("x", "y")
     ]
     data = EvalData(aggregates=frame_from_rows(rows, "aggregates"))
-    assert _kept(data, ["task=y"]).aggregates["task"].to_list() == ["y"]
-    assert _kept(data, None).aggregates.height == 2
+    assert keep_published(data, conditions(["task=y"])).aggregates["task"].to_list() == ["y"]
+    assert keep_published(data, conditions(None)).aggregates.height == 2

@@ -65,7 +65,10 @@ def invoke(*arguments: str):
         (["--as", "fixed", "--conf-level", "0.9"], {"as_": "fixed", "conf_level": 0.9}),
         (["--further", "none"], {"further": ["none"]}),
         (["--cluster", "topic"], {"cluster": ["topic"]}),
-        (["--where", "topic=t1", "--where", "topic=t2"], {"reading": 'es.read("all.csv").where(topic=["t1", "t2"])'}),
+        (
+            ["--where", "topic=t1", "--where", "topic=t2"],
+            {"reading": 'es.read("all.csv", where={"topic": ["t1", "t2"]})'},
+        ),
     ],
 )
 def test_options_reach_the_page(

@@ -177,7 +177,7 @@ def test_runs_can_be_named() -> None:
     data = from_frame({**COLUMNS, "id": list("rrrsss")}, item="question_id", score="correct", model="system", run="id")
     assert sorted(data.runs["run"].to_list()) == ["r", "s"]
     assert read(COLUMNS, benchmark="@b").runs["run"].to_list()[0].startswith("a~")
-    with pytest.raises(InputError, match=r"run 'r' holds \('a', 'a', 'table'\) and \('b', 'b', 'table'\)"):
+    with pytest.raises(InputError, match=r"run 'r' holds the models 'a' and 'b', and a run is one system"):
         read(COLUMNS, run="@r")
 
 

@@ -191,7 +191,7 @@ def test_a_score_of_thousands_of_digits_is_no_score(tmp_path: Path) -> None:
 )
 def test_counts_have_an_end(name: str, value: float, said: str) -> None:
     with pytest.raises(InputError, match=said):
-        from_frame({**ROWS, name: [value] * 4}, item="item", score="score", model="model")
+        from_frame({**ROWS, name: [value] * 4}, item="item", score="score", model="model", **{name: name})
 
 
 @pytest.mark.parametrize("name", ["thread_count", "n_sessions", "conversation_length", "sessions_id_hash"])

@@ -1,0 +1,413 @@
+"""Tables as people have them: which open as they are, which with the line that the error gives, and which are refused."""
+
+import json
+import shlex
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from evalstats.errors import InputError
+from evalstats.loaders.frames import from_frame
+from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.nested import listings, oriented, rows_at
+from evalstats.loaders.registry import read
+from evalstats.schema.data import EvalData
+
+MODELS = ("gpt-4o", "claude-3-5-sonnet")
+ROWS = [(f"q{i}", model, (i + k) % 3 != 0) for i in range(12) for k, model in enumerate(MODELS)]
+STANDARD = [{"item": item, "model": model, "score": int(ok)} for item, model, ok in ROWS]
+
+
+def named(item: str, model: str, score: str, **more: Any) -> list[dict[str, Any]]:
+    return [
+        {item: q, model: m, score: ok, **{name: value(q, m, ok) for name, value in more.items()}} for q, m, ok in ROWS
+    ]
+
+
+def lines(records: list[dict[str, Any]]) -> str:
+    return "\n".join(map(json.dumps, records))
+
+
+def csv(records: list[dict[str, Any]]) -> str:
+    return pl.DataFrame(records).write_csv()
+
+
+def opened(path: Path) -> tuple[str, EvalData]:
+    """Open a file as it is, else with the line at the end of what the error says."""
+    try:
+        return "open", read(path, strict=True)
+    except InputError as error:
+        said = str(error)
+    line = "--map " + said.partition(" These may fit: --map ")[2]
+    options = [part for part in shlex.split(line) if part != "--map"]
+    return "one line", read(path, column_map=ColumnMap.from_options(options), strict=True)
+
+
+WIDE = [
+    {"question": f"What is {i}+{i}?", "gpt-4o": int(i % 3 != 0), "claude-3-5-sonnet": int((i + 1) % 3 != 0)}
+    for i in range(12)
+]
+PROMPTFOO = {
+    "evalId": "eval-1",
+    "results": {
+        "version": 3,
+        "results": [
+            {
+                "testIdx": int(q[1:]),
+                "success": ok,
+                "score": float(ok),
+                "provider": {"id": f"openai:{m}", "label": ""},
+                "vars": {"question": q},
+                "response": {"output": "x", "tokenUsage": {"total": 5}},
+                "latencyMs": 12,
+                "cost": 0.01,
+            }
+            for q, m, ok in ROWS
+        ],
+        "stats": {"successes": 3, "failures": 2},
+    },
+    "config": {"providers": [{"id": "openai:gpt-4o"}, {"id": "anthropic:claude"}]},
+}
+LANGSMITH = [
+    {
+        "id": f"run-{q}-{m}",
+        "inputs.question": f"text of {q}",
+        "outputs.answer": "...",
+        "reference_example_id": q,
+        "feedback.correctness": int(ok),
+        "execution_time": 1.5,
+        "model": m,
+        "status": "success",
+        "start_time": "2025-01-01T00:00:00",
+    }
+    for q, m, ok in ROWS
+]
+BY_RUN = {
+    "suite": "mine",
+    "runs": [
+        {"model": m, "temperature": 0, "samples": [{"id": q, "correct": ok} for q, n, ok in ROWS if n == m]}
+        for m in MODELS
+    ],
+}
+FRAME = pl.DataFrame(STANDARD).to_pandas()
+
+# Name, text, how it opens ("open", or "one line" with the map of the error).
+TABLES: list[tuple[str, str, str]] = [
+    ("notebook.csv", csv(STANDARD), "open"),
+    ("indexed.csv", FRAME.to_csv(), "open"),
+    ("question_id.csv", csv(named("question_id", "model", "correct")), "open"),
+    ("hf.jsonl", lines(named("doc_id", "model_name", "correct", prompt=lambda *_: "text " * 300)), "open"),
+    (
+        "swebench.jsonl",
+        lines(named("instance_id", "model_name_or_path", "resolved", model_patch=lambda *_: "diff")),
+        "open",
+    ),
+    ("swe.csv", csv(named("instance_id", "submission", "resolved", repo=lambda q, *_: q[:1])), "one line"),
+    (
+        "judged.jsonl",
+        lines(named("qid", "llm", "judge_score", judge_model=lambda *_: "gpt-4", answer=lambda *_: "x")),
+        "one line",
+    ),
+    (
+        "capitals.tsv",
+        pl.DataFrame(named("Question ID", "Model Name", "Is Correct")).write_csv(separator="\t"),
+        "one line",
+    ),
+    ("camel.json", json.dumps(named("questionId", "modelName", "isCorrect")), "one line"),
+    ("wide.csv", csv(WIDE), "one line"),
+    ("wide_systems.csv", csv([{"id": i, "baseline": i % 2, "tuned": 1} for i in range(8)]), "one line"),
+    ("inside.json", json.dumps({"meta": {"date": "x"}, "items": STANDARD}), "one line"),
+    ("deep.json", json.dumps({"results": {"items": named("id", "llm", "passed")}}), "one line"),
+    ("promptfoo.json", json.dumps(PROMPTFOO), "one line"),
+    ("by_run.json", json.dumps(BY_RUN), "one line"),
+    ("langsmith.csv", csv(LANGSMITH), "one line"),
+    (
+        "mt_bench.jsonl",
+        lines(
+            [
+                {"question_id": 81 + i, "model": m, "judge": ["gpt-4", "single-v1"], "score": 7 + k + t, "turn": t}
+                for i in range(10)
+                for k, m in enumerate(MODELS)
+                for t in (1, 2)
+            ]
+        ),
+        "repeated",
+    ),
+    ("records.json", FRAME.to_json(orient="records"), "open"),
+    ("lines.jsonl", FRAME.to_json(orient="records", lines=True), "open"),
+    ("split.json", FRAME.to_json(orient="split"), "open"),
+    ("columns.json", FRAME.to_json(orient="columns"), "open"),
+    ("index.json", FRAME.to_json(orient="index"), "open"),
+    ("table.json", FRAME.to_json(orient="table"), "open"),
+    ("lists.json", json.dumps(FRAME.to_dict("list")), "open"),
+    ("odd_columns.json", json.dumps({"q": [1, 2, 3], "llm": ["a", "a", "a"], "ok": [1, 0, 1]}), "one line"),
+    (
+        "nested_model.jsonl",
+        lines([{"id": q, "model": {"name": m}, "grade": {"score": int(ok)}} for q, m, ok in ROWS]),
+        "one line",
+    ),
+    (
+        "tests.csv",
+        csv([{"name": f"test_{i}", "duration": 0.1 * i, "passed": i % 2 == 0} for i in range(9)]),
+        "one line",
+    ),
+    (
+        "seeds.csv",
+        csv([{"task": q, "llm": m, "seed": s, "acc": int(ok)} for q, m, ok in ROWS for s in (1, 2, 3)]),
+        "one line",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "how"), TABLES, ids=[name for name, _, _ in TABLES])
+def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how: str) -> None:
+    path = tmp_path / name
+    path.write_text(text)
+    if how == "repeated":
+        with pytest.raises(InputError, match=r"tell repetitions apart: --map variant=turn") as caught:
+            read(path, strict=True)
+        assert "benchmark" not in str(caught.value)
+        data = read(path, column_map=ColumnMap.from_options(["variant=turn"]), strict=True)
+        assert data.outcomes.height == 40
+        assert data.outcomes["source_judge"].null_count() == 40 if "source_judge" in data.outcomes.columns else True
+        return
+    found, data = opened(path)
+    assert found == how
+    assert data.outcomes["score"].null_count() == 0
+    if data.outcomes.height == len(ROWS):
+        wanted = {(q[1:], "gpt" in m): float(ok) for q, m, ok in ROWS}
+        rows = data.outcomes.select("model", "score").rows()
+        assert sorted(wanted.values()) == sorted(score for _, score in rows)
+        assert sum(score for model, score in rows if "gpt" in model) == sum(v for (_, gpt), v in wanted.items() if gpt)
+
+
+# Columns that bear a standard name by chance
+
+CHANCE: list[tuple[str, list[Any]]] = [
+    ("status", ["completed", "completed"]),
+    ("setting", ["zero-shot", "few-shot"]),
+    ("timestamp", ["this morning", "later"]),
+    ("cost_usd", ["$0.01", "$0.02"]),
+    ("latency_s", ["fast", "slow"]),
+    ("n_turns", ["two", "three"]),
+    ("weight", ["70B", "8B"]),
+    ("weight", [-1.0, 2.0]),
+    ("user_kind", ["polite", "rude"]),
+    ("input_tokens", ["1k", "2k"]),
+    ("output_tokens", [1.5, 2.0]),
+    ("n_trials", ["once", "twice"]),
+    ("judge", ["word " * 300, "word " * 300]),
+    ("user", ["please " * 300, "x"]),
+    (
+        "system",
+        ["You are a helpful assistant who answers in one word and never explains anything to anybody.", "b" * 120],
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "cells"), CHANCE, ids=[f"{k}-{name}" for k, (name, _) in enumerate(CHANCE)])
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_a_column_that_cannot_be_what_it_is_called_is_a_factor(
+    tmp_path: Path, name: str, cells: list[Any], ending: str
+) -> None:
+    frame = pl.DataFrame({"item": ["1", "2"], "model": "m", "score": [1, 0], name: cells})
+    path = tmp_path / f"t.{ending}"
+    {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[ending](path)
+    data = read(path, strict=True)
+    assert data.outcomes["score"].to_list() == [1.0, 0.0]
+    assert any(f"column {name} is kept as a factor, source_{name}: " in each.message for each in data.problems)
+    if max(len(str(cell)) for cell in cells) < 1000:
+        assert data.outcomes[f"source_{name}"].cast(pl.String).to_list() == [str(cell) for cell in cells]
+    else:
+        assert f"source_{name}" not in data.outcomes.columns
+    with pytest.raises(InputError):  # what the user insists on is not passed over
+        read(path, column_map=ColumnMap.from_options([f"{name}={name}", "model=@m"]), strict=True) if name not in {
+            "judge",
+            "user",
+            "system",
+        } else read(tmp_path / "none")
+
+
+def test_a_list_of_judges_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    path.write_text(lines([{**row, "judge": ["gpt-4", "single-v1"]} for row in STANDARD]))
+    data = read(path, strict=True)
+    assert data.outcomes.height == len(STANDARD)
+    assert any(
+        "column judge is kept as a factor, source_judge: it holds lists" in each.message for each in data.problems
+    )
+
+
+def test_prompts_in_a_column_called_system_are_no_systems(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(csv(named("item", "model", "score", system=lambda q, *_: f"Prompt of {q}")))
+    data = read(path, strict=True)
+    assert data.runs.height == 2
+    assert data.outcomes["source_system"].n_unique() == 12
+    assert any("12 levels for 12 items" in each.message for each in data.problems)
+    # Systems that answered the same items are what is compared.
+    path.write_text(
+        csv([{"item": i, "system": f"agent-{k}", "score": k % 2, "model": "m"} for i in range(3) for k in range(12)])
+    )
+    assert read(path, strict=True).runs.height == 12
+
+
+def test_a_column_called_run_that_numbers_repetitions_is_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(csv([{"item": q, "model": m, "run": k, "score": int(ok)} for q, m, ok in ROWS for k in (1, 2)]))
+    with pytest.raises(InputError, match=r"repeat the model and item of an earlier row .*apart: --map trial=run,"):
+        read(path, strict=True)
+    data = read(path, column_map=ColumnMap.from_options(["trial=run"]), strict=True)
+    assert data.outcomes["trial"].unique().sort().to_list() == [1, 2]
+
+
+def test_runs_whose_names_come_to_the_same_are_told_apart(tmp_path: Path) -> None:
+    """Nobody gave a column of runs, so nobody can be asked about it."""
+    path = tmp_path / "t.csv"
+    path.write_text("item,model,system,score\n1,a,b.c,1\n1,a.b,c,0\n")
+    data = read(path, strict=True)
+    assert data.runs.height == 2
+    assert data.outcomes["run"].n_unique() == 2
+
+
+# Which rows
+
+HALF = csv(
+    [{"item": f"q{i}", "model": "m", "split": split, "score": i % 2} for split in ("dev", "test") for i in range(4)]
+)
+
+
+def test_rows_are_chosen_before_they_are_checked(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(HALF + "q9,m,dev,good\n")
+    with pytest.raises(InputError, match="no known score"):
+        read(path, strict=True)
+    path.write_text(HALF)
+    with pytest.raises(InputError, match="repeat the"):
+        read(path, strict=True)
+    data = read(path, where={"split": "test"}, strict=True)
+    assert data.outcomes["split"].to_list() == ["test"] * 4
+    assert data.runs["n_scored"].to_list() == [4]
+    with pytest.raises(InputError, match=r"split has no level 'train'; it has 'dev', 'test'"):
+        read(path, where={"split": "train"}, strict=True)
+
+
+def test_a_condition_goes_by_the_name_in_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text(HALF)
+    map_ = ColumnMap.from_options(["scenario=split"])
+    assert read(path, column_map=map_, where={"split": "dev"}).outcomes.height == 4
+    assert read(path, column_map=map_, where={"scenario": ["dev"]}).outcomes.height == 4
+
+
+# Rows inside a document
+
+RUNS = {"runs": [{"model": "gpt-4.1", "n": [1], "items": [{"id": 1}, {"id": 2}]}, {"model": "m", "items": [{"id": 1}]}]}
+
+
+def test_rows_at_a_path() -> None:
+    assert list(rows_at(RUNS, "runs.items")) == [
+        {"runs.model": "gpt-4.1", "id": 1},
+        {"runs.model": "gpt-4.1", "id": 2},
+        {"runs.model": "m", "id": 1},
+    ]
+    assert list(rows_at({"gpt-4.1": {"rows": [{"id": 1}]}}, "gpt-4.1.rows")) == [{"id": 1}]
+    by_model = {"gpt-4.1": [{"id": 1}, {"id": 2}], "m": [{"id": 1}]}
+    assert list(rows_at(by_model, "*")) == [
+        {"key": "gpt-4.1", "id": 1},
+        {"key": "gpt-4.1", "id": 2},
+        {"key": "m", "id": 1},
+    ]
+    assert list(rows_at({"q1": {"ok": 1}, "q2": {"ok": 0}}, "*")) == [{"key": "q1", "ok": 1}, {"key": "q2", "ok": 0}]
+    assert str(listings(by_model)[0]) == "* (3 rows: key, id)"
+    with pytest.raises(
+        InputError, match=r"there are no rows at 'runs.other'; its rows may be runs.items \(3 rows: id\)"
+    ):
+        list(rows_at(RUNS, "runs.other"))
+    with pytest.raises(InputError, match="holds a int where a record was expected"):
+        list(rows_at({"a": [1]}, "a"))
+
+
+def test_lists_keyed_by_model_open_with_the_line_of_the_error(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({m: [{"id": q, "correct": ok} for q, n, ok in ROWS if n == m] for m in MODELS}))
+    found, data = opened(path)
+    assert found == "one line"
+    assert data.models() == tuple(sorted(MODELS))
+    assert data.outcomes.height == len(ROWS)
+
+
+@pytest.mark.parametrize(
+    "document", [{"a": 1}, {"a": {"b": 2}}, {"a": []}, {"columns": ["x"], "data": [[1, 2]]}, [1], 3]
+)
+def test_what_is_no_frame(document: object) -> None:
+    assert oriented(document) is None
+
+
+def test_a_document_without_rows_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"a": [1, 2], "b": {"c": "x"}}))
+    with pytest.raises(InputError, match="it holds no list of records"):
+        read(path, column_map=ColumnMap.from_options(["rows=a.b"]), strict=True)
+    path = tmp_path / "t.csv"
+    path.write_text("item,score\n1,1\n")
+    with pytest.raises(InputError, match="is no JSON document"):
+        read(path, column_map=ColumnMap.from_options(["rows=items"]), strict=True)
+
+
+# Columns of models, lists of prices
+
+
+def test_columns_can_be_models(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("item,old,new,topic\n1,1,0,x\n2,,1,y\n")
+    data = read(path, column_map=ColumnMap.from_options(["score=old,new", "model=#columns"]), strict=True)
+    assert data.outcomes.select("item", "model", "system", "metric", "score", "topic").sort("model", "item").rows() == [
+        ("1", "new", "new", "score", 0.0, "x"),
+        ("2", "new", "new", "score", 1.0, "y"),
+        ("1", "old", "old", "score", 1.0, "x"),
+        ("2", "old", "old", "score", None, "y"),
+    ]
+    assert data.metrics["metric"].to_list() == ["score"]
+    frame = from_frame(pl.read_csv(path), item="item", score=["old", "new"], model="#columns", metric="@acc")
+    assert frame.metrics["metric"].to_list() == ["acc"]
+    assert frame.runs.height == 2
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "price",
+        "input_cost_per_token,output_cost_per_token",
+        "Input ($/1M),Output ($/1M),context",
+        "input_price,output_price",
+    ],
+)
+def test_prices_are_no_scores(tmp_path: Path, header: str) -> None:
+    n = header.count(",") + 1
+    path = tmp_path / "prices.csv"
+    path.write_text(
+        f"model,{header}\n" + "".join(f"{m},{','.join(['0.5'] * n)}\n" for m in ("gpt-4o", "claude", "gemini"))
+    )
+    with pytest.raises(InputError, match=r"It is a list of prices .*which are no scores"):
+        read(path)
+    with pytest.raises(InputError, match="is a list of prices"):
+        read(path, format="score-table", strict=True)
+
+
+def test_prices_beside_scores_are_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "board.csv"
+    path.write_text("model,accuracy,input_price\ngpt-4o,0.5,1\nclaude,0.6,2\n")
+    assert read(path).metrics["metric"].to_list() == ["accuracy"]
+
+
+def test_test_cases_are_no_models(tmp_path: Path) -> None:
+    path = tmp_path / "cases.csv"
+    path.write_text("name,score\ntest_login,0.5\ntest_logout,0.75\ntest_upload,1\n")
+    found, data = opened(path)
+    assert found == "one line"
+    assert data.outcomes["item"].to_list() == ["test_login", "test_logout", "test_upload"]
+    path.write_text("name,score\ngpt-4o,0.5\nclaude-3,0.75\n")
+    assert read(path).aggregates.height == 2
