@@ -18,6 +18,7 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.grouping import (
+    ITEM_OF_VARIANTS,
     Candidates,
     candidate_groups,
     chosen_clusters,
@@ -31,13 +32,14 @@ from evalstats.analysis.grouping import (
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
 from evalstats.analysis.question import Question, as_invalid
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.results import DECIDED, Comparison
 from evalstats.analysis.runs.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.runs.rules import RunDifference
-from evalstats.analysis.wording import dependence_warnings
+from evalstats.analysis.wording import dependence_warnings, not_for_others
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_aliases
+from evalstats.stats.checks import FEW_CLUSTERS
 
 DEFAULT_LEVEL = 0.95
 METHODS = ("auto", "tango", "augmented-t", "t", "cr2")
@@ -77,7 +79,8 @@ def compare(
         A factor; the comparison is repeated within each of its levels, as one family.
     cluster
         One or several columns whose levels share something (a passage, a template, a user). Columns declared in the data,
-        and the item where it has several variants, are clusters in any case.
+        and the item where it has several variants, are clusters as well. "none" says that items share nothing: columns
+        declared in the data are set aside, and no other is looked for.
     margin
         The largest difference that does not matter, declared before looking: "2pp", or a number in the metric's own
         unit (0.02 where scores run from 0 to 1).
@@ -166,6 +169,7 @@ def compare(
         identical=_identical(data, first, second, column),
         sequential=sequential,
         planned_n=planned_n,
+        settled=bool(options.clusters) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
     )
     result = question.answer(contrast=contrast, notes=(*dropped, *notes))
     account = given.account(plan, chosen)
@@ -192,12 +196,17 @@ def _with_groups(
     suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
     runs = tuple(sorted({run for arm in arms for run in arm.runs}))
     duplicates = duplicate_rows_warning(data, pairs, runs, question.metric) if not clusters else None
-    warnings = [*result.warnings, *dependence_warnings(suspects), *([duplicates] if duplicates else [])]
+    warnings = [*result.warnings, *([duplicates] if duplicates else [])]
+    flagged: list[str] = []
+    if not question.settled:
+        warnings.extend(dependence_warnings(suspects))
+        flagged = [data.factor(row.factor) for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
+    others = tuple(question.for_other_levels(name, result.verdict) for name in flagged) if _claims(result) else ()
     notes = [*result.notes, *candidates.notes]
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
     if crossed:
         notes.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
-    levels = tuple(row for name in split for row in question.by_level(name))
+    levels = tuple(row for name in split for row in question.by_level(name, flagged))
     left_out = sum(question.without_level(name) for name in split)
     if left_out:
         warnings.append(
@@ -208,11 +217,18 @@ def _with_groups(
         result,
         rows=(*result.rows, *strata),
         dependence=suspects,
+        other_levels=others,
+        qualifiers=(*result.qualifiers, *not_for_others(result, others)),
         warnings=tuple(warnings),
         notes=tuple(notes),
         groups=levels,
         flipped_by=question.flipped_by(split[0] if split else "scenario"),
     )
+
+
+def _claims(result: Comparison) -> bool:
+    """Whether anything is claimed that might not hold for other items."""
+    return result.verdict in DECIDED or (result.at_margin is not None and result.at_margin.noninferior)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

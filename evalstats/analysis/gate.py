@@ -1,10 +1,11 @@
 """Does a comparison pass? The rule that CI is gated by, in one place for the command line and for test suites."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.results import DECIDED, Comparison, OtherLevels
+from evalstats.display.numbers import many, scaled
 from evalstats.errors import InputError
 
 FailOn = Literal["worse", "not-noninferior", "inconclusive"]
@@ -34,6 +35,8 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     Parameters
     ----------
     fail_on
+        No rule passes on an answer that holds for these items alone, because the differences run in groups of a factor that
+        nobody declared: declare it as the cluster, or rule it out with cluster "none".
         "worse" fails when the candidate is shown to be worse, on all items or in a level of `by` (adjusted for all levels).
         "not-noninferior" fails unless the candidate is shown to be at most the declared margin worse.
         "inconclusive" fails unless the candidate is shown to be better, or equivalent by the declared margin.
@@ -47,6 +50,8 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     --------
     >>> from evalstats import compare, datasets
     >>> gate(compare(datasets.tenacious_held_out(), "baseline", "trained"), "worse").passed
+    False
+    >>> gate(compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="none"), "worse").passed
     True
     """
     for rule in fail_on:
@@ -76,9 +81,21 @@ def check_rule(fail_on: str, *, has_margin: bool) -> None:
         raise InputError(message)
 
 
+def _undeclared(others: Sequence[OtherLevels]) -> str:
+    """Say which factor has to be declared, or ruled out, before the answer can pass."""
+    main = max(others, key=lambda row: (row.n_levels, row.factor))
+    return (
+        f"items of one {main.factor} behave alike, and the answer does not hold for other {many(main.factor)} than these "
+        f"{main.n_levels}; declare it with --cluster {main.factor}, or rule it out with --cluster none"
+    )
+
+
 def _worse(result: Comparison) -> tuple[bool, str]:
     if result.verdict == "worse":
         return False, f"{result.candidate.name} is worse: {result.verdict_reason}"
+    lost = [row for row in result.other_levels if not row.holds]
+    if lost and result.verdict in DECIDED:
+        return False, _undeclared(lost)
     levels = [group.level for group in result.groups if group.verdict == "worse"]
     if levels:
         return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
@@ -91,11 +108,24 @@ def _not_noninferior(result: Comparison) -> tuple[bool, str]:
     account = result.at_margin
     if account is None:
         return False, "there is no test at the margin"
-    return account.noninferior, account.reason
+    lost = [row for row in result.other_levels if not row.noninferior]
+    if lost and account.noninferior:
+        return False, _undeclared(lost)
+    if account.noninferior or account.limit is None:
+        return account.noninferior, account.reason
+    unit = f" {result.unit}" if result.unit else ""
+    margin, limit = (scaled(value, result.scale, 1) for value in (account.margin, account.limit))
+    inside = account.limit > -account.margin if result.higher_is_better else account.limit < account.margin
+    end = "lower" if result.higher_is_better else "upper"
+    why = f": {account.reason}" if inside else f" ({end} limit {limit}{unit})"
+    return False, f"non-inferiority within {margin}{unit} is not established{why}"
 
 
 def _inconclusive(result: Comparison) -> tuple[bool, str]:
     passed = result.verdict in ("better", "equivalent")
+    lost = [row for row in result.other_levels if not row.holds]
+    if lost and passed:
+        return False, _undeclared(lost)
     return passed, f"the verdict is {result.verdict}: {result.verdict_reason}"
 
 

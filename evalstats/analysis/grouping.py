@@ -186,7 +186,7 @@ def chosen_clusters(
     if contrast != "variant" and _has_variants(pairs):
         columns.append(ITEM_OF_VARIANTS)
         notes.append("items come in several variants, so the variants of one item are one cluster")
-    return tuple(_without_nested(pairs, columns)), tuple(notes)
+    return tuple(without_nested(pairs, columns)), tuple(notes)
 
 
 def with_item_column(pairs: Pairs) -> Pairs:
@@ -224,7 +224,7 @@ def _check_constant(pairs: Pairs, column: str, name: str) -> None:
     raise InputError(message)
 
 
-def _without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
+def without_nested(pairs: Pairs, columns: Sequence[str]) -> list[str]:
     """Drop a column whose groups lie within the groups of another: the coarser one covers it."""
     codes = {name: pairs.codes(name) for name in dict.fromkeys(columns)}
     kept: list[str] = []

@@ -11,15 +11,15 @@ from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.effects import effect_rows
 from evalstats.analysis.flips import ScenarioFlips, flipped_items, flips_by_scenario
-from evalstats.analysis.grouping import label_of
+from evalstats.analysis.grouping import label_of, without_nested
 from evalstats.analysis.looks.account import sequential_account
 from evalstats.analysis.looks.headline import as_difference, sequential_at_margin
 from evalstats.analysis.looks.results import SequentialAccount
 from evalstats.analysis.margin import at_margin, missing_beyond, withheld
 from evalstats.analysis.missing import fragile, missing_account
-from evalstats.analysis.pairs import Pairs
+from evalstats.analysis.pairs import Bools, Pairs
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Score
+from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict
 from evalstats.analysis.rows import method_row
 from evalstats.analysis.runs.account import run_account
 from evalstats.analysis.runs.comparability import cautions as run_cautions
@@ -27,15 +27,20 @@ from evalstats.analysis.runs.comparability import remarks
 from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.display.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.multiplicity import holm
 from evalstats.stats.stratified import stratified_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """One baseline, one candidate, one metric, one set of options: asked of all items or of some."""
+    """One baseline, one candidate, one metric, one set of options: asked of all items or of some.
+
+    `settled` says that somebody declared what items share, or that they share nothing.
+    """
 
     data: EvalData
     metric: Metric
@@ -51,6 +56,7 @@ class Question:
     identical: str | None = None
     sequential: bool = False
     planned_n: int | None = None
+    settled: bool = False
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
         """Compare on all paired items."""
@@ -160,11 +166,48 @@ class Question:
             ),
         )
 
-    def by_level(self, column: str) -> tuple[GroupRow, ...]:
+    def for_other_levels(
+        self, column: str, verdict: Verdict, *, conf_level: float | None = None, keep: Bools | None = None
+    ) -> OtherLevels:
+        """Answer with the levels of a factor as clusters, and say whether a verdict holds.
+
+        Parameters
+        ----------
+        verdict
+            What was found without them.
+        keep
+            Which of the paired items; all of them by default.
+        """
+        paired = self.pairs.subset(self.pairs.paired)
+        paired = paired if keep is None else paired.subset(keep)
+        conf_level = self.conf_level if conf_level is None else conf_level
+        scores = _scores(paired, tuple(without_nested(paired, (*self.clusters, column))))
+        metric, margin = self.metric, self.margin
+        found = paired_difference(scores, metric, conf_level=conf_level, method="auto", seed=self.seed, further=False)
+        low, high = None, None
+        if margin is not None:
+            narrower = headline_interval(scores, metric, conf_level=2 * conf_level - 1, method="auto")
+            low, high = narrower.conf_low, narrower.conf_high
+        then, _ = decide(self._evidence(found, conf_level, low, high))
+        account = at_margin(found, scores, metric, margin, conf_level)
+        return OtherLevels(
+            factor=label_of(column, self.data.factor_names()),
+            n_levels=len(np.unique(paired.codes(column))),
+            conf_level=conf_level,
+            verdict=then,
+            holds=then == verdict,
+            noninferior=None if account is None else account.noninferior,
+            conf_low=found.headline.conf_low,
+            conf_high=found.headline.conf_high,
+            p_value=found.headline.p_value,
+        )
+
+    def by_level(self, column: str, suspects: Sequence[str] = ()) -> tuple[GroupRow, ...]:
         """Repeat the comparison within each level of a factor, as one family.
 
         Everything is at the level of Bonferroni over the rows: intervals hold together, and the adjusted p beside them is
-        the one that belongs to them. Holm's p, which is never larger, is kept as well.
+        the one that belongs to them. Holm's p, which is never larger, is kept as well. A verdict that would not hold for
+        other levels of a suspected factor says so.
         """
         paired = self.pairs.subset(self.pairs.paired)
         if column not in paired.items.columns:
@@ -176,13 +219,27 @@ class Question:
             message = f"no paired item has a level of {column!r}"
             raise CannotAnswerError(message)
         conf_level = 1 - (1 - self.conf_level) / len(levels)
-        parts = [self._level_scores(paired.subset((text == name).fill_null(value=False).to_numpy())) for name in levels]
+        held = [(text == name).fill_null(value=False).to_numpy() for name in levels]
+        parts = [self._level_scores(paired.subset(keep)) for keep in held]
         found = [self._level(part, conf_level) for part in parts]
         stepped = _holm([each.headline.p_value for each in found])
-        return tuple(
+        rows = [
             self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
             for name, each, part, p_holm in zip(levels, found, parts, stepped, strict=True)
+        ]
+        return tuple(
+            replace(row, qualifiers=self._not_for_others(row, keep, suspects))
+            for row, keep in zip(rows, held, strict=True)
         )
+
+    def _not_for_others(self, row: GroupRow, keep: Bools, suspects: Sequence[str]) -> tuple[str, ...]:
+        """Say of which suspected factor a level's verdict would not hold for other levels."""
+        if row.verdict not in DECIDED:
+            return ()
+        paired = self.pairs.subset(self.pairs.paired).subset(keep)
+        several = [name for name in suspects if FEW_CLUSTERS <= len(np.unique(paired.codes(name))) < row.n_items]
+        tried = [self.for_other_levels(name, row.verdict, conf_level=row.conf_level, keep=keep) for name in several]
+        return tuple(f"not established for other {many(each.factor)}" for each in tried if not each.holds)[:1]
 
     def stratified_row(self, column: str) -> MethodRow | None:
         """Return the difference with the levels of a factor taken as fixed strata; None where items are clustered."""

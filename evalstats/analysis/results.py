@@ -20,6 +20,8 @@ from evalstats.schema.plan import PlanAccount
 from evalstats.stats.dependence import Dependence
 
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
+# Verdicts that claim something.
+DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
 Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
 
 
@@ -168,11 +170,30 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class OtherLevels:
+    """Does the answer hold for other levels of a factor than these? The comparison with its levels as clusters.
+
+    `verdict` and the interval are those that the factor would give if it were declared as the cluster; `holds` says whether
+    the verdict is then the same, `noninferior` whether the candidate is then within the declared margin.
+    """
+
+    factor: str
+    n_levels: int
+    conf_level: float
+    verdict: Verdict
+    holds: bool
+    noninferior: bool | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    p_value: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRow:
     """The comparison within one level of the factor named by `by`.
 
     `p_adjusted` and the interval (at `conf_level`) are Bonferroni's over the levels, so that they agree and the intervals
-    hold together; `p_holm` is Holm's p, which is never larger.
+    hold together; `p_holm` is Holm's p, which is never larger. `qualifiers` limit the verdict as those of the whole do.
     """
 
     level: str
@@ -190,6 +211,7 @@ class GroupRow:
     method: str
     verdict: Verdict
     verdict_reason: str
+    qualifiers: tuple[str, ...] = ()
     n_clusters: int | None = None
 
 
@@ -213,6 +235,8 @@ class Comparison:
     qualifiers
         Short phrases without which the verdict would mislead, such as "not established for other passages". They stand on
         the first line of every output, after the verdict.
+    other_levels
+        Where the differences run in groups of a factor that nobody declared: whether the answer holds for other groups.
     """
 
     baseline: Score
@@ -262,6 +286,7 @@ class Comparison:
     sequential: SequentialAccount | None = None
     plan: PlanAccount | None = None
     dependence: tuple[Dependence, ...] = ()
+    other_levels: tuple[OtherLevels, ...] = ()
     by: str | None = None
     groups: tuple[GroupRow, ...] = ()
     seed: int = 0
@@ -301,7 +326,7 @@ class Comparison:
                 "p_holm": group.p_holm,
                 "n_items": group.n_items,
                 "n_clusters": group.n_clusters,
-                "note": f"{group.verdict}: {group.verdict_reason}",
+                "note": f"{qualified(group.verdict, group.qualifiers)}: {group.verdict_reason}",
             }
             for group in self.groups
         ]

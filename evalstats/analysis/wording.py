@@ -7,9 +7,9 @@ from evalstats.analysis.effects import effects_blocks
 from evalstats.analysis.flips import flips_table
 from evalstats.analysis.looks.wording import sequential_blocks
 from evalstats.analysis.margin import margin_sentence
-from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Score, Verdict, qualified
+from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict, qualified
 from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.display.numbers import interval, many, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.dependence import Dependence
@@ -219,7 +219,7 @@ def _group_cells(group: GroupRow, scale: float) -> tuple[str, ...]:
         scaled(group.estimate, scale, 1, sign=True),
         interval(group.conf_low, group.conf_high, scale, 1),
         p_value(group.p_adjusted),
-        group.verdict,
+        f"{group.verdict} (these items)" if group.qualifiers else group.verdict,
     )
 
 
@@ -320,17 +320,29 @@ def dependence_warnings(rows: Sequence[Dependence]) -> list[str]:
     if not flagged:
         return []
     main, *others = flagged
+    also = f", and so do items of one {' or '.join(row.factor for row in others)}" if others else ""
     advice = (
-        f"then the interval is too short; cluster by {main.factor} for the honest one"
+        f"to conclude about other {many(main.factor)}, add --cluster {main.factor}"
         if main.n_levels >= FEW_CLUSTERS
-        else f"but {main.n_levels} levels are too few for an interval over new ones; look at the levels one by one"
+        else f"{main.n_levels} {many(main.factor)} are too few to conclude about others, so look at them one by one"
     )
-    also = ", ".join(f"{row.factor} ({row.n_levels} levels, {number(row.design_effect, 1)})" for row in others)
-    return [
-        f"{main.factor} looks like the true cluster: the difference runs in groups of it ({main.n_levels} levels, design "
-        f"effect {number(main.design_effect, 1)}, permutation p {p_value(main.p_adjusted)}). This would matter if these "
-        f"groups are a sample of more: {advice}" + (f". The same shows along {also}" if also else "")
-    ]
+    found = f"design effect {number(main.design_effect, 1)}, permutation p {p_value(main.p_adjusted)}"
+    return [f"items of one {main.factor} behave alike ({found}){also}: {advice}"]
+
+
+def not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[str, ...]:
+    """Say for which items the verdict holds, where it would be another with the levels of a factor as clusters."""
+    lost = sorted((row for row in others if not row.holds), key=lambda row: (-row.n_levels, row.factor))
+    if result.verdict not in DECIDED or not lost:
+        return ()
+    main = lost[0]
+    ends = "no interval"
+    if main.conf_low is not None:
+        low, high = (scaled(end, result.scale, 1) for end in (main.conf_low, main.conf_high))
+        ends = f"{low} to {high} {result.unit}".rstrip()
+    return (
+        f"on these {result.n_items:,} items, not established for other {many(main.factor)} than these {main.n_levels} ({ends})",
+    )
 
 
 def method_items(result: Comparison) -> list[str]:

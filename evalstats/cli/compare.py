@@ -61,10 +61,18 @@ def compare(
 ) -> None:
     """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare import compare as compare_data
-    from evalstats.cli.gate import apply_gate, check_rules, gate_blocks, gate_values, rules_in_force, told_in_junit
+    from evalstats.cli.gate import (
+        apply_gate,
+        check_rules,
+        failure_line,
+        gate_blocks,
+        gate_values,
+        rules_in_force,
+        told_in_junit,
+    )
     from evalstats.cli.load import column_map, sides
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show
+    from evalstats.cli.show import say, show
 
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     rules = rules_in_force(fail_on, declared)
@@ -108,7 +116,10 @@ def compare(
 
         blocks.extend(explained(result))
         values["explanation"] = result.explain()
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
+    failed = failure_line(gated, output)
+    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet or bool(failed))
+    if failed:
+        say(failed)
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
     if gated is not None and gated.exit_status:

@@ -88,6 +88,14 @@ def gate_blocks(found: "Gate | None") -> list[Block]:
     return [Banner(label=label, text=f"{found.reason} (fail on {found.rule}).", tone="good" if found.passed else "bad")]
 
 
+def failure_line(found: "Gate | None", output: Path | None) -> str:
+    """Return what stderr says of a gate that did not pass, wherever the result goes; nothing where it passed."""
+    if found is None or found.passed:
+        return ""
+    label = "gate failed" if found.passed is False else "gate: no answer"
+    return f"{label}: {found.reason}.{'' if output is None else f' Written: {output}'}"
+
+
 def gate_values(found: "Gate | None") -> Mapping[str, Any]:
     """Return the gate's outcome for JSON."""
     return {} if found is None else {"gate": {**asdict(found), "exit_status": found.exit_status}}

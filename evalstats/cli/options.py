@@ -41,7 +41,12 @@ ReportBy = Annotated[
 ]
 Cluster = Annotated[
     list[str] | None,
-    typer.Option("--cluster", "-c", help="Column whose levels share something; may be repeated.", show_default=False),
+    typer.Option(
+        "--cluster",
+        "-c",
+        help="Column whose levels share something; may be repeated; none: items share nothing.",
+        show_default=False,
+    ),
 ]
 ConfLevel = Annotated[float, typer.Option("--conf-level", help="Level of the intervals.")]
 PlannedLevel = Annotated[

@@ -86,3 +86,18 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
     ('1 item', '1,200 items', '2 people')
     """
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def many(name: str) -> str:
+    """Return what several levels of a column are called: its name in the plural where it is a plain word.
+
+    Examples
+    --------
+    >>> many("passage"), many("category"), many("class"), many("doc_id"), many("user kind")
+    ('passages', 'categories', 'classes', 'levels of doc_id', 'levels of user kind')
+    """
+    if not (name.isascii() and name.isalpha() and name.islower()):
+        return f"levels of {name}"
+    if name.endswith("y") and name[-2:-1] not in "aeiou":
+        return f"{name[:-1]}ies"
+    return f"{name}es" if name.endswith(("s", "x", "z", "ch", "sh")) else f"{name}s"

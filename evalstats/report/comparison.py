@@ -7,6 +7,7 @@ from pathlib import Path
 
 from evalstats import datasets
 from evalstats.analysis.compare import compare
+from evalstats.analysis.grouping import without_clusters
 from evalstats.analysis.results import Comparison
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.loaders.plan_file import read_plan
@@ -214,6 +215,8 @@ def _asked_again(
     question: _Question, comparison: Comparison, clusters: tuple[str, ...] | None
 ) -> list[tuple[str, Comparison]]:
     """Repeat the comparison with every factor that was flagged as undeclared dependence taken for clusters."""
+    if without_clusters(clusters):
+        return []
     found: list[tuple[str, Comparison]] = []
     for row in comparison.dependence:
         if row.flag == "warn":

@@ -42,9 +42,8 @@ def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> 
 def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     assert any(
-        warning.startswith("dimension looks like the true cluster")
-        and "7 levels" in warning
-        and "cluster by dimension" in warning
+        warning.startswith("items of one dimension behave alike (design effect 6.7, permutation p 0.001)")
+        and warning.endswith("to conclude about other dimensions, add --cluster dimension")
         for warning in result.warnings
     )
     row = next(row for row in result.dependence if row.factor == "dimension")
@@ -540,7 +539,8 @@ def test_percentage_points_mean_points_of_a_percentage() -> None:
 def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
     assert repr(result) == (
-        "<Comparison: trained against baseline on Tenacious-Bench: better, +48.84 pp [34.62, 63.25]>"
+        "<Comparison: trained against baseline on Tenacious-Bench: better; on these 43 items, not established for other "
+        "dimensions than these 7 (−5.6 to 100.0 pp), +48.84 pp [34.62, 63.25]>"
     )
 
 

@@ -447,7 +447,7 @@ def test_a_lead_that_runs_in_groups_is_suspected() -> None:
     ]
     found = leaderboard(data_of(*rows))
     assert [(row.factor, row.flag) for row in found.dependence] == [("passage", "warn")]
-    assert any("passage looks like the true cluster" in text for text in found.warnings)
+    assert any("items of one passage behave alike" in text for text in found.warnings)
     assert "a against" in found.dependence_of
 
 

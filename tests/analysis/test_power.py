@@ -409,7 +409,7 @@ def test_warnings_name_extrapolation_and_few_clusters() -> None:
 def test_undeclared_dependence_of_the_pilot_is_passed_on() -> None:
     effects = np.repeat(np.random.default_rng(3).normal(0, 1, 20), 4)
     plan = power(pilot=graded(effects, noise=0.1, size=4), **SIDES, delta=0.3)
-    assert any("passage looks like the true cluster" in text for text in plan.warnings)
+    assert any("items of one passage behave alike" in text for text in plan.warnings)
 
 
 def test_a_pilot_without_spread_cannot_answer() -> None:

@@ -7,6 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
+from evalstats.stats.equivalence import tango_margin_test
+from evalstats.stats.paired_binary import PairedCounts
 
 RUN = CliRunner()
 
@@ -78,3 +80,45 @@ def test_junit_is_written_where_there_is_no_answer(runs, tmp_path):
     file = tmp_path / "junit.xml"
     RUN.invoke(app, ["compare", str(runs / "old.jsonl"), str(other), "--fail-on", "worse", "--junit", str(file)])
     assert 'errors="1"' in file.read_text()
+
+
+@pytest.mark.parametrize("style", ["text", "json", "markdown", "html", "latex"])
+@pytest.mark.parametrize("more", [[], ["--quiet"]])
+def test_a_failed_gate_says_why_on_stderr_wherever_the_result_goes(runs, tmp_path, style, more):
+    gate = ["--fail-on", "not-noninferior", "--margin", "2pp", "--format", style, *more]
+    limit = 100 * tango_margin_test(PairedCounts(0, 20, 40, 20), margin=0.02).low_one_sided
+    why = f"non-inferiority within 2.0 pp is not established (lower limit −{-limit:.1f} pp)."
+    done = compare(runs, "bad", *gate)
+    assert (done.exit_code, " ".join(done.stderr.split())) == (1, f"gate failed: {why}")
+    output = tmp_path / "c.out"
+    done = compare(runs, "bad", *gate, "--output", str(output))
+    assert done.exit_code == 1
+    assert done.stdout == ""
+    told = "".join(done.stderr.split())
+    assert told.startswith(f"gatefailed:{''.join(why.split())}Written:")
+    assert told.endswith(str(output))
+    assert output.read_text()
+
+
+def test_a_gate_that_passed_says_nothing_on_stderr(runs):
+    assert compare(runs, "good", "--fail-on", "worse", "--quiet").stderr == ""
+
+
+def test_an_undeclared_cluster_fails_the_gate_until_it_is_declared_or_ruled_out(tmp_path):
+    gained = [6, 6, 5, 6, 0, 0, 0, 0, 0, 0, 0, 0]
+    for name in ("old", "new"):
+        rows = [
+            {"item": f"{g}.{i}", "chapter": f"c{g}", "model": name, "score": int(name == "new" and i < k)}
+            for g, k in enumerate(gained)
+            for i in range(6)
+        ]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    sides = [str(tmp_path / f"{name}.jsonl") for name in ("old", "new")]
+    undeclared = RUN.invoke(app, ["compare", *sides, "--fail-on", "worse"])
+    assert undeclared.exit_code == 1
+    assert "--cluster chapter" in undeclared.stderr
+    plan = tmp_path / "evalstats.toml"
+    plan.write_text('[plan]\nclusters = ["none"]\n')
+    for more in (["--cluster", "none"], ["--plan", str(plan)]):
+        done = RUN.invoke(app, ["compare", *sides, "--fail-on", "worse", *more])
+        assert (done.exit_code, done.stderr.replace("plan: ", "").count("gate")) == (0, 0), done.stderr

@@ -8,11 +8,12 @@ import numpy.typing as npt
 from evalstats.analysis.boards.entry_table import EntryTable
 from evalstats.analysis.boards.graph import MIN_SHARED
 from evalstats.analysis.boards.results import LeaderboardRow
-from evalstats.analysis.boards.standings import Plan, Scores, Standings, separated
-from evalstats.analysis.grouping import crossed_factors, dependence_rows
+from evalstats.analysis.boards.standings import Plan, Scores, Standings, separated, standings
+from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.runs.comparability import identical_runs
-from evalstats.display.numbers import plural, share_in_percent
+from evalstats.display.numbers import many, plural, share_in_percent
+from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.dependence import Dependence
 from evalstats.stats.many.omnibus import Omnibus, cochran_q, friedman
 
@@ -67,6 +68,29 @@ def lead_dependence(
     crossed = crossed_factors(lead, table.groups, clusters, names)
     told = f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}"
     return rows, (*table.ungrouped, *((told,) if crossed else ()))
+
+
+def for_these_items(
+    table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...], suspects: Sequence[Dependence]
+) -> tuple[str, ...]:
+    """Say that the best, or some of the separated pairs, would not hold with the levels of a suspected factor as clusters.
+
+    The factor is the flagged one with the most levels, as in the warning about it.
+    """
+    flagged = [row for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
+    before = separated(found.every, plan.conf_level)
+    if not flagged or not before.any():
+        return ()
+    main = max(flagged, key=lambda row: (row.n_levels, row.factor))
+    columns = without_nested(table.every, (*clusters, table.data.factor(main.factor)))
+    then = standings(table.scores(columns), plan)
+    others = f"other {many(main.factor)} than these {main.n_levels}"
+    best, still = ({j for j, top in enumerate(each.ranks.top) if dict(top).get(1)} for each in (found, then))
+    if len(best) == 1:
+        return () if still == best else (f"on these {len(table.values.values):,} items, not established for {others}",)
+    kept = int((before & separated(then.every, plan.conf_level)).sum())
+    lost = int(before.sum()) - kept
+    return (f"{lost} of {int(before.sum())} separated pairs are not established for {others}",) if lost else ()
 
 
 def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:

@@ -11,6 +11,7 @@ from evalstats.analysis.boards.checks import (
     best_if_missing,
     cautions,
     failures_of_the_best,
+    for_these_items,
     lead_dependence,
     omnibus_of,
     some,
@@ -24,7 +25,13 @@ from evalstats.analysis.boards.published import published_leaderboard
 from evalstats.analysis.boards.results import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.boards.rulers import Rulers
 from evalstats.analysis.boards.standings import Plan, Scores, Standings, standings
-from evalstats.analysis.grouping import chosen_clusters, duplicate_rows_warning, label_of, named_clusters
+from evalstats.analysis.grouping import (
+    ITEM_OF_VARIANTS,
+    chosen_clusters,
+    duplicate_rows_warning,
+    label_of,
+    named_clusters,
+)
 from evalstats.analysis.passing import wanted_pass
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.wording import dependence_warnings
@@ -174,7 +181,7 @@ def leaderboard(
         top=levels,
         seed=seed,
     )
-    return _answer(table, asked, clusters, contrast=contrast, notes=(*told, *notes))
+    return _answer(table, asked, clusters, contrast=contrast, notes=(*told, *notes), asked_for=bool(cluster))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,9 +247,9 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
 
 
 def _answer(
-    table: EntryTable, plan: Plan, clusters: tuple[str, ...], *, contrast: str, notes: tuple[str, ...]
+    table: EntryTable, plan: Plan, clusters: tuple[str, ...], *, contrast: str, notes: tuple[str, ...], asked_for: bool
 ) -> Leaderboard:
-    """Put the result together."""
+    """Put the result together; `asked_for` says whether the user named what items share, or said that it is nothing."""
     data, metric = table.data, plan.metric
     scores = table.scores(clusters)
     _refuse_if_all_are_apart(table)
@@ -255,6 +262,8 @@ def _answer(
     head = table.names[plan.baseline or 0]
     gate, no_gate = omnibus_of(scores)
     suspects, untested = lead_dependence(table, found, plan, clusters)
+    settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    limits = () if settled else for_these_items(table, found, plan, clusters, suspects)
     duplicates = None if clusters else duplicate_rows_warning(data, table.every, table.runs, metric)
     return Leaderboard(
         benchmark=metric.benchmark,
@@ -277,7 +286,7 @@ def _answer(
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.rulers),
         best_if_missing=best_if_missing(plan, lines),
-        qualifiers=failures_of_the_best(table, found, plan, lines),
+        qualifiers=(*limits, *failures_of_the_best(table, found, plan, lines)),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
         n_resamples=found.shown.n_resamples,
@@ -301,7 +310,7 @@ def _answer(
             *found.warnings,
             *table.rulers.refusal(),
             *cautions(table, found, plan, lines),
-            *dependence_warnings(suspects),
+            *([] if settled else dependence_warnings(suspects)),
             *([duplicates] if duplicates else []),
         ),
         notes=(

@@ -8,6 +8,7 @@ from typing import Literal
 
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.grouping import without_clusters
 from evalstats.errors import EvalStatsError
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.again import plan_again
@@ -156,6 +157,8 @@ def _asked_again(
     question: _Question, board: Leaderboard, clusters: tuple[str, ...] | None
 ) -> list[tuple[str, Leaderboard]]:
     """Repeat the leaderboard with every factor that was flagged as undeclared dependence taken for clusters."""
+    if without_clusters(clusters):
+        return []
     found: list[tuple[str, Leaderboard]] = []
     for row in [row for row in board.dependence if row.flag == "warn"][:_MOST_SUSPECTS]:
         try:
