@@ -66,7 +66,7 @@ def augmented_t(
     n = d.size
     squares = float(np.square(d).sum())
     centre = float(d.sum()) / (n + 2)
-    spread = (squares + 2.0 * _pseudo_square(d, squares, trials)) / (n + 2) - centre**2
+    spread = (squares + 2.0 * pseudo_square(d, squares, trials)) / (n + 2) - centre**2
     std_error = math.sqrt(spread / (n + 1))
     statistic = centre / std_error
     reach = t_quantile(level, n + 1) * std_error
@@ -133,7 +133,7 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     )
 
 
-def _pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
+def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     """Return c^2 of the two pseudo-items at +c and -c."""
     if np.count_nonzero(d) < _ENOUGH_NONZERO:
         return 1.0

@@ -46,15 +46,25 @@ def test_differences_between_strata_do_not_count():
     assert "equal" in result.reason
 
 
-def test_a_stratum_with_one_item_has_no_variance():
-    result = stratified_mean([1.0, 0.0, 1.0], [0, 0, 1])
-    assert result.conf_low is None
-    assert result.reason == "1 stratum has a single item, so the spread within is unknown"
-    assert stratified_mean([1.0, 0.0, 1.0], [0, 0, 1], weights=[1, 0]).conf_low is not None
+def test_a_stratum_with_one_item_takes_the_spread_of_all():
+    values = np.array([1.0, 0.0, 0.5, 0.2, 0.9])
+    result = stratified_mean(values, [0, 0, 0, 1, 2], weights=[2, 1, 1])
+    mean = 0.5 * 0.5 + 0.25 * (0.2 + 0.9)
+    a = np.array([1 / 6, 1 / 6, 1 / 6, 1 / 4, 1 / 4])
+    overall = float(a @ (values - mean) ** 2) / (1 - float(a @ a))
+    variance = 0.25 * np.var(values[:3], ddof=1) / 3 + 2 * 0.25**2 * overall
+    assert (result.estimate, result.std_error) == pytest.approx((mean, math.sqrt(variance)))
+    assert "2 strata have a single item, whose spread is taken from all items" in result.warnings
+
+
+def test_when_every_stratum_is_one_item_it_is_the_plain_t():
+    values = np.random.default_rng(2).normal(size=12)
+    result, plain = stratified_mean(values, np.arange(12)), stats.ttest_1samp(values, 0.0).confidence_interval()
+    assert (result.conf_low, result.conf_high) == pytest.approx((plain.low, plain.high))
 
 
 def test_weights_that_do_not_fit_are_refused():
     with pytest.raises(InputError, match="3 weights for 2 strata"):
         stratified_mean([1.0, 0.0], [0, 1], weights=[1, 1, 1])
-    with pytest.raises(InputError, match="0 or more"):
+    with pytest.raises(InputError, match="above 0"):
         stratified_mean([1.0, 0.0], [0, 1], weights=[1, -1])

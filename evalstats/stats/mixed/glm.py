@@ -159,7 +159,7 @@ def _newton(x: Floats, n: Floats, won: Floats, offset: Floats) -> tuple[Floats, 
         eta = x @ beta + offset
         return float(won @ eta - n @ np.logaddexp(0.0, eta))
 
-    beta: Floats = np.zeros(x.shape[1])
+    beta: Floats = np.zeros(int(x.shape[1]))
     now = height(beta)
     for taken in range(_MOST_STEPS):
         at = _expit(x @ beta + offset)
