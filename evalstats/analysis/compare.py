@@ -1,6 +1,6 @@
 """Is B better than A? The comparison of two systems on the same items."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -17,6 +17,7 @@ from evalstats.analysis.arms import (
     rows_named,
     shared_benchmarks,
 )
+from evalstats.analysis.averages import Average, AverageKind, fixed_by, refuse_clusters, wanted_average
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Candidates,
@@ -62,6 +63,9 @@ def compare(
     sequential: bool = False,
     planned_n: int | None = None,
     accept: Sequence[str] = (),
+    average: AverageKind | None = None,
+    over: str | None = None,
+    weights: Mapping[str, float] | None = None,
     plan: Plan | None = None,
     seed: int = 0,
 ) -> Comparison:
@@ -101,6 +105,13 @@ def compare(
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
         comparison invalid. See `evalstats.analysis.runs.comparability`.
+    average
+        "macro": the mean over the levels of a factor, each counting alike; "micro": each by its items. The levels are then
+        fixed, and standard errors come from the variance within them. Without it every item counts alike, and is the unit.
+    over
+        The factor to average over; by itself task, else scenario, subject or category, the first that has several levels.
+    weights
+        Share of each level, instead of `average`; divided by their sum.
     plan
         What was declared before looking, as `evalstats.read_plan` gives it. Options that are given go before it, and the
         result says where it departs from the plan.
@@ -150,7 +161,9 @@ def compare(
     candidates = candidate_groups(data, chosen, groups, contrast=column)
     named = named_clusters(data, options.clusters)
     split: list[str] = [] if options.by is None else [data.factor(options.by)]
-    pairs = with_item_column(pair_items(first, second, factors=sorted({*groups, *named, *split}), contrast=column))
+    averaged: list[str] = [] if over is None else [data.factor(over)]
+    factors = sorted({*groups, *named, *split, *averaged})
+    pairs = with_item_column(pair_items(first, second, factors=factors, contrast=column))
     chosen, pairs, dropped = _asked_of_trials(chosen, pairs, wanted_pass(pass_hat, pass_at))
     runs = tuple(sorted({*first.runs, *second.runs}))
     clusters, notes = chosen_clusters(data, pairs, options.clusters, runs, contrast=column)
@@ -170,6 +183,7 @@ def compare(
         sequential=sequential,
         planned_n=planned_n,
         settled=bool(options.clusters) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
+        average=_average(data, pairs, clusters, average, over, weights, sequential=sequential),
     )
     result = question.answer(contrast=contrast, notes=(*dropped, *notes))
     account = given.account(plan, chosen)
@@ -193,6 +207,8 @@ def _with_groups(
     clusters = question.clusters
     paired = pairs.subset(pairs.paired)
     known = [name for name in candidates.names if all(arm.rows[name].null_count() < arm.rows.height for arm in arms)]
+    # Levels that are averaged over are fixed, and no sample that could be clusters.
+    known = [name for name in known if not fixed_by(question.average, paired, name)]
     suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
     runs = tuple(sorted({run for arm in arms for run in arm.runs}))
     duplicates = duplicate_rows_warning(data, pairs, runs, question.metric) if not clusters else None
@@ -285,6 +301,26 @@ class _Given:
         if plan is None:
             return None
         return plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **self._named)
+
+
+def _average(  # noqa: PLR0917 - what was asked of the average
+    data: EvalData,
+    pairs: Pairs,
+    clusters: Sequence[str],
+    average: str | None,
+    over: str | None,
+    weights: Mapping[str, float] | None,
+    *,
+    sequential: bool,
+) -> Average | None:
+    """Return the average that was asked for, over the items that both sides answered."""
+    paired = pairs.subset(pairs.paired)
+    found = wanted_average(data, paired.items, average=average, over=over, weights=weights)
+    if found is not None and sequential:
+        message = "looks while the run goes on are at all items alike; leave out the average, or look at the end"
+        raise InputError(message)
+    refuse_clusters(found, clusters, paired)
+    return found
 
 
 def _run_differences(

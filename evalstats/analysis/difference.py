@@ -8,6 +8,7 @@ situation                             headline                                  
 binary, one trial, independent items  Tango score interval and its score test      McNemar mid-p and exact, bootstrap
 trials of a right-or-wrong score      augmented t on item means                    sign-flip, bootstraps, t
 graded scores, bounded or not         t on the differences                         sign-flip, bootstrap, augmented t
+average over levels of a factor       augmented t, t or CR2, stratified            sign-flip, every item alike
 clustered items                       CR2 with Satterthwaite degrees of freedom    cluster sign-flip, cluster mean
 ====================================  ===========================================  ==================================
 
@@ -43,6 +44,7 @@ from evalstats.stats.planning.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
+from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
 from evalstats.stats.unseen_failures import UnseenFailures, unseen_failures
 from evalstats.stats.wild_cluster import wild_cluster_p
 
@@ -61,7 +63,7 @@ class PairedScores:
 
     `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
     each declared cluster column; empty means independent items. Where an item's value is its pass^k or pass@k (`passes`),
-    `n_trials` is the number of steps on which it lies.
+    `n_trials` is the number of steps on which it lies. `strata` are the levels averaged over, where that was asked for.
     """
 
     baseline: Floats
@@ -69,6 +71,11 @@ class PairedScores:
     n_trials: int
     clusters: tuple[Ints, ...] = ()
     passes: bool = False
+    strata: Strata | None = None
+
+    def mean(self, values: Floats) -> float:
+        """Mean of one value for each item: weighted where levels of a factor are averaged over."""
+        return float(np.mean(values) if self.strata is None else self.strata.item_weights @ values)
 
     @property
     def differences(self) -> Floats:
@@ -130,7 +137,9 @@ def paired_difference(
         Whether the rows that decide nothing are wanted as well.
     """
     chosen = _chosen(scores, metric, method)
-    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered}[chosen]
+    build = {"tango": _tango, "augmented-t": _augmented, "t": _plain_t, "cr2": _clustered, "stratified": _stratified}[
+        chosen
+    ]
     found = build(scores, metric, conf_level, seed)
     if further:
         more = further_rows(
@@ -158,6 +167,8 @@ def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float
     chosen = _chosen(scores, metric, method)
     if chosen == "tango":
         return tango(_counts(scores), conf_level=conf_level)
+    if chosen == "stratified":
+        return _headline_of_strata(scores, metric, conf_level)
     if chosen == "cr2":
         return _headline_of_clusters(scores, metric, conf_level)[0]
     if chosen == "augmented-t":
@@ -167,6 +178,11 @@ def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float
 
 def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:
     """Return the method to use; one that the user names must fit the data."""
+    if scores.strata is not None:
+        if method == "auto":
+            return "stratified"
+        message = f"method {method!r} takes every item alike; leave it out, or leave out the average over levels"
+        raise InputError(message)
     if method == "auto":
         return _choose(scores, metric)
     if method == "cr2" and not scores.clusters:
@@ -192,10 +208,14 @@ def _choose(scores: PairedScores, metric: Metric) -> str:
 
 
 def _augmented_headline(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:
+    n_trials = _known_trials(scores, metric)
+    return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
+
+
+def _known_trials(scores: PairedScores, metric: Metric) -> int | None:
     # The floor is for trials: how many stand behind a graded score, or a share in one row, is unknown.
     known = not _graded(scores, metric) and (scores.n_trials > 1 or _at_bounds(scores, metric))
-    n_trials = scores.n_trials if known else None
-    return augmented_t(scores.differences, bound=metric.span or 1.0, n_trials=n_trials, conf_level=conf_level)
+    return scores.n_trials if known else None
 
 
 def _graded(scores: PairedScores, metric: Metric) -> bool:
@@ -374,6 +394,60 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
             *[f"{text}: the interval may be too short" for text in few if headline.conf_low is not None],
         ),
     )
+
+
+def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -> Difference:
+    """Average over fixed levels: within each, items are new; the levels are these."""
+    d, strata = scores.differences, _strata_of(scores)
+    headline = _headline_of_strata(scores, metric, conf_level)
+    # What each item adds to the weighted mean; under no difference its sign is even.
+    pulls = len(d) * strata.item_weights * d
+    clustered = bool(scores.clusters)
+    flip = cluster_sign_flip(pulls, _coarsest(scores.clusters), seed=seed) if clustered else sign_flip(pulls, seed=seed)
+    plain = headline_interval(replace(scores, strata=None), metric, conf_level=conf_level, method="auto")
+    rows = (
+        _row(headline, "headline", "from the variance within levels"),
+        _flip_row(flip, headline, unit="cluster" if clustered else "item"),
+        _row(plain, "other estimand", "every item alike, for new items of a like mix of levels"),
+    )
+    differing = int(np.count_nonzero(d))
+    doubts = [*_no_change(d), *(_cluster_doubts(headline, flip, conf_level) if clustered else ())]
+    if 0 < differing < MIN_DISCORDANT:
+        doubts.append(f"only {differing} items differ; fewer than {MIN_DISCORDANT} decide nothing")
+    few = (f"only {flip.n_nonzero} clusters differ at all",) if clustered and flip.n_nonzero < FEW_CLUSTERS else ()
+    return Difference(
+        headline=headline,
+        method_reason="levels of a factor are averaged over, so they are fixed and items are new within them",
+        rows=rows,
+        mde=_mde(headline, conf_level),
+        smallest_p=smallest_p_clusters(headline.n_clusters or len(d)),
+        doubts=tuple(doubts),
+        no_equivalence=(*_few_effective(headline), *few) if clustered else (),
+        warnings=headline.warnings,
+    )
+
+
+def _headline_of_strata(scores: PairedScores, metric: Metric, conf_level: float) -> Estimate:
+    d, strata, span = scores.differences, _strata_of(scores), metric.span
+    if not scores.clusters and span is not None and not (_graded(scores, metric) and np.ptp(d) > 0):
+        return stratified_augmented_t(
+            d,
+            strata.codes,
+            weights=strata.shares,
+            bound=span,
+            n_trials=_known_trials(scores, metric),
+            conf_level=conf_level,
+        )
+    found = stratified_mean(d, strata.codes, weights=strata.shares, clusters=scores.clusters, conf_level=conf_level)
+    if span is None or found.conf_low is None or found.conf_high is None:
+        return found
+    return replace(found, conf_low=max(-span, found.conf_low), conf_high=min(span, found.conf_high))
+
+
+def _strata_of(scores: PairedScores) -> Strata:
+    if scores.strata is None:
+        raise InputError("no levels are averaged over")
+    return scores.strata
 
 
 def _headline_of_clusters(scores: PairedScores, metric: Metric, conf_level: float) -> tuple[Estimate, ClusterMean]:

@@ -36,7 +36,7 @@ def further_rows(
     conf_level: float,
     seed: int,
 ) -> tuple[MethodRow, ...]:
-    """Return the rows that stand beside a headline by `method` ("tango", "augmented-t", "t" or "cr2").
+    """Return the rows that stand beside a headline by `method` ("tango", "augmented-t", "t", "cr2" or "stratified").
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def further_rows(
     if method == "tango":
         counts = PairedCounts.from_scores(baseline, candidate)
         return (_bca(differences, conf_level), *_binary_rows(counts, metric, margin, conf_level))
-    if method == "cr2":
+    if method in ("cr2", "stratified"):
         return ()
     rows = [_bca(differences, conf_level)]
     if (metric.span is None or metric.kind == "ordinal") and len(differences) <= MOST_RANKED:

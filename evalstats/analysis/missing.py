@@ -8,6 +8,7 @@ from evalstats.analysis.pairs import Ints, Pairs, item_labels
 from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
 from evalstats.display.numbers import number, plural
+from evalstats.stats.stratified import Strata
 
 
 def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
@@ -22,11 +23,18 @@ def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
 
 
 def missing_account(
-    pairs: Pairs, metric: Metric, clusters: tuple[str, ...], *, conf_level: float, method: str
+    pairs: Pairs,
+    metric: Metric,
+    clusters: tuple[str, ...],
+    *,
+    conf_level: float,
+    method: str,
+    strata: Strata | None = None,
 ) -> Missing:
     """Count what is missing and repeat the headline analysis with every missing score put at either end.
 
-    A metric without bounds gets counts only: no worst case exists.
+    A metric without bounds gets counts only: no worst case exists. `strata` are those of all items, where levels of a factor
+    are averaged over.
     """
     counted = Missing(
         n_both=int(pairs.paired.sum()),
@@ -41,7 +49,7 @@ def missing_account(
     if metric.low is None or metric.high is None:
         return replace(counted, explanation="the metric has no bounds, so no worst case can be computed")
     rows = tuple(
-        _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, assignment=assignment)
+        _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, strata=strata, assignment=assignment)
         for assignment in _assignments(metric)
     )
     return replace(counted, rows=rows, explanation=_range_words(rows, metric))
@@ -64,6 +72,7 @@ def _assigned(
     *,
     conf_level: float,
     method: str,
+    strata: Strata | None,
     assignment: tuple[str, bool, bool],
 ) -> MethodRow:
     words, baseline_high, candidate_high = assignment
@@ -74,6 +83,7 @@ def _assigned(
         candidate=pairs.candidate.filled(high if candidate_high else low, expected),
         n_trials=pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present))),
         clusters=tuple(pairs.codes(name) for name in clusters),
+        strata=strata,
     )
     found = headline_interval(scores, metric, conf_level=conf_level, method=method)
     return method_row(found, term="difference", role="sensitivity", note=words)

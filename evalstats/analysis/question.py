@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.averages import Average, plain_average
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.effects import effect_rows
@@ -57,12 +58,13 @@ class Question:
     sequential: bool = False
     planned_n: int | None = None
     settled: bool = False
+    average: Average | None = None
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
         """Compare on all paired items."""
         metric = self.metric
         paired = self.pairs.subset(self.pairs.paired)
-        scores = _scores(paired, self.clusters)
+        scores = self._scores(paired, self.clusters)
         found = paired_difference(
             scores, metric, conf_level=self.conf_level, method=self.method, seed=self.seed, margin=self.margin
         )
@@ -70,7 +72,10 @@ class Question:
         found = self._with_run_effects(found, paired) if watched is None else as_difference(watched, found)
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
-        missing = missing_account(self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method)
+        strata = None if self.average is None else self.average.strata(self.pairs.items)
+        missing = missing_account(
+            self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method, strata=strata
+        )
         if watched is not None and not self._lost():
             # Items that are not finished yet are no missing scores.
             missing = replace(missing, rows=(), explanation="the run is watched while it goes on")
@@ -90,7 +95,14 @@ class Question:
         shaken = fragile(missing, verdict, upward=upward, margin=self.margin)
         first, second = (
             score_of_arm(
-                arm, metric, self.data, clusters=self.clusters, conf_level=self.conf_level, pairs=paired, side=side
+                arm,
+                metric,
+                self.data,
+                clusters=self.clusters,
+                conf_level=self.conf_level,
+                pairs=paired,
+                side=side,
+                strata=scores.strata,
             )
             for arm, side in ((self.baseline, paired.baseline), (self.candidate, paired.candidate))
         )
@@ -115,7 +127,8 @@ class Question:
             p_value=headline.p_value,
             method=headline.method,
             method_reason=found.method_reason,
-            estimand=_estimand(names),
+            estimand=_estimand(names, self.average),
+            average=self._average_words(paired),
             verdict=verdict,
             verdict_reason=reason,
             qualifiers=found.qualifiers(verdict),
@@ -136,9 +149,12 @@ class Question:
             sequential=watched,
             missing=missing,
             flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else (),
+            # Effect sizes take every item alike, which an average over levels does not.
             effects=effect_rows(
                 scores.differences, found.table, scores.clusters, self.conf_level, failures=found.failures
-            ),
+            )
+            if scores.strata is None
+            else (),
             costs=cost_rows(
                 paired,
                 self.baseline,
@@ -181,7 +197,7 @@ class Question:
         paired = self.pairs.subset(self.pairs.paired)
         paired = paired if keep is None else paired.subset(keep)
         conf_level = self.conf_level if conf_level is None else conf_level
-        scores = _scores(paired, tuple(without_nested(paired, (*self.clusters, column))))
+        scores = self._scores(paired, tuple(without_nested(paired, (*self.clusters, column))))
         metric, margin = self.metric, self.margin
         found = paired_difference(scores, metric, conf_level=conf_level, method="auto", seed=self.seed, further=False)
         low, high = None, None
@@ -244,9 +260,9 @@ class Question:
     def stratified_row(self, column: str) -> MethodRow | None:
         """Return the difference with the levels of a factor taken as fixed strata; None where items are clustered."""
         paired = self.pairs.subset(self.pairs.paired)
-        if self.clusters or column not in paired.items.columns or paired.items[column].null_count():
+        if self.clusters or self.average or column not in paired.items.columns or paired.items[column].null_count():
             return None
-        found = stratified_mean(_scores(paired, ()).differences, paired.codes(column), conf_level=self.conf_level)
+        found = stratified_mean(self._scores(paired, ()).differences, paired.codes(column), conf_level=self.conf_level)
         name = label_of(column, self.data.factor_names())
         note = f"for new items of these same levels of {name}, which are then strata, and in their present shares"
         return method_row(found, term="difference", role="other estimand", note=note)
@@ -309,7 +325,16 @@ class Question:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
         codes = [pairs.codes(name) for name in self.clusters]
         company = tuple(each for each in codes if len(np.unique(each)) < len(each))
-        return replace(_scores(pairs, ()), clusters=company)
+        return replace(self._scores(pairs, ()), clusters=company)
+
+    def _scores(self, paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:
+        strata = None if self.average is None else self.average.strata(paired.items)
+        return replace(_scores(paired, clusters), strata=strata)
+
+    def _average_words(self, paired: Pairs) -> str:
+        if self.average is not None:
+            return self.average.words(paired.items)
+        return "" if self.sequential else plain_average(self.data, paired.items, self.clusters)
 
     def _method_for(self, scores: PairedScores) -> str:
         return "auto" if self.method == "cr2" and not scores.clusters else self.method
@@ -337,8 +362,8 @@ class Question:
             level=name,
             n_items=headline.n,
             n_clusters=headline.n_clusters,
-            baseline=float(np.mean(scores.baseline)),
-            candidate=float(np.mean(scores.candidate)),
+            baseline=scores.mean(scores.baseline),
+            candidate=scores.mean(scores.candidate),
             estimate=headline.estimate,
             std_error=headline.std_error,
             conf_low=headline.conf_low,
@@ -448,7 +473,10 @@ def _tasks(paired: Pairs) -> tuple[str, ...]:
     return tuple(name for name in paired.items["task"].unique().sort().to_list() if name)
 
 
-def _estimand(clusters: tuple[str, ...]) -> str:
+def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
+    if average is not None:
+        new = f"levels of {' and '.join(clusters)}" if clusters else "items"
+        return f"{average.how()}, for new {new} of these same levels of {average.label}"
     if clusters == ("item",):
         return (
             "mean difference over items and variants, for new items like these (the item is the unit that was sampled)"

@@ -71,6 +71,7 @@ class Score:
     df: float | None = None
     reason: str | None = None
     estimand: str = ""
+    average: str = ""
     n_items: int = 0
     n_trials: int = 0
     n_clusters: int | None = None
@@ -228,6 +229,8 @@ class Comparison:
         invalid, powerless, equivalent, better, worse or inconclusive; `verdict_reason` says why in words.
     method_reason
         Why this method was picked.
+    average
+        Which average over the levels of a factor the estimate is; "" where levels of equal size make it none in particular.
     mde
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
@@ -257,6 +260,7 @@ class Comparison:
     verdict: Verdict
     verdict_reason: str
     qualifiers: tuple[str, ...] = ()
+    average: str = ""
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None

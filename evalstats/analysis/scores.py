@@ -1,7 +1,8 @@
 """One system's score on its own, with the interval that fits what the score is."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
+from evalstats.analysis.averages import AverageKind, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
@@ -38,6 +40,7 @@ from evalstats.stats.one_score import (
     variance_matched_wilson,
     wilson,
 )
+from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
 
 Floats = npt.NDArray[np.float64]
@@ -55,6 +58,9 @@ def score(
     contrast: str = "model",
     pass_hat: int | None = None,
     pass_at: int | None = None,
+    average: AverageKind | None = None,
+    over: str | None = None,
+    weights: Mapping[str, float] | None = None,
 ) -> Score | tuple[Score, ...]:
     """Estimate one system's mean score with its interval; without a name, every system's.
 
@@ -64,7 +70,7 @@ def score(
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     name
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
-    metric, cluster, conf_level, contrast, pass_hat, pass_at
+    metric, cluster, conf_level, contrast, pass_hat, pass_at, average, over, weights
         As in `compare`.
 
     Returns
@@ -93,7 +99,16 @@ def score(
     arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]
     wanted = wanted_pass(pass_hat, pass_at)
     found = tuple(
-        _score_alone(data, arm, chosen, cluster, conf_level=conf_level, contrast=column, wanted=wanted)
+        _score_alone(
+            data,
+            arm,
+            chosen,
+            cluster,
+            conf_level=conf_level,
+            contrast=column,
+            wanted=wanted,
+            averaged={"average": average, "over": over, "weights": weights},
+        )
         for arm, chosen in arms
     )
     return found if name is None else found[0]
@@ -132,10 +147,12 @@ def _score_alone(
     *,
     conf_level: float,
     contrast: str,
-    wanted: tuple[PassKind, int] | None = None,
+    wanted: tuple[PassKind, int] | None,
+    averaged: Mapping[str, Any],
 ) -> Score:
     named = named_clusters(data, cluster)
-    factors = sorted({*group_columns(arm.rows), *named})
+    over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
+    factors = sorted({*group_columns(arm.rows), *named, *over})
     items = constant_factors(arm.rows, [each for each in factors if each != contrast])
     key = ["task", "item", "variant"]
     sums = items.select(key).join(item_sums(arm.rows, arm="metric"), on=key, how="left")
@@ -152,10 +169,23 @@ def _score_alone(
         pairs, dropped = passing(pairs, *wanted)
     clusters, notes = chosen_clusters(data, pairs, cluster, arm.runs, contrast=contrast)
     scored_pairs = pairs.subset(pairs.paired)
+    average = wanted_average(data, scored_pairs.items, **averaged)
+    refuse_clusters(average, clusters, scored_pairs)
     found = score_of_arm(
-        arm, metric, data, clusters=clusters, conf_level=conf_level, pairs=scored_pairs, side=scored_pairs.baseline
+        arm,
+        metric,
+        data,
+        clusters=clusters,
+        conf_level=conf_level,
+        pairs=scored_pairs,
+        side=scored_pairs.baseline,
+        strata=None if average is None else average.strata(scored_pairs.items),
     )
-    return replace(found, notes=(*dropped, *notes, *found.notes))
+    words = plain_average(data, scored_pairs.items, clusters)
+    if average is not None:
+        words = average.words(scored_pairs.items)
+        found = replace(found, estimand=f"{average.how()}, for new items of these same levels")
+    return replace(found, average=words, notes=(*dropped, *notes, *found.notes))
 
 
 def score_of_arm(
@@ -167,14 +197,19 @@ def score_of_arm(
     conf_level: float,
     pairs: Pairs,
     side: Side,
+    strata: Strata | None = None,
 ) -> Score:
-    """Score one arm on the items of `pairs` (for a comparison, those that both sides answered), `side` being its own."""
+    """Score one arm on the items of `pairs` (for a comparison, those that both sides answered), `side` being its own.
+
+    `strata` are the levels averaged over, where that was asked for.
+    """
     means = side.means()
     codes = tuple(pairs.codes(name) for name in clusters)
     codes = tuple(each for each in codes if len(np.unique(each)) < len(each))
-    rows = _rows(means, side, metric, codes, conf_level)
+    plain = _rows(means, side, metric, codes, conf_level)
+    rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
     headline = rows[0]
-    failures = _failure_words(means, side, metric, codes, conf_level)
+    failures = _failure_words(means, side, metric, codes, conf_level) if strata is None else ()
     return Score(
         name=arm.name,
         estimate=headline.estimate,
@@ -201,7 +236,8 @@ def score_of_arm(
             method_row(each, term="score", role="headline" if i == 0 else "second interval")
             for i, each in enumerate(rows)
         ),
-        pass_hat=_pass_hat(side, metric, codes, conf_level),
+        # pass^k takes every item alike, which an average over levels does not.
+        pass_hat=_pass_hat(side, metric, codes, conf_level) if strata is None else (),
         warnings=headline.warnings,
         notes=(*failures, *arm.remarks, *notes_of(data, arm.runs)),
     )
@@ -225,6 +261,26 @@ def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], co
     headline = _matched(means, metric, codes, n_rows, conf_level)
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     return [headline, percentile_law(means, conf_level=conf_level, clusters=coarsest)]
+
+
+def _averaged(
+    means: Floats, metric: Metric, codes: tuple[Ints, ...], strata: Strata, conf_level: float, *, alike: Estimate
+) -> list[Estimate]:
+    """Return the weighted mean over fixed levels, and beside it the mean of all items alike."""
+    beside = replace(alike, method=f"{alike.method}, every item alike")
+    if metric.low is None or metric.high is None:
+        found = stratified_mean(means, strata.codes, weights=strata.shares, clusters=codes, conf_level=conf_level)
+        return [replace(found, p_value=None, statistic=None), beside]
+    found = stratified_wilson(
+        means,
+        strata.codes,
+        weights=strata.shares,
+        clusters=codes,
+        low=metric.low,
+        high=metric.high,
+        conf_level=conf_level,
+    )
+    return [found, beside]
 
 
 def _right_or_wrong(means: Floats, side: Side) -> bool:

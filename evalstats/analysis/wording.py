@@ -139,7 +139,12 @@ def basis_sentence(result: Comparison) -> str:
     if result.mde is not None:
         unit = f" {result.unit}" if result.unit else ""
         text += f"; a true difference of {scaled(result.mde, result.scale, 1)}{unit} would be found with 80% power"
-    return f"{text}."
+    return f"{text}.{average_sentence(result.average)}"
+
+
+def average_sentence(average: str) -> str:
+    """Name the average, as a sentence behind another; "" where there is nothing to say."""
+    return f" It is the {average}." if average else ""
 
 
 def _no_interval(result: Comparison) -> str:
@@ -399,7 +404,8 @@ def score_sentences(score: Score) -> list[str]:
         basis += (
             f"; {plural(score.n_error, 'harness error')} and {plural(score.n_unscored, 'unscored row')} are left out"
         )
-    return [first, f"{basis}.", *[f"{text[:1].upper()}{text[1:]}." for text in (*score.warnings, *score.notes)]]
+    basis = f"{basis}.{average_sentence(score.average)}"
+    return [first, basis, *[f"{text[:1].upper()}{text[1:]}." for text in (*score.warnings, *score.notes)]]
 
 
 def score_blocks(score: Score) -> list[Block]:

@@ -45,6 +45,9 @@ def compare(
         typer.Option("--planned-n", help="With --sequential: items (or clusters) planned.", show_default=False),
     ] = None,
     accept: options.Accept = None,
+    average: options.Average = None,
+    average_over: options.AverageOver = None,
+    weights: options.Weights = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     fail_on: FailOn = None,
@@ -70,7 +73,7 @@ def compare(
         rules_in_force,
         told_in_junit,
     )
-    from evalstats.cli.load import column_map, sides
+    from evalstats.cli.load import averages, column_map, sides
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import say, show
 
@@ -106,6 +109,7 @@ def compare(
             sequential=sequential,
             planned_n=planned_n,
             accept=accept or (),
+            **averages(average, average_over, weights),
             plan=declared.plan if declared else None,
             seed=seed,
         )

@@ -4,14 +4,25 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict
 
 from evalstats.cli.show import is_terminal, say
 from evalstats.errors import CannotAnswerError, InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from evalstats.analysis.averages import AverageKind
     from evalstats.loaders.mapping import ColumnMap
     from evalstats.schema.data import EvalData
+
+
+class Averaged(TypedDict):
+    """Options that name an average."""
+
+    average: "AverageKind | None"
+    over: str | None
+    weights: "Mapping[str, float] | None"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,6 +194,17 @@ def _renamed(part: "EvalData", name: str) -> "EvalData":
     import polars as pl
 
     return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
+
+
+def averages(average: str | None, over: str | None, weights: Path | None) -> "Averaged":
+    """Return what --average, --average-over and --weights ask for, as the analyses take it."""
+    kind: AverageKind | None = None if average is None else "macro" if average == "macro" else "micro"
+    if weights is None:
+        return {"average": kind, "over": over, "weights": None}
+    from evalstats.loaders.live_mix_file import read_live_mix
+
+    mix = read_live_mix(weights, factor=over or "")
+    return {"average": kind, "over": over or mix.factor or None, "weights": mix.shares}
 
 
 def on_terminal() -> bool:

@@ -77,6 +77,36 @@ PassAt = Annotated[
     int | None,
     typer.Option("--pass-at", metavar="K", help="Ask for pass@K: any of K trials succeeds.", show_default=False),
 ]
+
+
+class Averages(StrEnum):
+    """What counts alike in a mean."""
+
+    MICRO = "micro"
+    MACRO = "macro"
+
+
+Average = Annotated[
+    Averages | None,
+    typer.Option(
+        "--average", help="macro: every task (scenario, subject) counts alike; micro: every item.", show_default=False
+    ),
+]
+AverageOver = Annotated[
+    str | None,
+    typer.Option(
+        "--average-over",
+        metavar="FACTOR",
+        help="Factor to average over; default: task, scenario, subject or category, the first with several levels.",
+        show_default=False,
+    ),
+]
+Weights = Annotated[
+    Path | None,
+    typer.Option(
+        "--weights", help="Share of each level, instead of --average: CSV (level,share) or TOML.", show_default=False
+    ),
+]
 Where = Annotated[
     list[str] | None,
     typer.Option("--where", help="Keep rows with COLUMN=LEVEL; may be repeated.", show_default=False),

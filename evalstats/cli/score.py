@@ -22,6 +22,9 @@ def score(
     conf_level: options.ConfLevel = 0.95,
     pass_hat: options.PassHat = None,
     pass_at: options.PassAt = None,
+    average: options.Average = None,
+    average_over: options.AverageOver = None,
+    weights: options.Weights = None,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -34,7 +37,7 @@ def score(
     """Each system's score, with an interval that fits it."""
     from evalstats.analysis.results import Score
     from evalstats.analysis.scores import score as score_data
-    from evalstats.cli.load import column_map, load
+    from evalstats.cli.load import averages, column_map, load
     from evalstats.cli.show import show
 
     columns = column_map(map_)
@@ -43,7 +46,14 @@ def score(
         system, targets = str(targets[0]), []  # `score NAME --store DIR`, as `compare A B --store DIR`
     data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
     found = score_data(
-        data, system, metric=metric, cluster=cluster, conf_level=conf_level, pass_hat=pass_hat, pass_at=pass_at
+        data,
+        system,
+        metric=metric,
+        cluster=cluster,
+        conf_level=conf_level,
+        pass_hat=pass_hat,
+        pass_at=pass_at,
+        **averages(average, average_over, weights),
     )
     scores = (found,) if isinstance(found, Score) else found
     blocks = [block for each in scores for block in each.blocks()]

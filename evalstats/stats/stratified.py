@@ -17,7 +17,6 @@ from evalstats.stats.checks import (
     check_bounds,
     check_level,
     few_items,
-    is_constant,
     too_few_clusters,
 )
 from evalstats.stats.estimate import Estimate
@@ -178,7 +177,7 @@ def stratified_augmented_t(
     *,
     weights: ArrayLike | None = None,
     bound: float = 1.0,
-    n_trials: int = 1,
+    n_trials: int | None = 1,
     conf_level: float = 0.95,
 ) -> Estimate:
     """Weighted mean of bounded item differences over fixed strata, with two pseudo-items at +c and -c.
@@ -195,7 +194,7 @@ def stratified_augmented_t(
     bound
         Largest possible |difference|.
     n_trials
-        Trials behind each item's mean.
+        Trials of a right-or-wrong score behind each item's mean; None where the number is unknown.
 
     Notes
     -----
@@ -208,7 +207,7 @@ def stratified_augmented_t(
     >>> d = [0.0] * 30 + [1.0] * 8 + [-1.0] * 2
     >>> r = stratified_augmented_t(d, [0] * 20 + [1] * 20)
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
-    (0.15, -0.0165, 0.3022)
+    (0.15, -0.0192, 0.3049)
     """
     if not (math.isfinite(bound) and bound > 0.0):
         raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
@@ -229,7 +228,7 @@ def stratified_augmented_t(
         _bare(d, of, found, level),
         reason=None,
         estimate=bound * found.mean,
-        method=f"augmented t, {_over(of)}",
+        method="augmented t, stratified mean",
         std_error=bound * std_error,
         conf_low=bound * max(-1.0, centre - reach),
         conf_high=bound * min(1.0, centre + reach),
@@ -247,7 +246,6 @@ def stratified_wilson(
     clusters: Sequence[ArrayLike] = (),
     low: float = 0.0,
     high: float = 1.0,
-    n_rows: int | None = None,
     conf_level: float = 0.95,
 ) -> Estimate:
     """Weighted mean of bounded item scores over fixed strata, with a Wilson interval at the size their variance is worth.
@@ -263,14 +261,12 @@ def stratified_wilson(
         As in `stratified_mean`.
     low, high
         Lowest and highest possible score.
-    n_rows
-        Number of right/wrong outcomes behind the values; n_eff never exceeds what strata make of it. None for graded scores.
 
     Examples
     --------
     >>> r = stratified_wilson([1, 1, 0, 1, 1, 1, 1, 1, 0, 1], [0] * 5 + [1] * 5)
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
-    (0.8, 0.4494, 0.9516)
+    (0.8, 0.4106, 0.9583)
     """
     x = as_values(values)
     check_bounds(x, low, high)
@@ -282,13 +278,13 @@ def stratified_wilson(
     span = high - low
     if bare.n_clusters is not None and bare.reason is not None and too_few_clusters(bare.n_clusters):
         return replace(bare, estimate=low + span * found.mean)
-    size = _worth(unit, of, found, n_rows)
+    size = _worth(unit, of, found)
     ends = wilson_ends(min(1.0, max(0.0, found.mean)), size, t_quantile(level, found.df))
     return replace(
         bare,
         reason=None,
         estimate=low + span * found.mean,
-        method=f"variance-matched Wilson, {_over(of)}",
+        method="variance-matched Wilson, stratified mean",
         std_error=span * math.sqrt(found.variance) if found.variance > 0.0 else None,
         conf_low=low + span * ends[0],
         conf_high=low + span * ends[1],
@@ -319,9 +315,7 @@ def _spread(x: FloatArray, of: Strata, clusters: Sequence[ArrayLike]) -> _Spread
     )
     most = max(piece.variance for piece in pieces)
     variance = max(most, total + sum(piece.variance for piece in pieces)) if len(pieces) > 1 else most
-    return _Spread(
-        mean=pieces[0].mean, variance=variance, df=min(piece.df for piece in pieces), n_clusters=fewest
-    )
+    return _Spread(mean=pieces[0].mean, variance=variance, df=min(piece.df for piece in pieces), n_clusters=fewest)
 
 
 def _crossed(columns: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
@@ -370,34 +364,35 @@ def _of_clusters(x: FloatArray, of: Strata, codes: IntArray, n_clusters: int) ->
     return _Spread(
         mean=mean,
         variance=variance if variance > rounding**2 else 0.0,
-        df=_cluster_df(cluster, stratum, size, per_item * adjust, whole, count, n_clusters),
+        df=_cluster_df(
+            (cluster, stratum), size, per_item * adjust, np.where(whole, np.inf, count[stratum]), n_clusters
+        ),
         n_clusters=n_clusters,
     )
 
 
 def _cluster_df(
-    cluster: IntArray,
-    stratum: IntArray,
-    size: FloatArray,
-    weight: FloatArray,
-    whole: np.ndarray,
-    count: IntArray,
-    n_clusters: int,
+    place: tuple[IntArray, IntArray], size: FloatArray, weight: FloatArray, in_stratum: FloatArray, n_clusters: int
 ) -> float:
-    """Satterthwaite's df under independent items: with Omega = diag(D) - QQ', tr(Omega)^2 / tr(Omega^2)."""
+    """Satterthwaite's df under independent items: with Omega = diag(D) - QQ', tr(Omega)^2 / tr(Omega^2).
+
+    `place` holds cluster and stratum of each cell, `size` its items, `weight` what an item counts; `in_stratum` the items of
+    its stratum, infinite where the cell is all of it and its residuals are taken about another mean.
+    """
+    cluster, stratum = place
     diagonal = np.bincount(cluster, weights=size * weight**2, minlength=n_clusters)
-    q = np.where(whole, 0.0, size * weight / np.sqrt(count[stratum]))
+    q = size * weight / np.sqrt(in_stratum)
     of_cluster = np.bincount(cluster, weights=q**2, minlength=n_clusters)
     trace = float(diagonal.sum() - of_cluster.sum())
-    # ||QQ'||^2 = ||Q'Q||^2, which is small: strata by strata, through the clusters that two strata share.
-    dense = np.zeros((n_clusters, len(count)))
+    dense = np.zeros((n_clusters, int(stratum.max()) + 1))
     dense[cluster, stratum] = q
-    gram = dense.T @ dense if len(count) <= n_clusters else dense @ dense.T
+    # ||QQ'|| = ||Q'Q||: the smaller of the two.
+    gram = dense.T @ dense if dense.shape[1] <= n_clusters else dense @ dense.T
     squares = float(np.square(diagonal).sum()) - 2.0 * float(diagonal @ of_cluster) + float(np.square(gram).sum())
     return trace**2 / squares if squares > 0.0 else 1.0
 
 
-def _worth(unit: FloatArray, of: Strata, found: _Spread, n_rows: int | None) -> float:
+def _worth(unit: FloatArray, of: Strata, found: _Spread) -> float:
     """Return how many right-or-wrong items the mean is worth, steadied where few items fall short of the nearer bound."""
     a, p = of.item_weights, found.mean
     kish = 1.0 / float(np.square(a).sum())
@@ -409,8 +404,7 @@ def _worth(unit: FloatArray, of: Strata, found: _Spread, n_rows: int | None) -> 
     # Misses among light items say little of the heavy ones: they count by their weight against the heaviest.
     k = float(a @ missed) ** 2 / float(a.max() * (a @ np.square(missed)))
     pseudo = max(0.0, 1.0 - k / kish)
-    size = (k + pseudo) / (k / n_hat + pseudo / plain)
-    return size if n_rows is None else min(size, max(n_hat, float(n_rows)))
+    return (k + pseudo) / (k / n_hat + pseudo / plain)
 
 
 def _stratum_means(x: FloatArray, of: Strata) -> FloatArray:
@@ -432,18 +426,13 @@ def _bare(x: FloatArray, of: Strata, found: _Spread, level: float) -> Estimate:
     law = "Satterthwaite t" if found.n_clusters is None else "CR2, Satterthwaite t"
     return Estimate(
         estimate=found.mean,
-        method=f"{_over(of)}, {law}",
+        method=f"stratified mean, {law}",
         conf_level=level,
         n=x.size,
         n_clusters=found.n_clusters,
         reason=reason,
         warnings=(*few_items(x.size), *_alone(of)),
     )
-
-
-def _over(of: Strata) -> str:
-    n = len(of.shares)
-    return f"stratified mean over {n} strata" if n != 1 else "mean over 1 stratum"
 
 
 def _alone(of: Strata) -> tuple[str, ...]:

@@ -1,0 +1,221 @@
+"""Micro, macro and weighted averages in compare and score: the arithmetic, the words, the refusals, and coverage."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.analysis.compare import compare
+from evalstats.analysis.explaining.explain import explain_text
+from evalstats.analysis.scores import score
+from evalstats.errors import InputError
+from evalstats.loaders.frames import from_frame
+from evalstats.schema.data import EvalData
+from tests.typed import typed
+
+SIZES = {"anatomy": 40, "law": 400, "physics": 80}
+
+
+def subjects(seed: int = 1, *, column: str = "subject", gain: float = 0.1, **more: object) -> EvalData:
+    """Three subjects of unequal size; b gains in the small ones."""
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for name, n in SIZES.items():
+        for i in range(n):
+            u = rng.random()
+            for model, p in (("a", 0.6), ("b", 0.6 + (gain if name != "law" else -gain / 5))):
+                rows.append({"q": f"{name}{i}", "model": model, "score": int(u < p), column: name, **more})
+    return from_frame(pl.DataFrame(rows), item="q", score="score", model="model")
+
+
+def differences(data: EvalData, column: str = "subject") -> dict[str, np.ndarray]:
+    wide = data.outcomes.pivot("model", index=["item", column], values="score")
+    return {
+        name: part.select(pl.col("b") - pl.col("a")).to_series().to_numpy() for (name,), part in wide.group_by(column)
+    }
+
+
+def test_macro_is_the_mean_of_level_means_with_the_stratified_error() -> None:
+    data = subjects()
+    found, parts = compare(data, "a", "b", average="macro"), differences(data)
+    assert found.estimate == pytest.approx(np.mean([d.mean() for d in parts.values()]))
+    variance = sum(np.var(d, ddof=1) / len(d) for d in parts.values()) / 9
+    n0 = 9 / sum(1 / len(d) for d in parts.values())
+    # The two pseudo-items of the augmented t, on as many items as the weights are worth.
+    mean = float(found.estimate or 0)
+    total = n0 * (n0 - 1) * variance + 2 + 2 * n0 * mean**2 / (n0 + 2)
+    assert found.std_error == pytest.approx(math.sqrt(total / ((n0 + 2) * (n0 + 1))))
+    assert found.average == "macro average over 3 subjects of 40 to 400 items"
+    assert (
+        found.estimand
+        == "mean over the levels of subject, every level counting alike, for new items of these same levels of subject"
+    )
+    for side, name in ((found.baseline, "a"), (found.candidate, "b")):
+        rows = data.outcomes.filter(pl.col("model") == name).group_by("subject").agg(pl.col("score").mean())
+        assert side.estimate == pytest.approx(rows["score"].mean())
+    assert float(found.candidate.estimate or 0) - float(found.baseline.estimate or 0) == pytest.approx(found.estimate)
+
+
+def test_micro_is_the_plain_mean_and_without_being_asked_it_is_named() -> None:
+    data = subjects()
+    plain, micro = compare(data, "a", "b"), compare(data, "a", "b", average="micro")
+    assert micro.estimate == pytest.approx(plain.estimate)
+    assert plain.method == "Tango score"
+    assert plain.average == "micro average over 3 subjects of 40 to 400 items; --average macro weighs them equally"
+    assert "It is the micro average over 3 subjects" in plain.summary()
+    assert "It is the micro average over 3 subjects" in score(data, "a").summary()
+
+
+def test_weights_are_shares_of_the_levels() -> None:
+    data = subjects()
+    weights = {"anatomy": 2, "law": 1, "physics": 1}
+    found, parts = compare(data, "a", "b", weights=weights), differences(data)
+    assert found.estimate == pytest.approx(sum(weights[name] / 4 * d.mean() for name, d in parts.items()))
+    assert found.average.startswith("weighted average over 3 subjects")
+    equal = compare(data, "a", "b", weights=dict.fromkeys(SIZES, 5.0))
+    assert equal.conf_low == compare(data, "a", "b", average="macro").conf_low
+
+
+def test_verdict_p_interval_margin_and_missing_go_by_the_same_average() -> None:
+    data = subjects(gain=0.5)
+    found = compare(data, "a", "b", average="macro", margin="2pp")
+    assert found.verdict == "better"
+    assert (found.p_value or 1) < 0.05
+    assert found.conf_low is not None
+    assert found.conf_low > 0
+    assert found.at_margin is not None
+    assert found.at_margin.noninferior
+    for level in (0.6, 0.9, 0.99, 0.999999):
+        each = compare(data, "a", "b", average="macro", conf_level=level)
+        assert ((each.conf_low or 0) > 0) == ((each.p_value or 1) < 1 - level)
+    # One lost score of the smallest level moves the macro average by 1/40/3.
+    lost = data.outcomes.with_columns(
+        pl.when((pl.col("item") == "anatomy0") & (pl.col("model") == "b"))
+        .then(None)
+        .otherwise(pl.col("score"))
+        .alias("score"),
+        pl.when((pl.col("item") == "anatomy0") & (pl.col("model") == "b"))
+        .then(pl.lit("unscored"))
+        .otherwise(pl.col("status"))
+        .alias("status"),
+    )
+    rows = compare(
+        EvalData(outcomes=lost, runs=data.runs, metrics=data.metrics), "a", "b", average="macro"
+    ).missing.rows
+    ends = [row.estimate for row in rows]
+    assert max(ends) - min(ends) == pytest.approx(1 / 40 / 3)
+
+
+def test_the_task_comes_before_the_scenario_and_over_before_both() -> None:
+    data = subjects(column="task", scenario="one", category="x")
+    assert compare(data, "a", "b", average="macro").average.startswith("macro average over 3 tasks")
+    with pytest.raises(InputError, match="no task or scenario with several levels"):
+        compare(subjects(column="whatever"), "a", "b", average="macro")
+    assert compare(subjects(column="whatever"), "a", "b", average="macro", over="whatever").average.endswith(
+        "over 3 whatevers of 40 to 400 items"
+    )
+
+
+def test_levels_of_one_size_are_not_worth_a_word() -> None:
+    rng = np.random.default_rng(0)
+    rows = {
+        "item": [f"{i}" for i in range(60)] * 2,
+        "model": ["a"] * 60 + ["b"] * 60,
+        "score": rng.integers(0, 2, 120),
+        "scenario": (["x"] * 30 + ["y"] * 30) * 2,
+    }
+    assert compare(from_frame(rows, item="item", score="score", model="model"), "a", "b").average == ""
+
+
+def test_the_levels_averaged_over_are_no_suspects_and_no_clusters() -> None:
+    data = subjects(gain=0.9)
+    assert any(row.factor == "subject" for row in compare(data, "a", "b").dependence)
+    assert not compare(data, "a", "b", average="macro").dependence
+    with pytest.raises(InputError, match="is averaged over, so its levels are fixed"):
+        compare(data, "a", "b", average="macro", cluster="subject")
+
+
+def test_clusters_within_levels_are_the_unit() -> None:
+    rng = np.random.default_rng(5)
+    rows: list[dict[str, object]] = []
+    for s in range(4):
+        for g in range(8):
+            shift = rng.normal(0, 0.3)
+            for i in range(3 + s):
+                for model in "ab":
+                    value = rng.normal(0.5 + (model == "b") * shift, 0.1)
+                    rows.append(
+                        {"item": f"{s}{g}{i}", "model": model, "score": value, "task": f"t{s}", "passage": f"{s}{g}"}
+                    )
+    data = from_frame(pl.DataFrame(rows), item="item", score="score", model="model")
+    found = compare(data, "a", "b", average="macro")
+    assert found.n_clusters == 32
+    assert found.method == "stratified mean, CR2, Satterthwaite t"
+    alone = compare(data, "a", "b", average="macro", cluster="none")
+    assert (found.std_error or 0) > 1.5 * (alone.std_error or 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"average": "mean"}, "average is 'mean'"),
+        ({"over": "subject"}, "say how as well"),
+        ({"average": "macro", "weights": {"law": 1}}, "give one of the two"),
+        ({"weights": {"law": 1, "anatomy": 1}}, "'physics' of subject has no share"),
+        ({"weights": {"law": 1, "anatomy": 1, "physics": 1, "chess": 1}}, "no item has that level"),
+        ({"weights": {"law": -1, "anatomy": 1, "physics": 1}}, "the weight of 'law' is -1"),
+        ({"weights": {"law": 0, "anatomy": 1, "physics": 1}}, "the weight of 'law' is 0"),
+        ({"average": "macro", "over": "nothing"}, "no column 'nothing'"),
+        ({"average": "macro", "method": "tango"}, "takes every item alike"),
+        ({"average": "macro", "sequential": True}, "at all items alike"),
+    ],
+)
+def test_what_does_not_fit_is_refused(options: dict, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        compare(subjects(), "a", "b", **options)
+
+
+def test_items_without_a_level_are_refused() -> None:
+    data = subjects()
+    rows = data.outcomes.with_columns(pl.when(pl.col("item") != "law0").then(pl.col("subject")).alias("subject"))
+    with pytest.raises(InputError, match="1 of 520 items have no single level of subject"):
+        compare(
+            EvalData(outcomes=rows, runs=data.runs, metrics=data.metrics), "a", "b", average="macro", over="subject"
+        )
+
+
+def test_every_form_tells_the_average() -> None:
+    found = compare(subjects(), "a", "b", average="macro")
+    assert json.loads(json.dumps(found.to_dict()))["average"].startswith("macro average over 3 subjects")
+    assert "no description" not in explain_text(found)
+    own = es.score(subjects(), "a", average="macro")
+    assert isinstance(own, es.Score)
+    assert "It is the macro average over 3 subjects of 40 to 400 items." in own.summary()
+    assert "no description" not in explain_text(own)
+
+
+def test_the_groups_are_each_on_their_own() -> None:
+    data = subjects()
+    by, plain = compare(data, "a", "b", average="macro", by="subject"), compare(data, "a", "b", by="subject")
+    assert [(row.level, row.estimate, row.conf_low) for row in by.groups] == [
+        (row.level, row.estimate, row.conf_low) for row in plain.groups
+    ]
+
+
+def test_the_command_line_takes_them(tmp_path: Path) -> None:
+    data = subjects()
+    data.outcomes.select("item", "model", "score", "subject").write_csv(tmp_path / "t.csv")
+    (tmp_path / "w.csv").write_text("level,share\nanatomy,50%\nlaw,25%\nphysics,25%\n")
+    sides = ("t.csv", "--baseline", "a", "--candidate", "b", "-f", "json")
+    macro = json.loads(typed("compare", *sides, "--average", "macro", folder=tmp_path).stdout)
+    assert macro["estimate"] == pytest.approx(compare(data, "a", "b", average="macro").estimate)
+    weighted = json.loads(
+        typed("compare", *sides, "--weights", "w.csv", "--average-over", "subject", folder=tmp_path).stdout
+    )
+    assert weighted["average"].startswith("weighted average over 3 subjects")
+    scores = json.loads(typed("score", "t.csv", "--average", "macro", "-f", "json", folder=tmp_path).stdout)
+    assert {each["average"] for each in scores} == {"macro average over 3 subjects of 40 to 400 items"}
