@@ -49,6 +49,27 @@ class MethodRow:
     note: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimTest:
+    """Does a system's score differ from a published number?
+
+    `claim` is that number, with the items (`n`) or the standard error behind it where these are known; `estimate` is the score
+    minus it. The interval excludes 0 exactly where p is below 1 - `conf_level`.
+    """
+
+    claim: float
+    estimate: float
+    conf_level: float
+    method: str
+    verdict: Literal["above", "below", "not shown to differ", "no answer"]
+    n: int | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    p_value: float | None = None
+    reason: str | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Score:
     """One system's score on its own: the estimate, its interval, and what it rests on.
@@ -81,6 +102,7 @@ class Score:
     runs: tuple[str, ...] = ()
     rows: tuple[MethodRow, ...] = ()
     pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
+    against: ClaimTest | None = None
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 

@@ -19,14 +19,15 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
-from evalstats.analysis.averages import AverageKind, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
 from evalstats.analysis.provenance import notes_of
-from evalstats.analysis.results import Score
+from evalstats.analysis.results import ClaimTest, Score
 from evalstats.analysis.rows import method_row
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap.law import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
@@ -61,6 +62,9 @@ def score(
     average: AverageKind | None = None,
     over: str | None = None,
     weights: Mapping[str, float] | None = None,
+    against: float | str | None = None,
+    against_n: int | None = None,
+    against_se: float | str | None = None,
 ) -> Score | tuple[Score, ...]:
     """Estimate one system's mean score with its interval; without a name, every system's.
 
@@ -72,6 +76,11 @@ def score(
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
     metric, cluster, conf_level, contrast, pass_hat, pass_at, average, over, weights
         As in `compare`.
+    against
+        A published number to hold the score against, in the metric's own unit or as "87%"; it is taken as it stands unless
+        one of the next two says how precise it is.
+    against_n, against_se
+        Items behind the published number (right-or-wrong scores), or its standard error.
 
     Returns
     -------
@@ -98,6 +107,7 @@ def score(
     column = contrast if contrast == "model" else data.factor(contrast)
     arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]
     wanted = wanted_pass(pass_hat, pass_at)
+    _check_claim(arms, against, against_n, against_se)
     found = tuple(
         _score_alone(
             data,
@@ -108,10 +118,40 @@ def score(
             contrast=column,
             wanted=wanted,
             averaged={"average": average, "over": over, "weights": weights},
+            claim=None if against is None else claim_of(against, chosen, n=against_n, std_error=against_se),
         )
         for arm, chosen in arms
     )
     return found if name is None else found[0]
+
+
+def _check_claim(
+    arms: Sequence[tuple[Arm, Metric]], against: float | str | None, n: int | None, std_error: float | str | None
+) -> None:
+    if against is None:
+        if n is not None or std_error is not None:
+            message = (
+                "against_n and against_se say how precise a claim is; give the claim itself with against (--against)"
+            )
+            raise InputError(message)
+        return
+    quantities = sorted({f"{metric.name} on {metric.benchmark}" for _, metric in arms})
+    if len(quantities) > 1:
+        message = (
+            f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with --metric, or "
+            "--where benchmark=NAME (metric=, where() in Python)"
+        )
+        raise InputError(message)
+
+
+def _undone_by_missing(test: ClaimTest, pairs: Pairs, metric: Metric, average: Average | None) -> str | None:
+    if metric.low is None or metric.high is None or not pairs.incomplete():
+        return None
+    side, strata = pairs.baseline, None if average is None else average.strata(pairs.items)
+    expected = max(1, int(side.present.max()))
+    weights = np.full(pairs.items.height, 1 / pairs.items.height) if strata is None else strata.item_weights
+    lowest, highest = (float(weights @ side.filled(end, expected)) for end in (metric.low, metric.high))
+    return missing_warning(test, lowest, highest, scale=metric.scale, unit=metric.score_unit)
 
 
 def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[Arm, Metric]:
@@ -149,6 +189,7 @@ def _score_alone(
     contrast: str,
     wanted: tuple[PassKind, int] | None,
     averaged: Mapping[str, Any],
+    claim: Claim | None,
 ) -> Score:
     named = named_clusters(data, cluster)
     over = [] if averaged["over"] is None else [data.factor(averaged["over"])]
@@ -185,6 +226,16 @@ def _score_alone(
     if average is not None:
         words = average.words(scored_pairs.items)
         found = replace(found, estimand=f"{average.how()}, for new items of these same levels")
+    if claim is not None:
+        codes = _grouping(scored_pairs, clusters)
+        strata = None if average is None else average.strata(scored_pairs.items)
+
+        def interval_at(level: float) -> Estimate:
+            return _headline(scored_pairs.baseline, metric, codes, strata, level)
+
+        test = tested_claim(claim, interval_at, conf_level)
+        undone = _undone_by_missing(test, pairs, metric, average)
+        found = replace(found, against=test, warnings=(*([undone] if undone else []), *found.warnings))
     return replace(found, average=words, notes=(*dropped, *notes, *found.notes))
 
 
@@ -204,8 +255,7 @@ def score_of_arm(
     `strata` are the levels averaged over, where that was asked for.
     """
     means = side.means()
-    codes = tuple(pairs.codes(name) for name in clusters)
-    codes = tuple(each for each in codes if len(np.unique(each)) < len(each))
+    codes = _grouping(pairs, clusters)
     plain = _rows(means, side, metric, codes, conf_level)
     rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
     headline = rows[0]
@@ -243,6 +293,32 @@ def score_of_arm(
     )
 
 
+def _grouping(pairs: Pairs, clusters: Sequence[str]) -> tuple[Ints, ...]:
+    """Return the codes of the clusters that hold at least two items somewhere."""
+    codes = tuple(pairs.codes(name) for name in clusters)
+    return tuple(each for each in codes if len(np.unique(each)) < len(each))
+
+
+def _headline(
+    side: Side, metric: Metric, codes: tuple[Ints, ...], strata: Strata | None, conf_level: float
+) -> Estimate:
+    """Return the interval that a score is reported with, alone."""
+    means = side.means()
+    if strata is not None:
+        return _stratified(means, metric, codes, strata, conf_level)
+    if metric.span is None:
+        return _unbounded(means, codes, conf_level)[0]
+    if not codes and _right_or_wrong(means, side):
+        return wilson(int(means.sum()), len(means), conf_level=conf_level)
+    return _matched(means, metric, codes, _outcomes_behind(side, metric), conf_level)
+
+
+def _outcomes_behind(side: Side, metric: Metric) -> int | None:
+    """Count right-or-wrong trials: they cannot carry more information than as many items."""
+    whole = metric.is_share and bool(np.allclose(side.total, np.round(side.total)))
+    return int(side.n_scored.sum()) if whole else None
+
+
 def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], conf_level: float) -> list[Estimate]:
     if metric.span is None:
         return _unbounded(means, codes, conf_level)
@@ -255,10 +331,7 @@ def _rows(means: Floats, side: Side, metric: Metric, codes: tuple[Ints, ...], co
             beta_posterior(x, n, a=1, b=1, conf_level=conf_level),
             percentile_law(means, conf_level=conf_level),
         ]
-    # Trials of a right-or-wrong score cannot carry more information than as many items.
-    whole = metric.is_share and bool(np.allclose(side.total, np.round(side.total)))
-    n_rows = int(side.n_scored.sum()) if whole else None
-    headline = _matched(means, metric, codes, n_rows, conf_level)
+    headline = _matched(means, metric, codes, _outcomes_behind(side, metric), conf_level)
     coarsest = min(codes, key=lambda each: len(np.unique(each))) if codes else None
     return [headline, percentile_law(means, conf_level=conf_level, clusters=coarsest)]
 
@@ -268,10 +341,14 @@ def _averaged(
 ) -> list[Estimate]:
     """Return the weighted mean over fixed levels, and beside it the mean of all items alike."""
     beside = replace(alike, method=f"{alike.method}, every item alike")
+    return [_stratified(means, metric, codes, strata, conf_level), beside]
+
+
+def _stratified(means: Floats, metric: Metric, codes: tuple[Ints, ...], strata: Strata, conf_level: float) -> Estimate:
     if metric.low is None or metric.high is None:
         found = stratified_mean(means, strata.codes, weights=strata.shares, clusters=codes, conf_level=conf_level)
-        return [replace(found, p_value=None, statistic=None), beside]
-    found = stratified_wilson(
+        return replace(found, p_value=None, statistic=None)
+    return stratified_wilson(
         means,
         strata.codes,
         weights=strata.shares,
@@ -280,7 +357,6 @@ def _averaged(
         high=metric.high,
         conf_level=conf_level,
     )
-    return [found, beside]
 
 
 def _right_or_wrong(means: Floats, side: Side) -> bool:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from evalstats.analysis.claims import claim_note, claim_sentence
 from evalstats.analysis.costs import costs_table
 from evalstats.analysis.effects import effects_blocks
 from evalstats.analysis.flips import flips_table
@@ -405,7 +406,11 @@ def score_sentences(score: Score) -> list[str]:
             f"; {plural(score.n_error, 'harness error')} and {plural(score.n_unscored, 'unscored row')} are left out"
         )
     basis = f"{basis}.{average_sentence(score.average)}"
-    return [first, basis, *[f"{text[:1].upper()}{text[1:]}." for text in (*score.warnings, *score.notes)]]
+    held: list[str] = []
+    if score.against is not None:
+        held = [claim_sentence(score.name, score.against, score.metric, scale=score.scale, unit=score.unit)]
+        basis = f"{basis} {claim_note(score.against)}."
+    return [*held, first, basis, *[f"{text[:1].upper()}{text[1:]}." for text in (*score.warnings, *score.notes)]]
 
 
 def score_blocks(score: Score) -> list[Block]:

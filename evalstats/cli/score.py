@@ -25,6 +25,16 @@ def score(
     average: options.Average = None,
     average_over: options.AverageOver = None,
     weights: options.Weights = None,
+    against: Annotated[
+        str | None,
+        typer.Option(help="Published number to hold the score against, such as 0.87 or 87%.", show_default=False),
+    ] = None,
+    against_n: Annotated[
+        int | None, typer.Option(help="Items behind the published number.", show_default=False)
+    ] = None,
+    against_se: Annotated[
+        str | None, typer.Option(help="Standard error of the published number.", show_default=False)
+    ] = None,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -54,6 +64,9 @@ def score(
         pass_hat=pass_hat,
         pass_at=pass_at,
         **averages(average, average_over, weights),
+        against=against,
+        against_n=against_n,
+        against_se=against_se,
     )
     scores = (found,) if isinstance(found, Score) else found
     blocks = [block for each in scores for block in each.blocks()]
