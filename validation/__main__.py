@@ -20,6 +20,7 @@ NAMES = {
     "pairs": "pairs",
     "mean-score": "mean_score",
     "mean-pairs": "mean_pairs",
+    "graded-pairs": "graded_pairs",
     "clusters": "clusters",
     "false-claims": "false_claims",
     "ranks": "ranks",

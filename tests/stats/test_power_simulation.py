@@ -76,6 +76,18 @@ def test_pilot_noise_keeps_its_ties_and_the_rule_is_the_method_itself():
     plain = simulated_power(delta, n_items=n, variance=variance, pool=pool, n_resamples=600, seed=9)
     assert plain.power == sum(paired_t(d).conf_low > 0 for d in draws) / 600
     assert found.power <= plain.power
+    unknown = simulated_power(
+        delta,
+        n_items=n,
+        variance=variance,
+        pool=pool,
+        rule="augmented-t",
+        n_trials=None,
+        bound=2.0,
+        n_resamples=600,
+        seed=9,
+    )
+    assert unknown.power == sum(augmented_t(d, n_trials=None, bound=2.0).conf_low > 0 for d in draws) / 600
 
 
 def test_cluster_noise_of_a_pilot_is_added_up_by_cluster():

@@ -221,7 +221,8 @@ class SimulatedDesign:
             cluster_variance=(self.base.parts.cluster or 0.0) if clustered else 0.0,
             rule=self.rule,
             bound=self.bound,
-            n_trials=max(1, int(min(size.n_trials))),
+            # One value an item that is no single answer is a share of unknown many: no floor under its pseudo-items.
+            n_trials=max(1, int(min(size.n_trials))) if max(self.base.parts.n_trials) > 1 else None,
             step=self.base.step(size) if clustered else 0.0,
             claim="difference" if aim.margin is None else margin_test(aim),
             margin=aim.margin,

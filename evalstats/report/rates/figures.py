@@ -72,6 +72,11 @@ SHAPES: dict[str, Strips | Pairs] = {
             ),
         )
     ),
+    "graded-pairs": Pairs(
+        ours="evalstats: verdict without caution",
+        other="t",
+        said="claims of evalstats without a caution on their first line, and hollow those of a t-test",
+    ),
     "false-claims": Pairs(
         ours="evalstats: verdict", other="t on items", said="the verdict of evalstats, and hollow a t-test on items"
     ),

@@ -24,6 +24,7 @@ QUESTIONS = (
     "mean-score",
     "pairs",
     "mean-pairs",
+    "graded-pairs",
     "clusters",
     "false-claims",
     "ranks",

@@ -23,6 +23,15 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Bootstrap", ("bootstrap of item means", "bootstrap of clusters")),
         ("Wilson on all rows", ("Wilson on all trials", "Wilson on items")),
     ),
+    "graded-pairs": (
+        ("Verdict", ("evalstats: verdict",)),
+        ("Without caution", ("evalstats: verdict without caution",)),
+        ("t", ("t",)),
+        ("Augmented t", ("augmented t, c² = Σd²/Σ|d|",)),
+        ("Former rule", ("augmented t, c² = 1 from a fifth of ties on",)),
+        ("Gaffke", ("Gaffke's bound",)),
+        ("Betting", ("betting interval",)),
+    ),
     "false-claims": (
         ("Verdict", ("evalstats: verdict",)),
         ("Interval alone", ("evalstats: interval alone",)),
@@ -50,6 +59,11 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
 }
 _REMARKS = {
+    "graded-pairs": (
+        "Without caution: claims whose first line says nothing of unseen failures. Gaffke's bound (Learned-Miller & Thomas) "
+        "and the betting interval (Waudby-Smith & Ramdas) hold for any scores between 0 and 1, crashes among them, and find "
+        "far less, as the lines below say."
+    ),
     "ranks": (
         "Max-T, Holm and unadjusted are tests of all 45 pairs. Normal law: rank sets from the clusters' covariance as if it "
         "were known. No clusters: rank sets as if items were independent. By eye: two models are called different where "

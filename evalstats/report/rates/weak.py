@@ -11,6 +11,7 @@ def weaknesses(studies: Mapping[str, Study]) -> list[tuple[str, str]]:
         ("Clusters near the ceiling", _ceiling(studies["clusters"])),
         ("Very uneven clusters that depend strongly", _uneven(studies["clusters"])),
         ("Skewed scores without bounds", _skewed(studies["false-claims"])),
+        ("Failures that no item showed", _unseen(studies["graded-pairs"])),
         ("One score at its worst p", _wilson(studies["one-score"])),
         ("One trial at its worst", _tango(studies["pairs"])),
         ("Caution costs power", _cautious(studies["false-claims"])),
@@ -63,6 +64,16 @@ def _skewed(study: Study) -> str:
     return (
         f"Where differences have a long tail on one side, a difference that is not there is claimed in {told}. The t-test "
         "and the sign-flip both suffer."
+    )
+
+
+def _unseen(study: Study) -> str:
+    worst = _most(_of(study, "evalstats: verdict"))
+    clear = next(row for row in _of(study, "evalstats: verdict without caution") if row.case == worst.case)
+    return (
+        "Where graded scores fall to the worst on rare items and no item in the data shows it, no interval can know. A "
+        f"difference that is not there is then claimed in up to {_percent(worst.rate)} ({worst.case}); the first line carries "
+        f"a caution, and without one it is {_percent(clear.rate)}."
     )
 
 

@@ -55,7 +55,7 @@ def simulated_power(
     cluster_variance: float = 0.0,
     rule: Rule = "t",
     bound: float = 1.0,
-    n_trials: int = 1,
+    n_trials: int | None = 1,
     step: float = 0.0,
     claim: Claim = "difference",
     margin: float | None = None,
@@ -84,7 +84,7 @@ def simulated_power(
         "t" and "augmented-t" on independent items; "cr2": CR2's t and, for a direction, a sign-flip of clusters that
         agrees, at least 5 clusters and 4 degrees of freedom.
     bound, n_trials
-        Largest possible difference and trials behind each, for "augmented-t".
+        Largest possible difference and trials behind each, for "augmented-t"; None where their number is unknown.
     step
         The smallest amount by which an item's difference can change, for "cr2": 1 for right/wrong items with one trial, 1/K
         with K; cluster sums are rounded to it, since ties cost the sign-flip power. 0 for continuous scores.
@@ -256,11 +256,12 @@ def _plain(d: FloatArray) -> tuple[FloatArray, FloatArray, float]:
     return d.mean(axis=1), d.std(axis=1, ddof=1) / math.sqrt(n), n - 1.0
 
 
-def _augmented(d: FloatArray, n_trials: int, bound: float) -> tuple[FloatArray, FloatArray, float]:
+def _augmented(d: FloatArray, n_trials: int | None, bound: float) -> tuple[FloatArray, FloatArray, float]:
     """Return mean, standard error and df of the augmented t of `paired_means`, row by row; nothing is clipped."""
     n = d.shape[1]
     squares, sizes = np.square(d).sum(axis=1), np.abs(d).sum(axis=1)
-    pseudo = np.maximum(1.0 / n_trials, squares / np.maximum(sizes, 1e-300))
+    floor = 0.0 if n_trials is None else 1.0 / n_trials
+    pseudo = np.maximum(floor, squares / np.maximum(sizes, 1e-300))
     pseudo = np.where(np.count_nonzero(d, axis=1) < _ENOUGH_NONZERO, 1.0, pseudo)
     centre = d.sum(axis=1) / (n + 2)
     variance = ((squares + 2.0 * pseudo) / (n + 2) - centre**2) / (n + 1)
