@@ -559,7 +559,9 @@ def _with_unseen_failures(
     """
     if not _graded(scores, metric) or metric.worst is None or found.headline.conf_low is None:
         return found
-    heights = [np.abs(each - metric.worst) for each in (scores.candidate, scores.baseline)]
+    # Weighted so that their means are those that are compared, where levels are averaged over.
+    pull = 1.0 if scores.strata is None else len(scores.baseline) * scores.strata.item_weights
+    heights = [np.abs(each - metric.worst) * pull for each in (scores.candidate, scores.baseline)]
     sides = (("the candidate", heights[0], heights[1]), ("the baseline", heights[1], heights[0]))
     ahead = max(sides, key=lambda side: float(side[1].mean()))
     risk = unseen_failures(ahead[1], ahead[2], conf_level=conf_level)

@@ -213,6 +213,23 @@ def test_levels_of_a_split_say_it_in_their_reason() -> None:
         assert "cannot exclude 3.6%" in row.verdict_reason  # 1 - .025^(1/100): Bonferroni over two levels
 
 
+def test_an_average_over_levels_is_undone_by_failures_of_the_side_ahead_in_it() -> None:
+    """Nine in ten items favour a and the small level b by more: by items a is ahead, by levels b."""
+    rng = np.random.default_rng(7)
+    topics = ["large"] * 180 + ["small"] * 20
+    level = rng.normal(0.7, 0.03, 200)
+    a = level + rng.normal(0, 0.01, 200)
+    b = level + np.where(np.array(topics) == "large", -0.01, 0.03) + rng.normal(0, 0.01, 200)
+    groups = {"topic": topics}
+    data = data_of(rows_of("a", a.tolist(), factors=groups), rows_of("b", b.tolist(), factors=groups))
+    by_items, by_levels = compare(data, "a", "b"), compare(data, "a", "b", average="macro", by="topic")
+    assert (by_items.verdict, by_levels.verdict) == ("worse", "better")
+    means = [np.mean([scores[:180].mean(), scores[180:].mean()]) for scores in (a, b)]
+    lead = 1 - means[0] / means[1]
+    assert f"failures of the candidate on {100 * lead:.2g}% of the items" in by_levels.qualifiers[0]
+    assert f"failures of the baseline on {100 * (1 - b.mean() / a.mean()):.2g}% of the items" in by_items.qualifiers[0]
+
+
 # --- boards ---
 
 
