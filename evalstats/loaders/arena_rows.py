@@ -1,15 +1,19 @@
-"""One arena vote as a row of `comparisons`."""
+"""Arena votes as rows of `comparisons`: whole columns at a time, and single cells only where a column is not of one kind."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
-from evalstats.loaders.arena_cells import Winner, as_truth, covariates_of, structured, tags_of, winner_of
+import polars as pl
+
+from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of
 from evalstats.loaders.arena_naming import WITH_ANSWERS, names_itself
-from evalstats.loaders.arena_records import NESTED, TEXTS
+from evalstats.loaders.arena_records import NESTED, TEXTS, Cells, VoteBlock, texts
 from evalstats.loaders.arena_tally import Tally
-from evalstats.loaders.values import as_count, as_list, as_number, as_text, as_time, as_whole, dicts, unit_of_count
+from evalstats.loaders.arena_winners import winners_of
+from evalstats.loaders.cells import TIME, plain_numbers, units_of_times
+from evalstats.loaders.values import as_list, as_number, as_text, as_time, as_whole, dicts, unit_of_count
 from evalstats.schema.columns import COMPARISONS, column_names
+from evalstats.schema.tables import factor_series
 
 # Longer texts are prompts or answers, and more columns than this are no table.
 MAX_FACTOR_CHARS = 500
@@ -20,20 +24,8 @@ _LABEL_CHARS = 60
 _PEOPLE = ("arena_user", "expert", "author", "human", "user", "worker", "annotator")
 _USED = frozenset(
     {
-        *(
-            "battle_id",
-            "battle",
-            "id",
-            "question_id",
-            "event_id",
-            "event_size",
-            "rank_a",
-            "rank_b",
-            "prompt",
-            "prompt_id",
-            "item",
-        ),
-        *("model_a", "model_b", "left", "right", "model_x", "model_y"),
+        *("battle_id", "battle", "id", "question_id", "event_id", "event_size", "rank_a", "rank_b"),
+        *("prompt", "prompt_id", "item", "model_a", "model_b", "left", "right", "model_x", "model_y"),
         *("winner", "win", "winner_model_a", "winner_model_b", "winner_tie", "acceptedIndex"),
         *("judge", "user_id", "worker", "rater", "session", "session_id", "evaluation_session_id", "app", "scenario"),
         *("weight", "language", "turn", "phase", "tstamp", "timestamp", "is_code", "anony", "is_refusal"),
@@ -42,6 +34,9 @@ _USED = frozenset(
 )
 _STANDARD = frozenset(column_names("comparisons"))
 _LEVELS = {column.name: column.levels for column in COMPARISONS if column.name in {"strength", "order"}}
+_STRUCTURES = ("conv_metadata", "category_tag", "dedup_tag", "occupational_tags")
+_WHOLE = r"^(?:0|-?[1-9]\d{0,14})$"
+_LARGEST = 2.0**63  # for a whole number of 64 bits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +45,8 @@ class Arena:
 
     `id_names` are the fields that together name a vote; without them its number does. `item_name` and `session_name`
     are the fields that hold the question's id and the session's; `judge` is the model behind all votes, if there is one.
+    `rater_names` are the fields that may name who voted, the first that a file has. `labels` are what further labels of the
+    winner stand for, in lower case.
     """
 
     benchmark: str
@@ -58,98 +55,188 @@ class Arena:
     item_name: str | None = None
     session_name: str | None = None
     judge: str | None = None
+    rater_names: tuple[str, ...] = ("user_id", "worker", "rater")
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-def comparison(
-    record: Mapping[str, object], number: int, arena: Arena, tally: Tally, winner: Winner | None = None
-) -> dict[str, object] | None:
-    """Make the row of one vote (without its run); None where a model is not named.
+def comparisons(block: VoteBlock, arena: Arena, tally: Tally) -> tuple[pl.DataFrame, Sequence[int]]:
+    """Make the rows of the votes in a block (without their run), and say where each stands.
 
-    `winner` is what the vote says, where the record does not say it in one of the ways that `winner_of` reads.
+    Votes that do not name two models are left out, and told.
     """
-    model_a = as_text(record.get("model_a", record.get("left")))
-    model_b = as_text(record.get("model_b", record.get("right")))
-    if not model_a or not model_b or not model_a.strip() or not model_b.strip():
-        return None
-    winner = winner or winner_of(record, model_a, model_b)
-    tally.count_winner(winner, against_itself=model_a == model_b)
-    row: dict[str, object] = {
-        "battle": _battle(record, arena) or str(number),
-        "event": as_text(record.get("event_id")),
-        "event_size": as_count(record.get("event_size")),
-        "rank_a": as_count(record.get("rank_a")),
-        "rank_b": as_count(record.get("rank_b")),
-        "item": as_text(record.get(arena.item_name)) if arena.item_name else None,
-        "model_a": model_a,
-        "model_b": model_b,
-        "outcome": winner.outcome,
-        "strength": winner.strength,
-        "weight": as_number(record.get("weight")),
-        "session": as_text(record.get(arena.session_name)) if arena.session_name else None,
-        "app": as_text(record.get("app")),
-        "scenario": as_text(record.get("scenario")),
-        "language": as_text(record.get("language")),
-        "phase": as_text(record.get("phase")),
-        "timestamp": _time(record, tally),
-        "setting": arena.setting,
-        "status": "scored" if winner.outcome else "unscored",
-        "status_reason": winner.reason,
-        "value_raw": winner.raw,
-        **_who_judged(record, arena),
-        **_nested(record, tally),
-        **_naming(record, tally),
-        **_factors(record, tally),
+    sides = [texts(block.first_of(*names)) for names in (("model_a", "left"), ("model_b", "right"))]
+    named = _is_named(sides[0]) & _is_named(sides[1])
+    if not named.all():
+        tally.add_without_model([place for place, has in zip(block.places, named, strict=True) if not has])
+        block, sides = block.filter(named), [side.filter(named) for side in sides]
+    if not block.height:
+        return pl.DataFrame(), ()
+    won = winners_of(block, sides[0], sides[1], arena.labels, tally)
+    made: dict[str, pl.Series] = {
+        "battle": _battles(block, arena),
+        "event": texts(block.get("event_id")),
+        **{name: counts(block.get(name)) for name in ("event_size", "rank_a", "rank_b")},
+        "item": texts(block.get(arena.item_name)),
+        "model_a": sides[0],
+        "model_b": sides[1],
+        "weight": numbers(block.get("weight")),
+        "session": texts(block.get(arena.session_name)),
+        **{name: texts(block.get(name)) for name in ("app", "scenario", "language", "phase")},
+        **_times(block, tally),
+        **won,
+        **_who_judged(block, arena),
+        **_marks(block, tally),
+        **_nested(block, tally),
+        **_naming(block, tally),
     }
-    if row.get("turn") is None:
-        row["turn"] = as_whole(record.get("turn"))
-    return row
+    factors = _factors(block, tally)
+    made |= {name: cells.fill_null(made[name]) if name in made else cells for name, cells in factors.items()}
+    turn = _whole(numbers(block.get("turn")))
+    made["turn"] = made["turn"].cast(pl.Int64).fill_null(turn) if "turn" in made else turn
+    made["setting"] = _repeated(arena.setting, block)
+    return pl.DataFrame([cells.alias(name) for name, cells in made.items()]), block.places
 
 
-def _battle(record: Mapping[str, object], arena: Arena) -> str | None:
-    parts = [as_text(record.get(name)) for name in arena.id_names]
-    present = [part for part in parts if part]
-    return ".".join(present) if present and len(present) == len(parts) else None
+def numbers(cells: Cells) -> pl.Series:
+    """Return cells as `as_number` reads each of them."""
+    if isinstance(cells, pl.Series):
+        if cells.dtype == pl.String:
+            return plain_numbers(cells)
+        if cells.dtype.is_numeric() or isinstance(cells.dtype, pl.Boolean | pl.Null):
+            number = cells.cast(pl.Float64, strict=False)
+            return number.set(~number.is_finite().fill_null(value=True), None)
+        cells = cells.to_list()
+    return pl.Series([as_number(cell) for cell in cells], dtype=pl.Float64)
 
 
-def _who_judged(record: Mapping[str, object], arena: Arena) -> dict[str, object]:
+def counts(cells: Cells) -> pl.Series:
+    """Return cells as `as_count` reads each of them."""
+    whole = _whole(numbers(cells))
+    return whole.set((whole < 0).fill_null(value=False), None)
+
+
+def truths(cells: Cells) -> pl.Series:
+    """Return cells as `as_truth` reads each of them."""
+    if isinstance(cells, pl.Series) and cells.dtype == pl.Boolean:
+        return cells
+    read = texts(cells)
+    known = {text: as_truth(text) for text in read.drop_nulls().unique().to_list()}
+    return read.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Boolean)
+
+
+def _whole(number: pl.Series) -> pl.Series:
+    fits = (number == number.round()) & (number.abs() < _LARGEST)
+    return number.set(~fits.fill_null(value=True), None).cast(pl.Int64)
+
+
+def _repeated(value: str | None, block: VoteBlock) -> pl.Series:
+    return pl.Series([value], dtype=pl.String).new_from_index(0, block.height)
+
+
+def _is_named(names: pl.Series) -> pl.Series:
+    return (names.str.strip_chars().str.len_bytes() > 0).fill_null(value=False)
+
+
+def _battles(block: VoteBlock, arena: Arena) -> pl.Series:
+    """Name votes by their ids, and those that lack one by their number."""
+    number = pl.Series(block.numbers, dtype=pl.Int64).cast(pl.String)
+    if not arena.id_names:
+        return number
+    ids = [texts(block.get(name)) for name in arena.id_names]
+    frame = pl.DataFrame(
+        [cells.set((cells == "").fill_null(value=False), None).alias(f"{k}") for k, cells in enumerate(ids)]
+    )
+    return frame.select(pl.concat_str(pl.all(), separator=".")).to_series().fill_null(number)
+
+
+def _who_judged(block: VoteBlock, arena: Arena) -> dict[str, pl.Series]:
     """Tell people from models that judge: arena users, experts and workers are people."""
-    rater = as_text(record.get("user_id", record.get("worker", record.get("rater"))))
-    named = record.get("judge")
-    judge = as_text(as_list(named)[0] if as_list(named) else named)
-    if judge is not None and judge.lower().startswith(_PEOPLE):
-        return {"rater": rater or judge, "judge": arena.judge}
-    return {"rater": rater, "judge": judge or arena.judge}
+    rater = texts(block.first_of(*arena.rater_names))
+    cells = block.get("judge")
+    if not isinstance(cells, pl.Series):
+        cells = [as_list(cell)[0] if as_list(cell) else cell for cell in cells]
+    judge = texts(cells)
+    lower = judge.str.to_lowercase()
+    person = pl.Series([False]).new_from_index(0, block.height)
+    for start in _PEOPLE:
+        person |= lower.str.starts_with(start).fill_null(value=False)
+    own = _repeated(arena.judge, block)
+    named = rater.set((rater == "").fill_null(value=False), None).fill_null(judge)
+    return {
+        "rater": rater.zip_with(~person, named),
+        "judge": own.zip_with(person | judge.is_null() | (judge == ""), judge),
+    }
 
 
-def _time(record: Mapping[str, object], tally: Tally) -> datetime | None:
-    name = "tstamp" if "tstamp" in record else "timestamp"
-    value = record.get(name)
-    read = as_time(value)
-    if read is None and value is not None and as_text(value) != "nan":
-        tally.unread[name] += 1
-    if read is not None:
-        tally.count_time(read, unit_of_count(value))
-    return read
+def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+    name = "tstamp" if "tstamp" in block.columns else "timestamp"
+    cells = block.get(name)
+    if isinstance(cells, pl.Series):
+        read, units = units_of_times(cells)
+        given = cells.is_not_null() & (cells.cast(pl.String, strict=False).str.to_lowercase() != "nan").fill_null(
+            value=True
+        )
+    else:
+        times = [as_time(cell) for cell in cells]
+        read = pl.Series(times, dtype=TIME)
+        units = pl.Series(
+            [None if time is None else unit_of_count(cell) for time, cell in zip(times, cells, strict=True)]
+        )
+        given = pl.Series([cell is not None and as_text(cell) != "nan" for cell in cells])
+    tally.count_times(read, units)
+    if n_unread := int((read.is_null() & given).sum()):
+        tally.unread[name] += n_unread
+    return {"timestamp": read}
 
 
-def _naming(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
-    """Mark answers that say whose they are; nothing is said where no answer was kept."""
-    found: dict[str, object] = {}
-    if record.keys().isdisjoint(WITH_ANSWERS):
-        return found
-    for side in ("a", "b"):
-        names = names_itself(record, side)
-        if names is not None:
-            found[f"names_itself_{side}"] = names
-    tally.n_naming += True in found.values()
+def _marks(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+    """Read what an arena says of a vote by a flag, and the order in which a session's votes were given."""
+    found = {name: truths(block.columns[name]) for name in ("anony", "is_code", "is_refusal") if name in block.columns}
+    tally.n_known_names += int((~found["anony"]).sum()) if "anony" in found else 0
+    if "evaluation_order" in block.columns:
+        found["evaluation_order"] = _whole(numbers(block.columns["evaluation_order"]))
+    if "is_code" in found:
+        code = pl.Series([["code"]], dtype=pl.List(pl.String)).new_from_index(0, block.height)
+        found["tags"] = code.set(~found["is_code"].fill_null(value=False), None)
     return found
 
 
-def _nested(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
-    """Read covariates, tags and the marks of deduplication."""
+def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+    """Mark answers that say whose they are; nothing is said where no answer was kept."""
+    answers = block.some_of(WITH_ANSWERS)
+    if not answers.columns:
+        return {}
+    sides = {side: [names_itself(record, side) for record in answers.records()] for side in ("a", "b")}
+    tally.n_naming += sum(True in pair for pair in zip(*sides.values(), strict=True))
+    return {
+        f"names_itself_{side}": pl.Series(named, dtype=pl.Boolean)
+        for side, named in sides.items()
+        if any(each is not None for each in named)
+    }
+
+
+def _nested(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
+    """Read covariates, tags and the marks of deduplication, cell by cell: no two arenas nest them alike."""
+    nested = block.some_of((*_STRUCTURES, "tags", "conversation_a", "conversation_b"))
+    if not nested.columns:
+        return {}
+    codes: list[bool | None] = (
+        truths(block.columns["is_code"]).to_list() if "is_code" in block.columns else [None] * block.height
+    )
+    rows = [
+        _structures(record, tally, is_code=code is True) for record, code in zip(nested.records(), codes, strict=True)
+    ]
+    found: dict[str, pl.Series] = {}
+    for name in dict.fromkeys(name for row in rows for name in row):
+        cells = [row.get(name) for row in rows]
+        found[name] = pl.Series(cells, dtype=pl.List(pl.String)) if name == "tags" else factor_series(name, cells)
+    return found
+
+
+def _structures(record: Mapping[str, object], tally: Tally, *, is_code: bool) -> dict[str, object]:
     found: dict[str, object] = {}
     parts: dict[str, dict[str, object]] = {}
-    for name in ("conv_metadata", "category_tag", "dedup_tag", "occupational_tags"):
+    for name in _STRUCTURES:
         value = record.get(name)
         read = structured(value)
         if read is None and value not in (None, {}, "", "{}"):
@@ -163,14 +250,10 @@ def _nested(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
     tags, scores = tags_of(parts["category_tag"])
     tags += [name for name, holds in parts["occupational_tags"].items() if holds is True]
     tags += [text for tag in as_list(record.get("tags")) if (text := as_text(tag)) is not None]
-    for name in ("anony", "is_code", "is_refusal"):
-        if name in record:
-            found[name] = as_truth(record[name])
-    tags += ["code"] if found.get("is_code") is True else []
+    tags += ["code"] if is_code else []
     for name, mark in parts["dedup_tag"].items():
         if as_truth(mark) is not None and _may_keep(f"dedup_{name}", tally):
             found[f"dedup_{name}"] = as_truth(mark)
-    tally.n_known_names += found.get("anony") is False
     tally.n_not_sampled += found.get("dedup_sampled") is False
     known = bool(parts["category_tag"] or parts["occupational_tags"] or tags)
     return {**found, **scores, "tags": list(dict.fromkeys(tags)) if known else None}
@@ -190,24 +273,56 @@ def _tokens(record: Mapping[str, object]) -> Iterator[tuple[str, float]]:
             yield f"assistant_tokens_{side}", sum(known)
 
 
-def _factors(record: Mapping[str, object], tally: Tally) -> dict[str, object]:
+def _factors(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Keep every further plain column under its own name."""
-    kept: dict[str, object] = {}
-    if "evaluation_order" in record:
-        kept["evaluation_order"] = as_whole(record["evaluation_order"])
-    for name, value in record.items():
-        if name in _USED or name in NESTED or name in TEXTS or value is None:
+    kept: dict[str, pl.Series] = {}
+    for name, cells in block.columns.items():
+        if name in _USED or name in NESTED or name in TEXTS:
             continue
-        if isinstance(value, dict | list) or (isinstance(value, str) and len(value) > MAX_FACTOR_CHARS):
-            if len(tally.left_out) < MAX_FACTORS:
-                tally.left_out[name[:_LABEL_CHARS]] = None
-        elif name == "preference" and 0 <= (as_number(value) or 0.0) <= 1:
-            kept[name] = as_number(value)
-        elif as_text(value) in _LEVELS.get(name, ()):
-            kept[name] = value
-        elif _may_keep(own := f"source_{name}" if name in _STANDARD else name, tally):
-            kept[own] = _plain(value)
+        usable = _without_long(cells, name, tally)
+        if name == "preference":
+            share = numbers(usable)
+            inside = share.fill_null(0.0).is_between(0, 1) & _given(usable)
+            kept[name] = share.set(~inside, None)
+        elif name in _LEVELS:
+            label = texts(usable)
+            inside = label.is_in(list(_LEVELS[name])).fill_null(value=False)
+            kept[name] = label.set(~inside, None)
+        else:
+            inside = None
+        if inside is not None:
+            rest = usable.to_list() if isinstance(usable, pl.Series) else usable
+            usable = [None if taken else cell for cell, taken in zip(rest, inside, strict=True)]
+        own = f"source_{name}" if name in _STANDARD else name
+        if _given(usable).any() and _may_keep(own, tally):
+            kept[own] = _plain(own, usable)
     return kept
+
+
+def _given(cells: Cells) -> pl.Series:
+    return cells.is_not_null() if isinstance(cells, pl.Series) else pl.Series([cell is not None for cell in cells])
+
+
+def _without_long(cells: Cells, name: str, tally: Tally) -> Cells:
+    """Leave out the cells that are nested, or longer than any label."""
+    if isinstance(cells, pl.Series) and cells.dtype != pl.String:
+        return cells
+    if isinstance(cells, pl.Series):
+        longest = cells.str.len_chars().max()
+        if not isinstance(longest, int) or longest <= MAX_FACTOR_CHARS:
+            return cells
+        usable: Cells = cells.set((cells.str.len_chars() > MAX_FACTOR_CHARS).fill_null(value=False), None)
+    else:
+        usable = [None if _is_no_label(cell) else cell for cell in cells]
+        if not any(map(_is_no_label, cells)):
+            return usable
+    if len(tally.left_out) < MAX_FACTORS:
+        tally.left_out[name[:_LABEL_CHARS]] = None
+    return usable
+
+
+def _is_no_label(cell: object) -> bool:
+    return isinstance(cell, dict | list) or (isinstance(cell, str) and len(cell) > MAX_FACTOR_CHARS)
 
 
 def _may_keep(name: str, tally: Tally) -> bool:
@@ -216,8 +331,34 @@ def _may_keep(name: str, tally: Tally) -> bool:
     return name in tally.factors
 
 
-def _plain(value: object) -> object:
-    """Return what text of a CSV file stands for, if writing that out again gives the same text."""
+def _plain(name: str, cells: Cells) -> pl.Series:
+    """Return what the texts of a column stand for, if writing that out again gives the same texts."""
+    if isinstance(cells, pl.Series):
+        if cells.dtype == pl.String:
+            return _numbers_as_written(cells)
+        if cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
+            return cells
+        return factor_series(name, [None if cell is None else str(cell) for cell in cells.to_list()])
+    return factor_series(name, [_value_of(cell) for cell in cells])
+
+
+def _numbers_as_written(texts_: pl.Series) -> pl.Series:
+    present = texts_.drop_nulls()
+    if present.is_in(["True", "False"]).all():
+        return texts_ == "True"
+    whole = present.str.contains(_WHOLE)
+    if whole.all():
+        return texts_.cast(pl.Int64)
+    number = present.cast(pl.Float64, strict=False)
+    written = whole | ((number.cast(pl.String) == present) & number.is_finite()).fill_null(value=False)
+    if all(
+        isinstance(_value_of(text), int | float) and text not in {"True", "False"} for text in present.filter(~written)
+    ):
+        return texts_.cast(pl.Float64)
+    return texts_
+
+
+def _value_of(value: object) -> object:
     if not isinstance(value, str):
         return value
     if value in {"True", "False"}:
@@ -225,7 +366,4 @@ def _plain(value: object) -> object:
     number = as_number(value)
     if number is None:
         return value
-    for read in (as_whole(value), number):
-        if str(read) == value:
-            return read
-    return value
+    return next((read for read in (as_whole(value), number) if str(read) == value), value)

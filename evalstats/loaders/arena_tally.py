@@ -1,14 +1,16 @@
 """What is met while votes are read, to be told at the end: labels, units, models and times that cannot be right."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+
+import polars as pl
 
 from evalstats.loaders.arena_cells import Winner
 
 _MAX_LABELS = 50
 _SHOWN_LABELS = 8
+_SHOWN_PLACES = 5
 _LABEL_CHARS = 60
 # No arena of language models is older; a time outside is one in another unit, or a clock that was never set.
 _FIRST_YEAR, _LAST_YEAR = 2015, 2100
@@ -106,21 +108,26 @@ class Tally:
                 ),
             )
 
-    def count_winner(self, winner: Winner, *, against_itself: bool) -> None:
-        """Take note of one vote's label."""
-        self.n_votes += 1
+    def count_winner(self, winner: Winner, *, against_itself: bool, n: int = 1) -> None:
+        """Take note of the label of one vote, or of `n` that have it."""
+        self.n_votes += n
         if winner.words is not None:
-            self.words[winner.words] += 1
+            self.words[winner.words] += n
         if against_itself:
-            self.n_self += 1
+            self.n_self += n
         elif winner.outcome is None:
             raw = winner.raw
             label = "no label" if raw is None or not raw.strip() else repr(raw[:_LABEL_CHARS])
             if label not in self.labels and len(self.labels) >= _MAX_LABELS:
                 label = "other labels"
-            self.labels[label] += 1
+            self.labels[label] += n
 
-    def count_time(self, time: datetime, unit: str) -> None:
-        """Take note of when a vote was given, and of the unit that the file says it in."""
-        self.units[unit] += 1
-        self.n_strange_times += not _FIRST_YEAR <= time.year <= _LAST_YEAR
+    def count_times(self, times: pl.Series, units: pl.Series) -> None:
+        """Take note of when votes were given, and of the units that the file says it in."""
+        self.units.update(dict(units.drop_nulls().value_counts().iter_rows()))
+        self.n_strange_times += int((~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)).sum())
+
+    def add_without_model(self, places: Sequence[int]) -> None:
+        """Take note of votes that name no model."""
+        self.n_without_model += len(places)
+        self.without_model += places[: _SHOWN_PLACES - len(self.without_model)]

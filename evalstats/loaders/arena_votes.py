@@ -1,23 +1,28 @@
 """Votes between two models: Chatbot Arena, LMArena's public data sets, LLMFAO, Copilot Arena, Inclusion Arena."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.arena_cells import Winner
+from evalstats.loaders.arena_cells import Winner, winner_of
 from evalstats.loaders.arena_events import is_event, models_of, pairs_of
-from evalstats.loaders.arena_records import columns_of, iter_records, place_word
-from evalstats.loaders.arena_rows import Arena, comparison
+from evalstats.loaders.arena_records import VoteBlock, columns_from, columns_of, iter_blocks, place_word, texts
+from evalstats.loaders.arena_rows import Arena, comparisons
 from evalstats.loaders.arena_tally import Tally
-from evalstats.loaders.base import BATCH_ROWS, Head, Match, Rows, SingleFileLoader, Source, read_head
+from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.keys import SeenKeys
-from evalstats.loaders.values import as_text
+from evalstats.loaders.mapping import ColumnMap, column_named
 from evalstats.schema.data import Problem
 
 _SHAPES = frozenset({"text", "lines", "array", "parquet"})
-_SHOWN = 5
+# What some standard columns are called in files of votes, and what else in a file would be read in a mapped one's place.
+_CALLED = {"event": "event_id", "user": "rater"}
+_RIVALS = {"winner": ("win", "acceptedIndex"), "timestamp": ("tstamp",), "model_a": ("left",), "model_b": ("right",)}
+# What a map may say of all votes that is no column of theirs.
+_OF_THE_RUN = frozenset({"benchmark", "setting", "judge"})
 # LLMFAO names the judging model in the file's name only.
 _EVENT_NOTE = (
     "the shape of events with several models (models, winner, ranking) is our assumption, see docs/assumed-formats.md; each is "
@@ -26,6 +31,7 @@ _EVENT_NOTE = (
 _LLMFAO_JUDGES = {"gpt3": "gpt-3", "gpt4": "gpt-4"}
 
 
+@dataclass(frozen=True, slots=True)
 class ArenaVotesLoader(SingleFileLoader):
     """Loader of votes: JSON lists, JSON Lines, CSV (also with Python-repr cells, as pandas writes them) and Parquet.
 
@@ -39,11 +45,23 @@ class ArenaVotesLoader(SingleFileLoader):
     they share.
 
     A vote is named by its id where the file gives one, else by its number from 0; an id that stands twice is an error.
+
+    Parameters
+    ----------
+    column_map
+        Where the columns of a vote are found: model_a, model_b, winner, rater, and any other of `comparisons`.
+        `[values.winner]` of a TOML file says what further labels of the winner stand for.
     """
+
+    column_map: ColumnMap = field(default_factory=ColumnMap)
 
     name = "arena-votes"
     title = "arena votes: pairs, or K answers (.json, .jsonl, .csv, .parquet)"
-    version = "3"
+    version = "4"
+
+    def with_columns(self, column_map: ColumnMap) -> "ArenaVotesLoader":
+        """Return a loader that finds the columns by the map."""
+        return ArenaVotesLoader(column_map)
 
     def sniff(self, head: Head) -> Match | None:
         """Recognise two models and a winner among the columns."""
@@ -61,43 +79,119 @@ class ArenaVotesLoader(SingleFileLoader):
             return Match(confidence=0.6, reason="LLMFAO's list of models or prompts", skip=True)
         return None
 
-    def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield comparisons in batches, the run, and notes on votes without an outcome.
+    def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
+        """Yield comparisons block by block, the run, and notes on votes without an outcome.
 
         Raises
         ------
         InputError
-            If the id of a vote stands twice.
+            If the id of a vote stands twice, or a mapped column is not there.
         UnreadableFileError
             If the file is damaged, or holds no votes.
         """
         head = read_head(source.path)
-        names = columns_of(head)
-        arena = arena_of(names, source.stem)
-        counted = "event_id" in names and "event_size" not in names and not is_event(names)
-        sizes = _event_sizes(head) if counted else {}
+        votes = open_votes(head, self.column_map)
+        arena = mapped_arena(arena_of(votes.names, source.stem), self.column_map)
+        counted = "event_id" in votes.names and "event_size" not in votes.names and not is_event(votes.names)
+        sizes = _event_sizes(votes) if counted else None
         run = source.run_id()
         tally = Tally()
         seen = SeenKeys()
         word = place_word(head)
-        for places, rows in _batches(head, arena, tally):
-            for row in rows:
-                row["run"] = run
-                row["event_size"] = row["event_size"] or sizes.get(str(row["event"]))
+        for block in votes.blocks():
+            frame, places = comparisons(block, arena, tally)
+            if not frame.height:
+                continue
+            if sizes is not None:
+                of_event = frame.select("event").join(sizes, on="event", how="left", maintain_order="left")["size"]
+                frame = frame.with_columns(pl.col("event_size").fill_null(of_event))
             if arena.id_names:
-                _check_ids(rows, places, seen, word)
-            yield Rows(table="comparisons", rows=rows)
+                _check_ids(frame["battle"], places, seen, word)
+            yield Frame(table="comparisons", frame=frame.with_columns(pl.lit(run).alias("run")))
         if not tally.n_votes:
             message = f"{source.path}: holds no votes between two models"
             raise UnreadableFileError(message)
-        yield Rows(table="runs", rows=[{"run": run, "benchmark": arena.benchmark, "judge": arena.judge}])
+        about: dict[str, object] = {"run": run, "benchmark": arena.benchmark, "judge": arena.judge}
+        config = self.column_map.as_config()
+        if config:
+            about["config"] = json.dumps(config, ensure_ascii=False)
+        yield Rows(table="runs", rows=[about])
         for severity, message in tally.notes(word):
             yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")
-        if is_event(names):
+        if is_event(votes.names):
             yield Problem(path=str(source.path), message=_EVENT_NOTE, severity="note")
-        if arena.judge:
+        if arena.judge and "judge" not in self.column_map.constants:
             note = f"the judge, {arena.judge}, is taken from the file's name"
             yield Problem(path=str(source.path), message=note, severity="note")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """The votes of a file: their columns by standard names, and the blocks, read from the beginning each time."""
+
+    names: frozenset[str]
+    blocks: Callable[[], Iterator[VoteBlock]]
+
+
+def open_votes(head: Head, map_: ColumnMap) -> Votes:
+    """Open a file of votes and give its columns the names of the map.
+
+    Raises
+    ------
+    InputError
+        If a mapped column is not there, or the map says something that votes do not have.
+    """
+    names = columns_of(head)
+    rename: dict[str, str] = {}
+    for name, sources in map_.columns.items():
+        column = column_named(sources[0])
+        if len(sources) != 1 or column is None:
+            raise InputError(f"{name}={','.join(sources)} has no meaning for votes; name one column")
+        if column not in names:
+            raise InputError(f"there is no column {column!r} for {name}; the votes have {', '.join(sorted(names))}")
+        if column in rename:
+            raise InputError(f"column {column!r} is mapped to {rename[column]} and to {name}; give each its own")
+        rename[column] = _CALLED.get(name, name)
+    foreign = [name for name in map_.values if name != "winner"]
+    if foreign or map_.metrics or map_.scale is not None:
+        what = f"[values.{foreign[0]}]" if foreign else "a scale or metrics"
+        raise InputError(f"{what} has no meaning for votes; leave it out")
+    taken = {*rename.values(), *map_.constants}
+    taken |= {rival for name in taken for rival in _RIVALS.get(name, ())}
+    rename |= {name: f"source_{name}" for name in names if name in taken and name not in rename}
+    constants = {name: value for name, value in map_.constants.items() if name not in _OF_THE_RUN}
+    found = frozenset({*(rename.get(name, name) for name in names), *constants})
+    if map_.columns.keys() | constants.keys() and not found >= {"model_a", "model_b"} and not is_event(found):
+        missing = next(name for name in ("model_a", "model_b") if name not in found)
+        raise InputError(f"no column names {missing}; say which one does: --map {missing}=COLUMN")
+
+    def blocks() -> Iterator[VoteBlock]:
+        for block in iter_blocks(head, rename):
+            fixed = {name: pl.Series([value]).new_from_index(0, block.height) for name, value in constants.items()}
+            yield from _pairs(replace(block, columns={**block.columns, **fixed}), events=is_event(found))
+
+    return Votes(names=found, blocks=blocks)
+
+
+def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:
+    """Return what is known of an arena with what the user says of it in place of what its columns tell."""
+    said = {**map_.constants}
+    named = {*map_.columns, *said}
+    labels = {label.strip().lower(): str(meaning) for label, meaning in map_.values.get("winner", {}).items()}
+    wrong = [meaning for meaning in labels.values() if winner_of({"winner": meaning}, "\x00", "\x01").outcome is None]
+    if wrong:
+        raise InputError(f"[values.winner] {wrong[0]!r} is no outcome; use model_a, model_b, tie or both_bad")
+    return replace(
+        arena,
+        benchmark=said.get("benchmark", arena.benchmark),
+        setting=said.get("setting", arena.setting),
+        judge=said.get("judge", arena.judge),
+        id_names=("battle",) if "battle" in map_.columns else arena.id_names,
+        item_name="item" if "item" in named else arena.item_name,
+        session_name="session" if "session" in named else arena.session_name,
+        rater_names=("rater",) if "rater" in named else arena.rater_names,
+        labels=labels,
+    )
 
 
 def arena_of(names: frozenset[str], stem: str) -> Arena:
@@ -136,67 +230,50 @@ def arena_of(names: frozenset[str], stem: str) -> Arena:
     )
 
 
-def _batches(head: Head, arena: Arena, tally: Tally) -> Iterator[tuple[list[int], list[dict[str, object]]]]:
+def _pairs(block: VoteBlock, *, events: bool) -> Iterator[VoteBlock]:
+    """Yield a block of pairs as it is; of events, the pairs of each."""
+    if not events:
+        yield block
+        return
+    records: list[dict[str, object]] = []
+    winners: list[Winner] = []
     places: list[int] = []
-    rows: list[dict[str, object]] = []
-    for number, place, record, winner in _votes(head):
-        row = comparison(record, number, arena, tally, winner)
-        if row is None:
-            tally.n_without_model += 1
-            if len(tally.without_model) < _SHOWN:
-                tally.without_model.append(place)
-            continue
-        places.append(place)
-        rows.append(row)
-        if len(rows) >= BATCH_ROWS:
-            yield places, rows
-            places, rows = [], []
-    if rows:
-        yield places, rows
+    numbers: list[int] = []
+    for place, number, record in zip(block.places, block.numbers, block.records(), strict=True):
+        known = {name: value for name, value in record.items() if value is not None}
+        unnamed: dict[str, object] = {"models": None}
+        pairs = list(pairs_of(known, number)) if len(models_of(known)) > 1 else [(unnamed, Winner(raw=None))]
+        for pair, winner in pairs:
+            records.append(pair)
+            winners.append(winner)
+            places.append(place)
+            numbers.append(number)
+        if len(records) >= BATCH_ROWS:
+            yield VoteBlock(columns=columns_from(records), places=places, numbers=numbers, winners=winners)
+            records, winners, places, numbers = [], [], [], []
+    if records:
+        yield VoteBlock(columns=columns_from(records), places=places, numbers=numbers, winners=winners)
 
 
-def _votes(head: Head) -> Iterator[tuple[int, int, Mapping[str, object], Winner | None]]:
-    """Yield (number, place, vote, what it says if the vote alone does not say it); an event gives one for every pair."""
-    events = is_event(columns_of(head))
-    for number, (place, record) in enumerate(iter_records(head)):
-        if not events:
-            yield number, place, record, None
-        elif len(models_of(record)) < 2:
-            yield number, place, {}, None
-        else:
-            for pair, winner in pairs_of(record, number):
-                yield number, place, pair, winner
-
-
-def _check_ids(rows: list[dict[str, object]], places: list[int], seen: SeenKeys, word: str) -> None:
-    again = seen.again(pl.DataFrame({"battle": [str(row["battle"]) for row in rows]}))
+def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str) -> None:
+    again = seen.again(ids.to_frame("battle"))
     if again.any():
         first = again.arg_true()[0]
         message = (
-            f"vote {rows[first]['battle']!r} stands twice ({word} {places[first]} is the second); "
+            f"vote {ids[first]!r} stands twice ({word} {places[first]} is the second); "
             "every vote needs an id of its own: drop the copies"
         )
         raise InputError(message)
 
 
-def _event_sizes(head: Head) -> dict[str, int]:
+def _event_sizes(votes: Votes) -> pl.DataFrame:
     """Count the models of every event, in a first pass over the file; an event is one turn with K answers."""
-    parts: list[pl.DataFrame] = []
-    rows: list[tuple[str | None, str | None]] = []
-
-    def pack() -> None:
-        parts.append(pl.DataFrame(rows, schema={"event": pl.String, "model": pl.String}, orient="row").unique())
-        rows.clear()
-
-    for _, record in iter_records(head):
-        event = as_text(record.get("event_id"))
-        if event is not None:
-            rows.extend((event, as_text(record.get(side))) for side in ("model_a", "model_b"))
-        if len(rows) >= 2 * BATCH_ROWS:
-            pack()
-    pack()
-    sizes = pl.concat(parts).drop_nulls().group_by("event").agg(pl.col("model").n_unique())
-    return dict(sizes.filter(pl.col("model") > 1).iter_rows())
+    known = pl.DataFrame(schema={"event": pl.String, "model": pl.String})
+    for block in votes.blocks():
+        event = texts(block.get("event_id"))
+        sides = [pl.DataFrame({"event": event, "model": texts(block.get(side))}) for side in ("model_a", "model_b")]
+        known = pl.concat([known, *sides]).drop_nulls().unique()
+    return known.group_by("event").agg(pl.len().cast(pl.Int64).alias("size")).filter(pl.col("size") > 1)
 
 
 LOADER = ArenaVotesLoader()

@@ -265,6 +265,12 @@ def safe_name(name: str) -> str:
     return f"{_SAFE}{name}" if is_pattern else name
 
 
+def own_name(name: str) -> str:
+    """Return the name that `safe_name` made a column's name from."""
+    bare = name.removeprefix(_SAFE)
+    return bare if safe_name(bare) == name else name
+
+
 def check_width(n_columns: int) -> None:
     """Refuse a table with too many columns.
 

@@ -7,11 +7,13 @@ and says so. Nothing is guessed, and nothing unknown becomes 0.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import cast
 
 import polars as pl
 
-from evalstats.loaders.values import as_list, as_number, as_text, as_time, letter_grade
-from evalstats.schema.tables import time_of_number
+from evalstats.loaders.values import as_list, as_number, as_text, as_time, letter_grade, unit_of_count
+from evalstats.schema.tables import MILLISECONDS_FROM, time_of_number
 
 # Words that programs write where there is no value.
 _NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
@@ -22,6 +24,18 @@ _WORDS = {
     **dict.fromkeys(("correct", "right", "pass", "passed", "success"), 1.0),
     **dict.fromkeys(("incorrect", "wrong", "fail", "failed", "failure"), 0.0),
 }
+TIME = pl.Datetime("us", "UTC")
+_NUMERIC = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+# Times as programs write them. What Python reads besides is left to it.
+_ISO_TIME = (
+    r"^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+    r"(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$"
+)
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)$"
+# A count since 1970 in text, long enough to be no date.
+_COUNT = r"^[1-9]\d{8,18}(?:\.\d+)?$"
+_MICROSECONDS, _NANOSECONDS = 1e14, 1e17
+_FIRST_TIME, _LAST_TIME = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 _WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
 
 
@@ -134,11 +148,89 @@ def percent_score(text: str) -> float | None:
     return as_number(number) if sign and not rest else None
 
 
+def plain_numbers(values: pl.Series) -> pl.Series:
+    """Return the finite numbers that texts hold, as `as_number` reads them.
+
+    Examples
+    --------
+    >>> plain_numbers(pl.Series(["1", " 2.5e1 ", "1_000", "nan", "x", None])).to_list()
+    [1.0, 25.0, None, None, None, None]
+    """
+    text = values.str.strip_chars()
+    number = text.set(~text.str.contains(_NUMERIC).fill_null(value=True), None).cast(pl.Float64, strict=False)
+    return number.set(~number.is_finite().fill_null(value=True), None)
+
+
+def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return times in UTC as `as_time` reads them, and what each is given in ("seconds", ..., "dates").
+
+    Examples
+    --------
+    >>> times, units = units_of_times(pl.Series(["2025-05-29T14:48:41.6", "1687849300500", "soon", None]))
+    >>> times.is_not_null().to_list(), units.to_list()
+    ([True, True, False, False], ['dates', 'milliseconds', None, None])
+    """
+    if values.dtype == pl.String:
+        return _text_times(values)
+    if isinstance(values.dtype, pl.Datetime | pl.Date):
+        naive = values.cast(pl.Datetime("us")) if values.dtype == pl.Date else values
+        zoned = naive if cast("pl.Datetime", naive.dtype).time_zone else naive.dt.replace_time_zone("UTC")
+        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+        units = pl.Series(["dates"]).new_from_index(0, len(values))
+    else:
+        number = (
+            values.cast(pl.Float64, strict=False) if values.dtype.is_numeric() else pl.Series([None], dtype=pl.Float64)
+        )
+        number = number if len(number) == len(values) else number.new_from_index(0, len(values))
+        size = number.abs()
+        units = pl.select(
+            pl.when(size >= _NANOSECONDS)
+            .then(pl.lit("nanoseconds"))
+            .when(size >= _MICROSECONDS)
+            .then(pl.lit("microseconds"))
+            .when(size >= MILLISECONDS_FROM)
+            .then(pl.lit("milliseconds"))
+            .otherwise(pl.lit("seconds"))
+        ).to_series()
+        read = time_of_number(number).cast(TIME)
+        read = read.set(~read.is_between(_FIRST_TIME, _LAST_TIME).fill_null(value=True), None)
+    return read, units.set(read.is_null(), None)
+
+
+def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Read times in text: in the common forms as a whole, in any other one by one."""
+    common = values.str.contains(_ISO_TIME).fill_null(value=False)
+    zoned = values.str.contains(_ZONE).fill_null(value=False)
+    plain = values.set(~common, None).str.replace(" ", "T", literal=True)
+    formed = plain.set(zoned, None).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    read = formed.dt.replace_time_zone("UTC")
+    if zoned.any():
+        with_zone = plain.set(~zoned, None).str.replace("Z$", "+00:00")
+        read = read.fill_null(
+            with_zone.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False, time_zone="UTC")
+        )
+    units = pl.select(pl.when(read.is_not_null()).then(pl.lit("dates"))).to_series()
+    counts = values.str.contains(_COUNT).fill_null(value=False)
+    if counts.any():
+        by_count, unit = units_of_times(values.set(~counts, None).cast(pl.Float64, strict=False))
+        read, units = read.fill_null(by_count), units.fill_null(unit)
+    rest = read.is_null() & values.is_not_null()
+    if rest.any():
+        single = {text: (as_time(text), unit_of_count(text)) for text in values.filter(rest).unique().to_list()}
+        known = {text: found for text, found in single.items() if found[0] is not None}
+        odd = values.set(~rest, None)
+        times = [None if text not in known else known[text][0] for text in odd.to_list()]
+        read = read.fill_null(pl.Series(times, dtype=TIME))
+        units = units.fill_null(
+            pl.Series([None if text not in known else known[text][1] for text in odd.to_list()], dtype=pl.String)
+        )
+    return read, units
+
+
 def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
     """Return times in UTC (from ISO 8601 text, seconds, milliseconds, dates), and a mask of what is no time."""
     if values.dtype == pl.String:
-        times = [as_time(text) for text in values.to_list()]
-        read = pl.Series("timestamp", times, dtype=pl.Datetime("us", "UTC"))
+        read, _ = units_of_times(values)
     elif isinstance(values.dtype, pl.Datetime):
         zoned = values if values.dtype.time_zone else values.dt.replace_time_zone("UTC")
         read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")

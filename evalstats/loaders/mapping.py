@@ -44,10 +44,14 @@ DEPENDENT = ("passage", "template", "user", "session")
 # Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
 CONVERSATIONS = ("conversation", "dialogue", "dialog", "session", "thread")
 # Standard columns that no column can be mapped to, and what each is made from.
+_MADE_OF_VOTES = ("value_raw", "run")
 MADE = {"value_raw": "the score", "locator": "the place of the row in its file"}
 # Standard names that a column can be mapped to. `error` is a column of failures; it becomes status and status_reason.
 STANDARD = tuple(name for name in column_names("outcomes") if name not in MADE)
 MAPPABLE = (*STANDARD, "error", "passage", "template")
+# What a vote has besides. A map that names one of the first three is one of votes.
+OF_VOTES = ("model_a", "model_b", "winner")
+_OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
 _GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
 _MAX_TOML_BYTES = 1 << 20
@@ -304,7 +308,7 @@ def _from_option(name: str, source: str) -> ColumnMap:
 
 
 def _check_name(name: str) -> None:
-    if name in MAPPABLE:
+    if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
     if name in {"scale", "dependence", "rows"}:
         message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"

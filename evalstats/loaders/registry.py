@@ -13,7 +13,7 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Head, Loader, Match, Source, read_head, tables_of, with_digest
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.mapping import OF_VOTES, ColumnMap
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
@@ -41,6 +41,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
     ("evalstats.loaders.score_table", "LOADER"),
     ("evalstats.loaders.table", "LOADER"),
 )
+_VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
 # A folder with this file is a store (evalstats.store.layout.MARKER): its tables hold results that were read already.
 STORE_MARKER = "evalstats-store.json"
@@ -201,7 +202,8 @@ def plan(
 
     Inside folders, files whose ending no result file has (READMEs, scripts) are passed over.
 
-    A column map makes every file a table that is read with it, unless a format is named that takes one.
+    A column map makes every file a table that is read with it, or a file of votes where it names what a vote has, unless a
+    format is named that takes one.
 
     Raises
     ------
@@ -216,7 +218,7 @@ def plan(
         if not named and not _may_hold_results(path):
             continue
         try:
-            loader, skip, failed = (forced, False, []) if forced is not None else _detected(path)
+            loader, skip, failed = (forced, False, []) if forced is not None else _detected(path, column_map)
         except UnreadableFileError as error:
             problems.append(Problem(path=str(path), message=_without_path(error, path)))
             continue
@@ -259,6 +261,11 @@ def _may_hold_results(path: Path) -> bool:
 def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     if column_map is None:
         return None if name is None else loader_named(name)
+    named = {*column_map.columns, *column_map.constants}
+    if name is None and named & {*OF_VOTES}:
+        name = _VOTES
+    elif name is None and not named & {"item", "score"}:
+        return None  # files of votes say themselves that they are; all others are tables
     if name in {None, TABLE.name}:
         return TableLoader(column_map)
     named = loader_named(str(name))
@@ -269,7 +276,7 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     raise InputError(message)
 
 
-def _detected(path: Path) -> tuple[Loader, bool, list[str]]:
+def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, bool, list[str]]:
     try:
         head = read_head(path)
     except OSError as error:
@@ -278,6 +285,11 @@ def _detected(path: Path) -> tuple[Loader, bool, list[str]]:
     if head.shape == "empty":
         message = f"{path}: is empty"
         raise UnreadableFileError(message)
+    if column_map is not None:
+        votes = loader_named(_VOTES)
+        if isinstance(votes, Remappable) and votes.sniff(head) is not None:
+            return votes.with_columns(column_map), False, []
+        return TableLoader(column_map), False, []
     found, failed = sniffed(head)
     if found is None and failed:
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")

@@ -66,7 +66,7 @@ def frame_from_rows(rows: Iterable[Mapping[str, object]], table: TableName) -> p
     for column in TABLES[table]:
         columns[column.name] = _standard_series(column, [row.get(column.name) for row in rows])
     for name in names:
-        columns[name] = _factor_series(name, [row.get(name) for row in rows])
+        columns[name] = factor_series(name, [row.get(name) for row in rows])
     return check_table(pl.DataFrame(columns), table)
 
 
@@ -132,7 +132,8 @@ def _standard_series(column: Column, values: list[object]) -> pl.Series:
         return pl.Series(column.name, values, strict=False)  # check_table names the value that does not fit
 
 
-def _factor_series(name: str, values: list[object]) -> pl.Series:
+def factor_series(name: str, values: list[object]) -> pl.Series:
+    """Return values as a factor: whole numbers, numbers or booleans where all are, else text."""
     kinds = {type(value) for value in values if value is not None}
     if kinds == {int, float}:
         return pl.Series(name, values, dtype=pl.Float64, strict=False)

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import arena_rows, arena_votes
+from evalstats.loaders import arena_records, arena_rows
 from evalstats.loaders.arena_cells import as_truth, covariates_of, structured, tags_of, winner_of
 from evalstats.loaders.arena_votes import LOADER
 from evalstats.loaders.base import Head, Source, read_head, with_digest
@@ -529,7 +529,7 @@ def test_an_inclusion_arena_vote(votes: Any) -> None:
 
 def test_battles_of_one_turn_with_k_models_know_k(votes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Three answers to one turn make three battles; they need not stand side by side in the file."""
-    monkeypatch.setattr(arena_votes, "BATCH_ROWS", 2)
+    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", 2)
     pairs = [("e1", "x", "y"), ("e2", "x", "y"), ("e1", "x", "z"), ("e3", "z", "z"), ("e1", "y", "z"), (None, "x", "y")]
     records = [
         {**INCLUSION, "battle_id": str(number), "event_id": event, "model_a": a, "model_b": b}
@@ -550,14 +550,14 @@ def test_ranks_within_an_event(votes: Any) -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 5000])
 def test_an_id_that_stands_twice_is_an_error(votes: Any, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(arena_votes, "BATCH_ROWS", size)
+    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", size)
     records = [{**INCLUSION, "battle_id": name} for name in ("b1", "b2", "b1")]
     with pytest.raises(UnreadableFileError, match=r"vote 'b1' stands twice \(record 2 is the second\)"):
         votes(records)
 
 
 def test_votes_without_ids_are_numbered_through_all_batches(votes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arena_votes, "BATCH_ROWS", 2)
+    monkeypatch.setattr(arena_records, "_PLAIN_ROWS", 2)
     assert votes([BATTLE] * 5).comparisons["battle"].to_list() == ["0", "1", "2", "3", "4"]
 
 

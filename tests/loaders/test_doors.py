@@ -158,6 +158,7 @@ TABLES: list[tuple[str, str, str]] = [
         csv([{"task": q, "llm": m, "seed": s, "acc": int(ok)} for q, m, ok in ROWS for s in (1, 2, 3)]),
         "one line",
     ),
+    ("arena.csv", csv([{"left": "m1", "right": "m2", "choice": "left", "user": f"u{i}"} for i in range(6)]), "votes"),
 ]
 
 
@@ -174,6 +175,10 @@ def test_tables_that_people_have_open(tmp_path: Path, name: str, text: str, how:
         assert data.outcomes["source_judge"].null_count() == 40 if "source_judge" in data.outcomes.columns else True
         return
     found, data = opened(path)
+    if how == "votes":
+        assert data.comparisons["outcome"].to_list() == ["a"] * 6
+        assert data.comparisons["rater"].n_unique() == 6
+        return
     assert found == how
     assert data.outcomes["score"].null_count() == 0
     if data.outcomes.height == len(ROWS):
@@ -411,3 +416,93 @@ def test_test_cases_are_no_models(tmp_path: Path) -> None:
     assert data.outcomes["item"].to_list() == ["test_login", "test_logout", "test_upload"]
     path.write_text("name,score\ngpt-4o,0.5\nclaude-3,0.75\n")
     assert read(path).aggregates.height == 2
+
+
+# Votes whose columns have names of their own
+
+OWN = [
+    {
+        "left": "m",
+        "right": "n",
+        "choice": label,
+        "user": f"u{i % 3}",
+        "prompt_no": i,
+        "when": f"2025-01-0{i + 1}T10:00:00Z",
+    }
+    for i, label in enumerate(["left", "right", "tie", "both_bad", "m", "n", "?"])
+]
+OWN_MAP = ["model_a=left", "model_b=right", "winner=choice", "rater=user", "item=prompt_no", "timestamp=when"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "json", "parquet"])
+def test_votes_are_read_by_a_map(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"t.{ending}"
+    frame = pl.DataFrame(OWN)
+    write = {
+        "csv": frame.write_csv,
+        "jsonl": frame.write_ndjson,
+        "json": frame.write_json,
+        "parquet": frame.write_parquet,
+    }
+    write[ending](path)
+    votes = read(
+        path, column_map=ColumnMap.from_options([*OWN_MAP, "judge=@gpt-4", "setting=@lab"]), strict=True
+    ).comparisons
+    assert votes["outcome"].to_list() == ["a", "b", "tie", "both_bad", "a", "b", None]
+    assert votes["rater"].to_list() == [row["user"] for row in OWN]
+    assert votes["item"].to_list() == [str(row["prompt_no"]) for row in OWN]
+    assert votes["judge"].unique().to_list() == ["gpt-4"]
+    assert votes["setting"].unique().to_list() == ["lab"]
+    assert votes["timestamp"].dt.day().to_list() == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_map_says_what_labels_stand_for_and_one_model_for_all(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("other,pick,winner\nx,1,zzz\ny,2,zzz\nx,0,zzz\nx,9,zzz\n")
+    toml = tmp_path / "map.toml"
+    toml.write_text('[values.winner]\n1 = "a"\n2 = "b"\n0 = "both_bad"\n')
+    map_ = ColumnMap.from_options([str(toml), "model_a=@base", "model_b=other", "winner=pick"])
+    data = read(path, column_map=map_, strict=True)
+    votes = data.comparisons
+    assert votes.select("model_a", "model_b", "outcome", "value_raw").rows() == [
+        ("base", "x", "a", "1"),
+        ("base", "y", "b", "2"),
+        ("base", "x", "both_bad", "0"),
+        ("base", "x", None, "9"),
+    ]
+    assert votes["source_winner"].unique().to_list() == ["zzz"]
+    assert json.loads(data.runs["config"].item())["columns"]["winner"] == ["pick"]
+    toml.write_text('[values.winner]\n1 = "first"\n')
+    with pytest.raises(InputError, match="'first' is no outcome; use model_a, model_b, tie or both_bad"):
+        read(
+            path,
+            column_map=ColumnMap.from_options([str(toml), "model_a=@base", "model_b=other", "winner=pick"]),
+            strict=True,
+        )
+
+
+def test_a_map_of_one_column_goes_with_votes_that_are_known(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("model_a,model_b,winner,who\nm,n,model_a,u1\n")
+    assert read(path, column_map=ColumnMap.from_options(["rater=who"])).comparisons["rater"].to_list() == ["u1"]
+    assert read(path, column_map=ColumnMap.from_options(["benchmark=@mine"])).runs["benchmark"].to_list() == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (
+            ["model_a=left", "model_b=righ", "winner=choice"],
+            "there is no column 'righ' for model_b; the votes have choice, left",
+        ),
+        (["model_a=left", "winner=choice"], "no column names model_b; say which one does: --map model_b=COLUMN"),
+        (["model_a=left", "model_b=left", "winner=choice"], "column 'left' is mapped to model_a and to model_b"),
+        (["model_a=left", "model_b=right", "winner=choice", "scale=percent"], "has no meaning for votes"),
+    ],
+)
+def test_what_a_map_of_votes_cannot_say(tmp_path: Path, options: list[str], said: str) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("left,right,choice\nm,n,left\n")
+    with pytest.raises(InputError) as caught:
+        read(path, column_map=ColumnMap.from_options(options), strict=True)
+    assert said in str(caught.value)
