@@ -9,6 +9,15 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from evalstats.analysis.scales import (
+    Direction,
+    check_scale,
+    direction_of,
+    direction_phrases,
+    how_to_declare,
+    refuse_contradictions,
+    spelled_code,
+)
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
@@ -21,7 +30,11 @@ _MARGIN = re.compile(r"\s*([0-9]*\.?[0-9]+)\s*(pp|%|percent)?\s*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """The metric under study: its name, kind and bounds. `low` and `high` are None where it has no bound."""
+    """The metric under study: its name, kind and bounds. `low` and `high` are None where it has no bound.
+
+    `direction` says where `higher_is_better` comes from: "declared", "assumed" (more is taken to be better), or "asked", where
+    nothing declares it and the name suggests that lower is better. `cautions` are warnings about its scores.
+    """
 
     benchmark: str
     name: str
@@ -30,6 +43,13 @@ class Metric:
     high: float | None
     higher_is_better: bool
     unit: str
+    direction: Direction = "declared"
+    cautions: tuple[str, ...] = ()
+
+    def qualifiers(self, *others: str) -> tuple[str, ...]:
+        """Add what the first line must say of the direction: a question in front of all others, an assumption behind them."""
+        phrases = direction_phrases(self.direction)
+        return (*phrases, *others) if self.direction == "asked" else (*others, *phrases)
 
     @property
     def span(self) -> float | None:
@@ -88,13 +108,16 @@ class Arm:
     remarks: tuple[str, ...] = ()
 
 
-def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) -> Metric:
+def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *, contrast: str = "model") -> Metric:
     """Return the metric to study in `outcomes`; a choice that the data leave open is an error, never a guess.
+
+    `contrast` is what names the sides, whose scores must be of one scale.
 
     Raises
     ------
     InputError
-        If the metric is unknown, or several are there and none is the benchmark's headline; likewise benchmarks.
+        If the metric is unknown, or several are there and none is the benchmark's headline; likewise benchmarks. Also if its
+        scores cannot be of one scale, or sources describe it in ways that cannot all be true.
     """
     if metric is not None:
         with_metric = outcomes.filter(pl.col("metric") == metric)
@@ -110,7 +133,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None) ->
         )
         raise InputError(message)
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0])
-    return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name)
+    return _described(data, outcomes.filter(pl.col("metric") == name), benchmarks[0], name, contrast)
 
 
 def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: str | None) -> list[str]:
@@ -123,7 +146,7 @@ def metrics_to_show(data: EvalData, rows: pl.DataFrame, benchmark: str, metric: 
 
 def _primary(data: EvalData, benchmark: str, names: Sequence[str]) -> list[str]:
     declared = (pl.col("benchmark") == benchmark) & pl.col("primary") & pl.col("metric").is_in(list(names))
-    return data.metrics.filter(declared)["metric"].to_list()
+    return data.metrics.filter(declared)["metric"].unique(maintain_order=True).to_list()
 
 
 def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
@@ -140,15 +163,20 @@ def _headline(data: EvalData, rows: pl.DataFrame, benchmark: str) -> str:
     raise InputError(message)
 
 
-def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) -> Metric:
+def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str, contrast: str) -> Metric:
     found = data.metrics.filter((pl.col("benchmark") == benchmark) & (pl.col("metric") == name))
+    refuse_contradictions(found, benchmark, name)
     declared = found.row(0, named=True) if found.height else {}
     scores = rows["score"].drop_nulls()
     kind = declared.get("kind")
     low, high = declared.get("low"), declared.get("high")
+    cautions = check_scale(rows, benchmark, name, (low, high), contrast=contrast)
     if kind not in METRIC_KINDS:
         kind = _kind_seen(scores)
-        low, high = (0.0, 1.0) if kind in ("binary", "bounded") else (None, None)
+        if (low, high) == (None, None):
+            low, high = (0.0, 1.0) if kind in ("binary", "bounded") else (None, None)
+        else:
+            kind = "continuous" if low is None or high is None else "bounded"
     if kind in ("binary", "proportion"):
         low, high = 0.0, 1.0
     _check_range(scores, benchmark, name, low, high)
@@ -158,14 +186,17 @@ def _described(data: EvalData, rows: pl.DataFrame, benchmark: str, name: str) ->
         seen = _kind_seen(scores)
         counted = kind in ("binary", "proportion") or _counts_successes(rows)
         kind = "proportion" if seen == "bounded" and counted else seen
+    better, direction = direction_of(name, declared=declared.get("higher_is_better"))
     return Metric(
         benchmark=benchmark,
         name=name,
         kind=str(kind),
         low=low,
         high=high,
-        higher_is_better=bool(declared.get("higher_is_better", True)),
+        higher_is_better=better,
         unit=str(declared.get("unit") or ""),
+        direction=direction,
+        cautions=cautions,
     )
 
 
@@ -187,12 +218,19 @@ def _counts_successes(rows: pl.DataFrame) -> bool:
 def _check_range(scores: pl.Series, benchmark: str, name: str, low: float | None, high: float | None) -> None:
     inside = scores.is_between(-math.inf if low is None else low, math.inf if high is None else high)
     outside = scores.filter(~inside)
-    if len(outside):
-        message = (
-            f"{benchmark}: {len(outside)} scores of {name!r} lie outside its range [{low}, {high}], "
-            f"first {outside[0]:g}; is the file in percent?"
-        )
-        raise InputError(message)
+    if not len(outside):
+        return
+    values = outside.unique().sort().to_list()
+    lie = "score lies" if len(outside) == 1 else "scores lie"
+    ends = f"{'any number' if low is None else f'{low:g}'} to {'any' if high is None else f'{high:g}'}"
+    percent = "is the file in percent? " if (low, high) == (0.0, 1.0) and values[0] >= 0 and values[-1] <= 100 else ""
+    cure = f", or, if {values[0]:g} stands for no score, say {spelled_code(values[0])}" if len(values) == 1 else ""
+    message = (
+        f"{benchmark}: {len(outside)} {lie} outside the range of {name!r}, {ends}: "
+        f"{', '.join(f'{value:g}' for value in values[:3])}{' ...' if len(values) > 3 else ''}; {percent}declare the range that "
+        f"is meant ({how_to_declare(name, 'LOW..HIGH')}){cure}"
+    )
+    raise InputError(message)
 
 
 def margin_in_unit(margin: float | str | None, metric: Metric) -> float | None:

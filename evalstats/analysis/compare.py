@@ -39,7 +39,7 @@ from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.wording import dependence_warnings, not_for_others
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_aliases
+from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
 from evalstats.stats.checks import FEW_CLUSTERS
 
 DEFAULT_LEVEL = 0.95
@@ -57,6 +57,7 @@ def compare(
     margin: float | str | None = None,
     conf_level: float | None = None,
     contrast: str = "model",
+    higher_is_better: bool | None = None,
     method: str = "auto",
     pass_hat: int | None = None,
     pass_at: int | None = None,
@@ -92,6 +93,9 @@ def compare(
         Level of the intervals, above .5 (above .8 with a margin); 0.95 where neither it nor a plan says otherwise.
     contrast
         What names the two sides: "model" (default), or another column such as "variant" or "defense".
+    higher_is_better
+        Which way the metric is better; it goes before what the files say. None: what they declare, else more is taken to be
+        better, and the answer says so.
     method
         "auto" picks by the data; "tango", "augmented-t", "t" or "cr2" insist.
     pass_hat, pass_at
@@ -139,7 +143,9 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
-    data = as_data(data) if plan is None else with_aliases(as_data(data), plan.aliases)
+    data = (as_data(data) if plan is None else with_plan(as_data(data), plan)).with_metric(
+        metric, higher_is_better=higher_is_better
+    )
     _check_options(method=method, seed=seed, contrast=contrast, names=(baseline, candidate))
     require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
@@ -192,8 +198,8 @@ def compare(
     refused = refusal(differences)
     if refused is not None:
         return as_invalid(result, refused)
-    result = replace(result, by=options.by)
-    return _with_groups(question, result, split, candidates)
+    result = _with_groups(question, replace(result, by=options.by), split, candidates)
+    return replace(result, qualifiers=chosen.qualifiers(*result.qualifiers))
 
 
 def _with_groups(
@@ -366,7 +372,9 @@ def _two_arms(
     shared = shared_benchmarks(first, second, (baseline, candidate))
     if metric is None and plan is not None and len(shared) == 1:
         metric = plan.primary_for(shared[0])
-    chosen = choose_metric(data, pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared)), metric)
+    chosen = choose_metric(
+        data, pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared)), metric, contrast=column
+    )
     return (
         chosen,
         make_arm(first, baseline, chosen, role="baseline"),

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from evalstats.analysis.results import DECIDED, Comparison, OtherLevels
+from evalstats.analysis.scales import open_direction
 from evalstats.display.numbers import many, scaled
 from evalstats.errors import InputError
 
@@ -59,6 +60,9 @@ def gate(result: Comparison, *fail_on: str) -> Gate:
     named = " and ".join(fail_on)
     if result.verdict == "invalid":
         return Gate(rule=named, passed=None, reason=f"the data cannot answer: {result.verdict_reason}")
+    if result.direction == "asked":
+        reason = f"which way is better is not known: {open_direction(result.metric)}; on the shell --lower-is-better"
+        return Gate(rule=named, passed=None, reason=f"{reason} or --higher-is-better")
     outcomes = [_RULES[rule](result) for rule in fail_on]
     failed = [reason for passed, reason in outcomes if not passed]
     reasons = failed or [reason for _, reason in outcomes]

@@ -26,6 +26,7 @@ from evalstats.analysis.runs.account import run_account
 from evalstats.analysis.runs.comparability import cautions as run_cautions
 from evalstats.analysis.runs.comparability import remarks
 from evalstats.analysis.runs.rules import RunDifference
+from evalstats.analysis.scales import open_direction
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
 from evalstats.display.numbers import many
@@ -87,6 +88,7 @@ class Question:
         if watched is not None:
             low, high = watched.equivalence_low, watched.equivalence_high
             at_the_margin = withheld(sequential_at_margin(watched), "; ".join(found.no_equivalence) or None)
+        at_the_margin = withheld(at_the_margin, self._open_direction)
         evidence = self._evidence(found, self.conf_level, low, high)
         verdict, reason = decide(evidence)
         headline = found.headline
@@ -115,6 +117,7 @@ class Question:
             metric=metric.name,
             metric_kind=metric.kind,
             higher_is_better=metric.higher_is_better,
+            direction=metric.direction,
             scale=metric.scale,
             unit=metric.shown_unit,
             estimate=headline.estimate,
@@ -268,6 +271,11 @@ class Question:
         return method_row(found, term="difference", role="other estimand", note=note)
 
     @property
+    def _open_direction(self) -> str | None:
+        """Why neither side can be called the better one, where the metric's direction has to be asked for."""
+        return open_direction(self.metric.name) if self.metric.direction == "asked" else None
+
+    @property
     def _may_flip(self) -> bool:
         """Whether an item of the metric succeeds or fails."""
         return self.metric.kind in ("binary", "proportion")
@@ -395,7 +403,7 @@ class Question:
             equivalence_low=low,
             equivalence_high=high,
             higher_is_better=self.metric.higher_is_better,
-            doubts=found.doubts,
+            doubts=(*([self._open_direction] if self._open_direction else []), *found.doubts),
             no_equivalence=found.no_equivalence,
             smallest_p_of=_test_behind(found),
             scale=self.metric.scale,
@@ -404,7 +412,7 @@ class Question:
 
     def _cautions(self, paired: Pairs) -> list[str]:
         """Say what every reader must know before the number is used."""
-        cautions: list[str] = []
+        cautions = list(self.metric.cautions)
         n, total = paired.items.height, self.pairs.items.height
         if n < total:
             cautions.append(f"{total - n} of {total} items could not be paired; see the missing-data account")

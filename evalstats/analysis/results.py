@@ -13,6 +13,7 @@ from evalstats.analysis.costs import CostRow
 from evalstats.analysis.flips import Flip, ScenarioFlips
 from evalstats.analysis.looks.results import SequentialAccount
 from evalstats.analysis.runs.rules import RunDifference
+from evalstats.analysis.scales import Direction
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
 from evalstats.display.numbers import interval, scaled
@@ -86,6 +87,8 @@ class Score:
     benchmark: str
     scale: float = 1.0
     unit: str = ""
+    higher_is_better: bool = True
+    direction: Direction = "declared"
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None
@@ -257,6 +260,9 @@ class Comparison:
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
         The headline row first, then the checks and second intervals of the same difference.
+    direction
+        Where `higher_is_better` comes from: "declared", "assumed" (nothing declares it), or "asked" (nothing declares it, and the
+        metric's name suggests that lower is better; then no side is called the better one).
     qualifiers
         Short phrases without which the verdict would mislead, such as "not established for other passages". They stand on
         the first line of every output, after the verdict.
@@ -272,6 +278,7 @@ class Comparison:
     metric: str
     metric_kind: str
     higher_is_better: bool
+    direction: Direction = "declared"
     scale: float
     unit: str
     estimate: float | None
@@ -320,6 +327,20 @@ class Comparison:
     sources: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def only_higher(self) -> str:
+        """Say which side scores higher, where that is shown and only the metric's direction is open; else ""."""
+        if (
+            self.verdict != "inconclusive"
+            or self.direction != "asked"
+            or self.conf_low is None
+            or self.conf_high is None
+        ):
+            return ""
+        if self.conf_low <= 0 <= self.conf_high:
+            return ""
+        more = "higher" if self.conf_low > 0 else "lower"
+        return f"{self.candidate.name} scores {more} than {self.baseline.name} in {self.metric} on {self.benchmark}"
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""

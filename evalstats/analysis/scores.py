@@ -57,6 +57,7 @@ def score(
     cluster: str | Sequence[str] | None = None,
     conf_level: float = 0.95,
     contrast: str = "model",
+    higher_is_better: bool | None = None,
     pass_hat: int | None = None,
     pass_at: int | None = None,
     average: AverageKind | None = None,
@@ -74,7 +75,7 @@ def score(
         What `evalstats.read`, `from_frame` or a store gave; or any table of outcomes with the glossary's columns.
     name
         A run, system or model (or a level of `contrast`); None for all systems on all benchmarks.
-    metric, cluster, conf_level, contrast, pass_hat, pass_at, average, over, weights
+    metric, cluster, conf_level, contrast, higher_is_better, pass_hat, pass_at, average, over, weights
         As in `compare`.
     against
         A published number to hold the score against, in the metric's own unit or as "87%"; it is taken as it stands unless
@@ -102,7 +103,7 @@ def score(
     >>> found.estimate, round(found.conf_low, 4), found.conf_high
     (1.0, 0.918, 1.0)
     """
-    data = as_data(data)
+    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *([name] if name is not None else []))
     column = contrast if contrast == "model" else data.factor(contrast)
     arms = _every_arm(data, metric, column) if name is None else [_named_arm(data, name, metric, column)]
@@ -156,7 +157,7 @@ def _undone_by_missing(test: ClaimTest, pairs: Pairs, metric: Metric, average: A
 
 def _named_arm(data: EvalData, name: str, metric: str | None, column: str) -> tuple[Arm, Metric]:
     rows = rows_named(data.outcomes, name, contrast=column, role="system")
-    chosen = choose_metric(data, rows, metric)
+    chosen = choose_metric(data, rows, metric, contrast=column)
     return make_arm(rows, name, chosen, role="system"), chosen
 
 
@@ -167,7 +168,7 @@ def _every_arm(data: EvalData, metric: str | None, column: str) -> list[tuple[Ar
     for benchmark in sorted(data.outcomes["benchmark"].unique().to_list()):
         rows = data.outcomes.filter(pl.col("benchmark") == benchmark)
         for name in metrics_to_show(data, rows, benchmark, metric):
-            chosen = choose_metric(data, rows, name)
+            chosen = choose_metric(data, rows, name, contrast=column)
             of_metric = rows.filter((pl.col("metric") == name) & (pl.col("status") == "scored"))
             for system in sorted(of_metric[level].cast(pl.String).drop_nulls().unique().to_list()):
                 own = rows.filter(pl.col(level).cast(pl.String) == system)
@@ -236,7 +237,8 @@ def _score_alone(
         test = tested_claim(claim, interval_at, conf_level)
         undone = _undone_by_missing(test, pairs, metric, average)
         found = replace(found, against=test, warnings=(*([undone] if undone else []), *found.warnings))
-    return replace(found, average=words, notes=(*dropped, *notes, *found.notes))
+    warnings = (*metric.cautions, *found.warnings)
+    return replace(found, average=words, warnings=warnings, notes=(*dropped, *notes, *found.notes))
 
 
 def score_of_arm(
@@ -273,6 +275,8 @@ def score_of_arm(
         benchmark=metric.benchmark,
         scale=metric.scale,
         unit=metric.score_unit,
+        higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
         reason=headline.reason,
         estimand=f"mean score over {'clusters of ' if codes else ''}items like these",
         n_items=len(means),

@@ -9,6 +9,7 @@ from evalstats.analysis.flips import flips_table
 from evalstats.analysis.looks.wording import sequential_blocks
 from evalstats.analysis.margin import margin_sentence
 from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict, qualified
+from evalstats.analysis.scales import direction_phrases
 from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, many, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount
@@ -96,7 +97,7 @@ def _verdict_line(result: Comparison) -> str:
         "better": f"{b} is better than {a} on {result.benchmark}",
         "worse": f"{b} is worse than {a} on {result.benchmark}",
         "equivalent": f"{b} and {a} are equivalent on {result.benchmark}, by the declared margin",
-        "inconclusive": f"the data do not tell {b} and {a} apart on {result.benchmark}",
+        "inconclusive": result.only_higher() or f"the data do not tell {b} and {a} apart on {result.benchmark}",
         "powerless": f"this design could not tell {b} and {a} apart on {result.benchmark}",
         "invalid": f"{b} and {a} cannot be compared on these data",
     }
@@ -391,11 +392,12 @@ def score_sentences(score: Score) -> list[str]:
     percent = "%" if score.unit == "%" else ""
     shown = f"{scaled(score.estimate, score.scale, 1)}{percent}{unit}"
     level = f"{100 * score.conf_level:g}%"
+    what = qualified(score.metric, direction_phrases(score.direction))
     if score.conf_low is None:
-        first = f"{score.name} scores {shown} on {score.benchmark} ({score.metric}); no interval: {score.reason}."
+        first = f"{score.name} scores {shown} on {score.benchmark} ({what}); no interval: {score.reason}."
     else:
         ends = interval(score.conf_low, score.conf_high, score.scale, 1)
-        first = f"{score.name} scores {shown} on {score.benchmark} ({score.metric}), {level} interval {ends} ({score.method})."
+        first = f"{score.name} scores {shown} on {score.benchmark} ({what}), {level} interval {ends} ({score.method})."
     basis = f"It rests on {plural(score.n_items, 'item')}"
     if score.n_trials > score.n_items:
         basis += f" and {plural(score.n_trials, 'trial')}"

@@ -27,6 +27,7 @@ def compare(
     candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
     store: options.StoreDir = None,
     metric: options.MetricName = None,
+    higher_is_better: options.HigherIsBetter = None,
     by: options.By = None,
     cluster: options.Cluster = None,
     margin: Annotated[
@@ -98,6 +99,7 @@ def compare(
             aliases.get(found.baseline, found.baseline),
             aliases.get(found.candidate, found.candidate),
             metric=metric,
+            higher_is_better=higher_is_better,
             by=by,
             cluster=cluster,
             margin=margin,

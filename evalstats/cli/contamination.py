@@ -76,6 +76,7 @@ def contamination(
         ),
     ] = None,
     metric: options.MetricName = None,
+    higher_is_better: options.HigherIsBetter = None,
     margin: Annotated[
         str | None,
         typer.Option(metavar="M", help="Largest inflation that does not matter: 5pp, or a number.", show_default=False),
@@ -122,6 +123,7 @@ def contamination(
             references=names_of(reference, data),
             cutoffs=cutoffs,
             metric=metric,
+            higher_is_better=higher_is_better,
             cluster=cluster,
             margin=margin,
             conf_level=conf_level,

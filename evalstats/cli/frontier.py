@@ -27,6 +27,7 @@ def frontier(
     paths: options.Paths = None,
     store: options.StoreDir = None,
     metric: options.MetricName = None,
+    higher_is_better: options.HigherIsBetter = None,
     cost: Annotated[Cost, typer.Option(help="What is spent; the less the better.")] = Cost.COST_USD,
     models: Annotated[
         list[str] | None, typer.Option(help="Systems to keep: A,B,C; default: all.", show_default=False)
@@ -55,6 +56,7 @@ def frontier(
         result = frontier_of(
             data,
             metric=metric,
+            higher_is_better=higher_is_better,
             cost=cost.value,
             cluster=cluster,
             models=names_of(models, data),

@@ -63,6 +63,7 @@ def gap(
             "--metric", "-m", help="Score to use on both sides; default: each one's headline.", show_default=False
         ),
     ] = None,
+    higher_is_better: options.HigherIsBetter = None,
     lab_metric: Annotated[
         str | None, typer.Option(metavar="METRIC", help="Score to use in the lab.", show_default=False)
     ] = None,
@@ -173,6 +174,7 @@ def gap(
         result = gap_of(
             *sides,
             metric=metric,
+            higher_is_better=higher_is_better,
             lab_metric=lab_metric,
             live_metric=live_metric,
             by=by or None,

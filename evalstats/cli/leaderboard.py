@@ -33,6 +33,7 @@ def leaderboard(
     paths: options.Paths = None,
     store: options.StoreDir = None,
     metric: options.MetricName = None,
+    higher_is_better: options.HigherIsBetter = None,
     baseline: Annotated[
         str | None, typer.Option(help="Compare all others with this model.", show_default=False)
     ] = None,
@@ -80,6 +81,7 @@ def leaderboard(
         result = leaderboard_of(
             data,
             metric=metric,
+            higher_is_better=higher_is_better,
             baseline=baseline,
             cluster=cluster,
             adjust=None if adjust is None else adjust.value,

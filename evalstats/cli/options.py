@@ -29,6 +29,14 @@ MetricName = Annotated[
     str | None,
     typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False),
 ]
+HigherIsBetter = Annotated[
+    bool | None,
+    typer.Option(
+        "--higher-is-better/--lower-is-better",
+        help="Which way the metric is better, where neither files nor plan say.",
+        show_default=False,
+    ),
+]
 By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
 ReportBy = Annotated[
     list[str] | None,

@@ -39,6 +39,7 @@ def scenarios(
     paths: options.Paths = None,
     store: options.StoreDir = None,
     metric: options.MetricName = None,
+    higher_is_better: options.HigherIsBetter = None,
     scenario: Annotated[
         str | None,
         typer.Option(metavar="COLUMN", help="Column that names the scenarios; default: scenario.", show_default=False),
@@ -121,6 +122,7 @@ def scenarios(
             data,
             formula=formula,
             metric=metric,
+            higher_is_better=higher_is_better,
             scenario=scenario,
             reference=reference,
             weights=shares,

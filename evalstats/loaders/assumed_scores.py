@@ -150,8 +150,8 @@ class Scales:
             declared = self.map_.scale
             if declared is not None and low is not None and (low, high) != (declared.low, declared.high):
                 message = (
-                    f"{record.where} has the scale {_span((low, high))}, but the map says {declared.low:g} to "
-                    f"{declared.high:g}; leave one of the two out"
+                    f"{record.where} has the scale {_span((low, high))}, but the map says "
+                    f"{_span((declared.low, declared.high))}; leave one of the two out"
                 )
                 raise InputError(message)
         elif self.in_rows != (low, high):

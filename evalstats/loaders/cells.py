@@ -132,6 +132,10 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
             known[word] = score
     meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
     state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
+    for code, meaning in ((as_number(label), meaning) for label, meaning in states.items()):
+        if code is not None:  # -1 is a code however the file writes it: -1, -1.0, -1.00
+            same = (number == code).fill_null(value=False) & state.is_null()
+            state = state.set(same, meaning)
     plain = meant.is_null() & state.is_null()
     return Scores(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
 

@@ -2,13 +2,14 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.loaders.binding import Binding
 from evalstats.loaders.blocks import Survey, frame_block
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.mapping import WAYS, ColumnMap
 from evalstats.loaders.table import fitted
 from evalstats.loaders.tidy import Tidier
 from evalstats.schema.data import EvalData, Problem
@@ -32,6 +33,8 @@ def from_frame(
     values: Mapping[str, Mapping[str, str | float]] | None = None,
     metrics: Mapping[str, Mapping[str, object]] | None = None,
     scale: str | None = None,
+    unscored: float | str | Iterable[float | str] = (),
+    higher_is_better: bool | None = None,
     dependence: Iterable[str] = (),
     **columns: str,
 ) -> EvalData:
@@ -51,7 +54,11 @@ def from_frame(
     metrics
         What is known of metrics: `{"wer": {"higher_is_better": False, "low": 0}}`.
     scale
-        Range of all scores: "percent", "proportion", or "1..5".
+        Range of all scores: "percent", "proportion", or "1..5"; "0.." for a metric without a top.
+    unscored
+        Value that stands for no score, such as -1, or several; such rows are unscored and in no mean.
+    higher_is_better
+        Which way all scores are better; of one among several, `score="wer:lower"` says it, or `metrics`.
     dependence
         Columns whose levels make rows dependent, beside those given as passage, template, user or session.
     **columns
@@ -91,11 +98,35 @@ def from_frame(
         **columns,
     }
     map_ = ColumnMap.from_pairs((name, source) for name, source in named.items() if source is not None)
-    scores = (score,) if isinstance(score, str) else tuple(score)
+    table = _as_table(frame)
+    scores, directions = _with_directions((score,) if isinstance(score, str) else tuple(score), table.columns)
+    if higher_is_better is not None:
+        directions[""] = higher_is_better
+    codes = [unscored] if isinstance(unscored, float | int | str) else list(unscored)
     tables: dict[str, object] = {"columns": {"score": list(scores)}}
-    extra = {"values": values, "metrics": metrics, "scale": scale, "dependence": list(dependence) or None}
+    extra = {
+        "values": values,
+        "metrics": metrics,
+        "scale": scale,
+        "dependence": list(dependence) or None,
+        "unscored": codes or None,
+    }
     tables.update({name: part for name, part in extra.items() if part is not None})
-    return tidy_frame(_as_table(frame), map_.overlaid(ColumnMap.from_tables(tables, where="from_frame")))
+    told = ColumnMap.from_tables(tables, where="from_frame")
+    return tidy_frame(table, map_.overlaid(replace(told, directions=directions)))
+
+
+def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[list[str], dict[str, bool]]:
+    """Take "wer:lower" apart, unless there is a column of that name."""
+    have, names, directions = set(columns), list[str](), dict[str, bool]()
+    for score in scores:
+        column, _, way = score.rpartition(":")
+        if score not in have and column in have and way in WAYS:
+            directions[column] = WAYS[way]
+            names.append(column)
+        else:
+            names.append(score)
+    return names, directions
 
 
 def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:

@@ -127,6 +127,9 @@ def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
         yield as_text(part.get(kind)) or kind
 
 
+_RIGHT_OR_WRONG = frozenset({"C", "P", "I"})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
     """A sample without scores of some scorers, or of all (then `scorers` is empty), and why."""
@@ -167,6 +170,7 @@ class SampleReader:
         self._waiting: list[_Waiting] = []
         self._metrics: dict[str, dict[str, None]] = {}
         self._unknown: dict[str, dict[str, None]] = {}
+        self._graded: set[str] = set()
         self.factors = Factors()
         self.n_failed_and_scored = 0
         self.n_samples = 0
@@ -220,7 +224,13 @@ class SampleReader:
     def metric_rows(self) -> list[dict[str, object]]:
         """Describe the metrics that were met, the log's headline marked as the primary one."""
         headline = self._log.headline(self.seen)
-        return [self._ranges.row(*key, primary=key[1] == headline) for key in self._ranges]
+        return [
+            # Correct, partly correct, incorrect: such a metric says which way is better. Numbers do not.
+            self._ranges.row(
+                *key, higher_is_better=True if key[1] in self._graded else None, primary=key[1] == headline
+            )
+            for key in self._ranges
+        ]
 
     def unknown_values(self) -> Iterator[str]:
         """Say which metrics have words for values that are no grades, and could be categories."""
@@ -233,6 +243,8 @@ class SampleReader:
 
     def _judged(self, scorer: str, metric: str, grade: Grade, *, status: str | None = None) -> dict[str, object]:
         self._ranges.add(self._log.benchmark, metric, grade.score)
+        if grade.score is not None and grade.raw in _RIGHT_OR_WRONG:
+            self._graded.add(metric)
         if grade.unknown_word:
             values = self._unknown.setdefault(metric, {})
             if len(values) < _VALUES_SHOWN:

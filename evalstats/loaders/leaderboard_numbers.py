@@ -17,12 +17,16 @@ _ABSENT: Final = frozenset({"", "-", "–", "nan", "none", "null", "n/a"})
 
 @dataclass(slots=True)
 class Numbers:
-    """Rows read so far, and what is worth telling of them."""
+    """Rows read so far, and what is worth telling of them.
+
+    `higher_is_better` is what the format says of all its metrics; None where it says nothing.
+    """
 
     rows: list[dict[str, object]] = field(default_factory=list[dict[str, object]])
     metrics: dict[tuple[str, str], dict[str, object]] = field(default_factory=dict[tuple[str, str], dict[str, object]])
     unread: Counter[str] = field(default_factory=Counter[str])
     notes: list[str] = field(default_factory=list[str])
+    higher_is_better: bool | None = None
     n_without_width: int = 0
     n_outside: int = 0
     n_without_model: int = 0
@@ -84,7 +88,7 @@ class Numbers:
                 **(more or {}),
             }
         )
-        self.metrics.setdefault((benchmark, metric), _metric(benchmark, metric, unit))
+        self.metrics.setdefault((benchmark, metric), _metric(benchmark, metric, unit, self.higher_is_better))
 
     def doubts(self) -> list[str]:
         """Return what a reader should know."""
@@ -115,7 +119,7 @@ class Numbers:
         return found
 
 
-def _metric(benchmark: str, metric: str, unit: str | None) -> dict[str, object]:
+def _metric(benchmark: str, metric: str, unit: str | None, better: bool | None) -> dict[str, object]:  # noqa: FBT001 - a value of the table
     bounds = {"percent": (0.0, 100.0), "proportion": (0.0, 1.0)}.get(unit or "", (None, None))
     return {
         "benchmark": benchmark,
@@ -123,7 +127,7 @@ def _metric(benchmark: str, metric: str, unit: str | None) -> dict[str, object]:
         "kind": "continuous" if bounds[0] is None else "bounded",
         "low": bounds[0],
         "high": bounds[1],
-        "higher_is_better": True,
+        "higher_is_better": better,
         "unit": unit,
     }
 

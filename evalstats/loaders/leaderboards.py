@@ -39,7 +39,7 @@ class LeaderboardLoader(SingleFileLoader):
         if found is None:
             message = f"{source.path}: is no leaderboard that this loader knows"
             raise UnreadableFileError(message)
-        numbers = Numbers()
+        numbers = Numbers(higher_is_better=True)
         benchmark = found[1](head, source, numbers)
         if not numbers.rows:
             message = f"{source.path}: holds no published number of any model"

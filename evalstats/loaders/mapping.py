@@ -5,6 +5,7 @@ all at once:
 
     dependence = ["passage"]
     scale = "percent"
+    unscored = [-1]
 
     [columns]
     item = "question_id"
@@ -20,6 +21,9 @@ all at once:
 
     [metrics.f1]
     unit = "percent"
+
+    [metrics.wer]
+    higher_is_better = false
 """
 
 import difflib
@@ -55,15 +59,17 @@ _OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
 _GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
 _MAX_TOML_BYTES = 1 << 20
-_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)")
+_RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
+# How a direction is written behind a column of scores.
+WAYS = {"lower": False, "higher": True}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Lowest and highest possible score, both inclusive, in `unit`."""
+    """Lowest and highest possible score, both inclusive, in `unit`; None where there is none."""
 
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     unit: str | None = None
 
 
@@ -103,6 +109,8 @@ class ColumnMap:
         Columns whose levels make rows dependent, beside those mapped to passage, template, user or session.
     rows
         Where in a JSON document the list of rows lies, as a dotted path (`results.items`).
+    directions
+        Column of scores to whether more of it is better; "" for all of them.
 
     Examples
     --------
@@ -118,6 +126,7 @@ class ColumnMap:
     scale: Scale | None = None
     dependence: tuple[str, ...] = ()
     rows: str | None = None
+    directions: Mapping[str, bool] = field(default_factory=dict[str, bool])
 
     def __post_init__(self) -> None:
         for name, sources in self.columns.items():
@@ -134,9 +143,10 @@ class ColumnMap:
         """Read `--map` options: `standard=column`, `standard=@constant`, or the path of a TOML file.
 
         Later options win over earlier ones. `@@` starts the name of a column that itself starts with @. Beside
-        columns there are `scale=percent` (or `scale=1..5`), `dependence=passage,template`, and `rows=results.items` for
-        rows that lie inside a JSON document. `score=acc,f1` names
-        two columns unless one is called "acc,f1".
+        columns there are `scale=percent` (or `scale=1..5`; `scale=0..` for a metric without a top),
+        `dependence=passage,template`, `unscored=-1` for a value that stands for no score, and `rows=results.items` for rows
+        that lie inside a JSON document. `score=acc,f1` names two columns unless one is called "acc,f1"; `score=wer:lower` says
+        that lower is better, `score=acc:higher` the opposite.
 
         Raises
         ------
@@ -196,7 +206,7 @@ class ColumnMap:
         InputError
             If it holds something that is no part of a map.
         """
-        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows"}
+        known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored"}
         unknown = [name for name in tables if name not in known]
         if unknown:
             message = f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
@@ -205,7 +215,10 @@ class ColumnMap:
             return cls(
                 columns={name: _names(value, name) for name, value in _table(tables, "columns").items()},
                 constants={name: _constant(value, name) for name, value in _table(tables, "constants").items()},
-                values={name: _labels(value, name) for name, value in _table(tables, "values").items()},
+                values=_merged_values(
+                    {name: _labels(value, name) for name, value in _table(tables, "values").items()},
+                    _codes(tables.get("unscored")),
+                ),
                 metrics={name: _facts(value, name) for name, value in _table(tables, "metrics").items()},
                 scale=None if tables.get("scale") is None else scale_of(str(tables["scale"])),
                 dependence=_names(tables["dependence"], "dependence") if "dependence" in tables else (),
@@ -223,11 +236,12 @@ class ColumnMap:
             self,
             columns={**columns, **other.columns},
             constants={**constants, **other.constants},
-            values={**self.values, **other.values},
+            values=_merged_values(self.values, other.values),
             metrics={**self.metrics, **other.metrics},
             scale=other.scale or self.scale,
             dependence=tuple(dict.fromkeys((*self.dependence, *other.dependence))),
             rows=other.rows or self.rows,
+            directions={**self.directions, **other.directions},
         )
 
     def as_config(self) -> dict[str, object]:
@@ -240,12 +254,13 @@ class ColumnMap:
             "scale": None if self.scale is None else _present(self.scale),
             "dependence": list(self.dependence),
             "rows": self.rows,
+            "directions": dict(self.directions),
         }
         return {name: part for name, part in parts.items() if part}
 
 
 def scale_of(text: str) -> Scale:
-    """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`.
+    """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`; one of the two may be missing.
 
     Raises
     ------
@@ -254,8 +269,8 @@ def scale_of(text: str) -> Scale:
 
     Examples
     --------
-    >>> scale_of("percent")
-    Scale(low=0.0, high=100.0, unit='percent')
+    >>> scale_of("percent"), scale_of("0..")
+    (Scale(low=0.0, high=100.0, unit='percent'), Scale(low=0.0, high=None, unit=None))
     """
     if text == "percent":
         return Scale(low=0.0, high=100.0, unit="percent")
@@ -263,8 +278,11 @@ def scale_of(text: str) -> Scale:
         return Scale(low=0.0, high=1.0, unit="proportion")
     match = _RANGE.fullmatch(text)
     low, high = (as_number(part) for part in match.groups()) if match else (None, None)
-    if low is None or high is None or low >= high:
-        message = f"scale {text!r} is not understood; write percent, proportion, or LOW..HIGH as in 1..5"
+    if (low is None and high is None) or (low is not None and high is not None and low >= high):
+        message = (
+            f"scale {text!r} is not understood; write percent, proportion, LOW..HIGH as in 1..5, or 0.. for a metric without "
+            "a top"
+        )
         raise InputError(message)
     return Scale(low=low, high=high)
 
@@ -278,6 +296,22 @@ def spelled(name: str, source: str) -> str:
     --map scale=percent (in from_frame: scale="percent")
     """
     return f'--map {name}={source} (in from_frame: {name}="{source}")'
+
+
+def metric_facts(value: object, name: str) -> MetricFacts:
+    """Read what is declared of one metric, as in the tables [metrics.NAME] of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it holds something that cannot be declared of a metric.
+
+    Examples
+    --------
+    >>> metric_facts({"scale": "1..5", "higher_is_better": False}, "harm").high
+    5.0
+    """
+    return _facts(value, name)
 
 
 def column_named(source: str) -> str | None:
@@ -298,6 +332,10 @@ def column_named(source: str) -> str | None:
 def _from_option(name: str, source: str) -> ColumnMap:
     if name == "scale":
         return ColumnMap(scale=scale_of(source))
+    if name == "unscored":
+        return ColumnMap(values=_merged_values({}, _codes(source.split(","))))
+    if name == "score":
+        return _from_score(source)
     if name == "dependence":
         return ColumnMap(dependence=tuple(part.strip() for part in source.split(",") if part.strip()))
     if name == "rows":
@@ -307,10 +345,46 @@ def _from_option(name: str, source: str) -> ColumnMap:
     return ColumnMap(columns={name: (source.removeprefix("@"),)})
 
 
+def _from_score(source: str) -> ColumnMap:
+    """Read `score=acc`, `score=wer:lower`, `score=acc:higher,wer:lower`; without such an end nothing is taken apart."""
+    directions: dict[str, bool] = {}
+    columns: list[str] = []
+    for part in source.split(","):
+        column, _, way = part.strip().rpartition(":")
+        known = way in WAYS and bool(column)
+        columns.append((column if known else part).strip())
+        if known:
+            directions[columns[-1].removeprefix("@")] = WAYS[way]
+    if not directions:
+        columns = [source]
+    if columns[0].startswith("@") and not columns[0].startswith("@@"):
+        return ColumnMap(constants={"score": columns[0][1:]})
+    return ColumnMap(columns={"score": tuple(each.removeprefix("@") for each in columns)}, directions=directions)
+
+
+def _merged_values(
+    first: Mapping[str, Mapping[str, str | float]], second: Mapping[str, Mapping[str, str | float]]
+) -> dict[str, Mapping[str, str | float]]:
+    """Put what labels stand for together, column by column; the second wins."""
+    return {name: {**first.get(name, {}), **second.get(name, {})} for name in dict.fromkeys((*first, *second))}
+
+
+def _codes(given: object) -> dict[str, dict[str, str | float]]:
+    """Return the values that stand for no score, as labels of the score."""
+    if given is None:
+        return {}
+    values = as_list(given) or [given]
+    codes = [as_text(value) for value in values]
+    if not all(code is not None and code.strip() for code in codes):
+        message = f"unscored must be a value that stands for no score, or several of them, such as -1; found {given!r}"
+        raise InputError(message)
+    return {"score": {str(code).strip().removesuffix(".0"): NO_SCORE[0] for code in codes}}
+
+
 def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
-    if name in {"scale", "dependence", "rows"}:
+    if name in {"scale", "dependence", "rows", "unscored"}:
         message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"
         raise InputError(message)
     if name == "*" or (name.startswith("^") and name.endswith("$")):
@@ -391,9 +465,12 @@ def _facts(value: object, name: str) -> MetricFacts:
     given = _table({f"metrics.{name}": value}, f"metrics.{name}")
     for fact, found in given.items():
         if not _is_fact(fact, found):
-            allowed = ", ".join(entry.name for entry in fields(MetricFacts))
+            allowed = ", ".join((*(entry.name for entry in fields(MetricFacts)), "scale"))
             message = f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}"
             raise InputError(message)
+    if "scale" in given:
+        scale = scale_of(str(given["scale"]))
+        given = {**_present(scale), **{fact: found for fact, found in given.items() if fact != "scale"}}
     low, high = as_number(given.get("low")), as_number(given.get("high"))
     if low is not None and high is not None and low >= high:
         message = f"[metrics.{name}] low = {low:g} is not below high = {high:g}"
@@ -415,6 +492,8 @@ def _is_fact(fact: str, value: object) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and as_number(value) is not None
     if fact in {"higher_is_better", "primary"}:
         return isinstance(value, bool)
+    if fact == "scale":
+        return isinstance(value, str) and bool(scale_of(value))
     return fact == "unit" and isinstance(value, str)
 
 

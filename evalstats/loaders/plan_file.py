@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from evalstats.errors import InputError
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.mapping import ColumnMap, metric_facts
 from evalstats.schema.plan import Margin, Plan
 
 PLAN_FILE = "evalstats.toml"
@@ -22,7 +22,7 @@ _MAX_BYTES = 1 << 20
 _PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
-_MAP = ("columns", "constants", "values", "metrics", "scale", "dependence")
+_MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
 # Keys of every table; None where the keys are names that the user chooses.
 _TABLES: Mapping[str, tuple[str, ...] | None] = {
     "plan": _PLAN,
@@ -31,6 +31,7 @@ _TABLES: Mapping[str, tuple[str, ...] | None] = {
     "gate": _GATE,
     "aliases": None,
     "map": _MAP,
+    "metrics": None,
 }
 # What people write who remember the option and not the key.
 _OTHER_WORDS = {
@@ -107,6 +108,7 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
         margins=_margins(tables.get("margins")),
         aliases=_names(tables, "aliases", "the name that the model shall have"),
         column_map=_column_map(tables),
+        metrics=_metrics(tables),
     )
 
 
@@ -257,6 +259,19 @@ def _margin(value: object, number: int) -> Margin:
         )
     except InputError as error:
         raise InputError(f"{where}: {error}") from error
+
+
+def _metrics(tables: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Read what is declared of metrics, whatever the files' format; the headline is declared in [primary]."""
+    found: dict[str, dict[str, object]] = {}
+    for name, value in _table(tables, "metrics").items():
+        facts = metric_facts(value, name)
+        if facts.primary is not None:
+            message = f"[metrics.{name}] primary belongs in [primary], as BENCHMARK = {name!r}"
+            raise InputError(message)
+        said = {key: getattr(facts, key) for key in ("higher_is_better", "low", "high", "kind", "unit")}
+        found[name] = {key: part for key, part in said.items() if part is not None}
+    return found
 
 
 def _column_map(tables: Mapping[str, object]) -> dict[str, object]:

@@ -49,6 +49,11 @@ class Ranges:
         seen.only_ends = seen.only_ends and score in (0.0, 1.0)
         seen.averages = seen.averages or average
 
+    def ends(self, benchmark: str, metric: str) -> tuple[float, float]:
+        """Return the lowest and the highest score seen; inf and -inf where there is none."""
+        seen = self._seen.get((benchmark, metric), _Seen())
+        return seen.low, seen.high
+
     def __iter__(self) -> Iterator[tuple[str, str]]:
         return iter(tuple(self._seen))
 
@@ -61,7 +66,7 @@ class Ranges:
         primary: bool = False,
         unit: str | None = None,
     ) -> dict[str, object]:
-        """Make the row of `metrics`; a null `higher_is_better` becomes true there."""
+        """Make the row of `metrics`; `higher_is_better` is None where nothing declares it."""
         seen = self._seen.get((benchmark, metric), _Seen())
         empty = seen.low > seen.high
         in_unit = empty or 0.0 <= seen.low <= seen.high <= 1.0

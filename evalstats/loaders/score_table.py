@@ -237,7 +237,7 @@ def _facts(record: Record, roles: Roles) -> dict[str, object]:
 def _assumed(roles: Roles, numbers: Numbers) -> list[str]:
     """Say what a table of scores does not tell and was taken to be so."""
     unitless = sorted({str(row["metric"]) for row in numbers.rows if row["unit"] is None})
-    notes = [f"read as one row for each model ({roles.model}); more is taken to be better in every column of scores"]
+    notes = [f"read as one row for each model ({roles.model})"]
     if unitless:
         more = f" and {len(unitless) - _FEW} more" if len(unitless) > _FEW else ""
         notes.append(

@@ -18,6 +18,7 @@ STATE = "\x00state"
 _SHOWN = 3
 _TOO_LARGE = 2.0**63  # for a whole number of 64 bits
 _SHOWN_CHARS = 80
+_STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,9 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     said = pl.coalesce(STATE, *(["status"] if "status" in frame.columns else []))
     reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
     empty = pl.col("score").is_null()
+    stands = pl.when(pl.col(STATE).is_not_null()).then(
+        pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS)
+    )
     status = (
         pl.when(pl.col(FAILURE).is_not_null())
         .then(pl.lit(error))
@@ -162,7 +166,7 @@ def with_states(frame: pl.DataFrame) -> pl.DataFrame:
     frame = frame.with_columns(status=status)
     kept = pl.col("status") == scored
     return frame.with_columns(
-        status_reason=pl.coalesce(reason, FAILURE, pl.when(~kept & empty).then(pl.lit("there is no score"))),
+        status_reason=pl.coalesce(reason, FAILURE, stands, pl.when(~kept & empty).then(pl.lit("there is no score"))),
         value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
         score=pl.when(kept).then("score"),
     ).drop(FAILURE, STATE)

@@ -5,7 +5,7 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -21,6 +21,7 @@ from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
 from evalstats.loaders.suggestion import repeats_told_apart
 from evalstats.schema.columns import KEYS, OUTCOMES
+from evalstats.schema.metric_names import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = "table"
@@ -124,11 +125,23 @@ class Tidier:
             if (facts.low, facts.high) not in {(None, None), (0.0, 1.0)}:
                 kind = "continuous" if facts.low is None or facts.high is None else "bounded"
                 row.update(low=facts.low, high=facts.high, kind=kind, unit=None)
+            self._refuse_shares_called_percent(benchmark, metric, facts)
             said: dict[str, Any] = {
                 name: getattr(facts, name) for name in ("low", "high", "kind", "higher_is_better", "unit", "primary")
             }
             rows.append({**row, **{name: value for name, value in said.items() if value is not None}})
         return rows
+
+    def _refuse_shares_called_percent(self, benchmark: str, metric: str, facts: MetricFacts) -> None:
+        """Refuse a metric whose name says percent and whose scores, of no declared scale, all lie in 0 to 1."""
+        low, high = self._ranges.ends(benchmark, metric)
+        undeclared = (facts.low, facts.high, facts.unit) == (None, None, None)
+        if undeclared and says_percent(metric) and low >= 0 and 0 < high <= 1:
+            message = (
+                f"{metric!r} is called a percentage, and its scores all lie between {low:g} and {high:g}; declare which it is: "
+                f"{spelled('scale', 'percent')}, or proportion in its place"
+            )
+            raise InputError(message)
 
     def unknown_metrics(self) -> str:
         """Say which metrics the user described and the table does not have; "" where all are there."""
@@ -177,10 +190,15 @@ class Tidier:
             )
 
     def _facts(self, metric: str) -> MetricFacts:
-        facts = self.map_.metrics.get(metric)
-        if facts is None and self.map_.scale is not None:
-            return MetricFacts(low=self.map_.scale.low, high=self.map_.scale.high, unit=self.map_.scale.unit)
-        return facts or MetricFacts()
+        """Return what the user says of a metric: of it alone, else of all scores of its column or of the table."""
+        facts, scale = self.map_.metrics.get(metric, MetricFacts()), self.map_.scale
+        if scale is not None and (facts.low, facts.high, facts.kind, facts.unit) == (None,) * 4:
+            facts = replace(facts, low=scale.low, high=scale.high, unit=scale.unit)
+        if facts.higher_is_better is None and self.map_.directions:
+            source = self.binding.scores.get(metric) or self.binding.scores.get(None) or ""
+            said = self.map_.directions.get(source, self.map_.directions.get(""))
+            facts = replace(facts, higher_is_better=said)
+        return facts
 
     def _is_no_factor(self, source: str) -> bool:
         return source in self.survey.nested or source in self.survey.long
@@ -314,9 +332,11 @@ class Tidier:
             facts = self._facts(metric)
             score = pl.select(pl.when(frame["metric"] == metric).then(frame["score"])).to_series()
             if facts.low is not None:
-                places.reject(score < facts.low, f"has a {metric} below {facts.low:g}", score)
+                below = score < facts.low
+                places.reject(below, f"has a {metric} below {facts.low:g}", score, _code_remedy(score.filter(below)))
             if facts.high is not None:
-                places.reject(score > facts.high, f"has a {metric} above {facts.high:g}", score)
+                above = score > facts.high
+                places.reject(above, f"has a {metric} above {facts.high:g}", score, _code_remedy(score.filter(above)))
             if facts.kind == "binary":
                 places.reject(~score.is_in([0.0, 1.0]), f"has a {metric} that is neither 0 nor 1", score)
 
@@ -386,8 +406,17 @@ class Tidier:
         for benchmark, metric, low, high, other in seen.iter_rows():
             for score in (low, high, other):
                 self._ranges.add(benchmark, metric, score)
-            if low is not None and (low < 0 or high > 1) and self._facts(metric) == MetricFacts():
+            facts = self._facts(metric)
+            told = (facts.low, facts.high, facts.unit, facts.kind) != (None, None, None, None)
+            if low is not None and (low < 0 or high > 1) and not told:
                 self._outside.add(metric)
+
+
+def _code_remedy(outside: pl.Series) -> str:
+    """Say what to do where all scores outside the scale are one value, which then is likely a code for "no score"."""
+    if outside.n_unique() != 1:
+        return ""
+    return f"if {outside[0]:g} stands for no score, say {spelled('unscored', f'{outside[0]:g}')}"
 
 
 def _repeated(value: str | None, block: Block) -> pl.Series:

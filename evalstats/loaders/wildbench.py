@@ -84,7 +84,14 @@ class WildBenchLoader(SingleFileLoader):
             raise UnreadableFileError(message)
         yield Rows(table="runs", rows=list(found.runs.values()))
         if not pairs:
-            metric = {"metric": "score", "kind": "bounded", "low": _LOW, "high": _HIGH, "unit": "points"}
+            metric = {
+                "metric": "score",
+                "kind": "bounded",
+                "low": _LOW,
+                "high": _HIGH,
+                "unit": "points",
+                "higher_is_better": True,
+            }
             yield Rows(table="metrics", rows=[{"benchmark": _BENCHMARK, "primary": True, **metric}])
         for severity, message in _notes(found, place_word(head)):
             yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")

@@ -18,7 +18,7 @@ from evalstats.report.notes import with_attributed_notes
 from evalstats.report.opened import files_of, names_given, reading_of, shown_day
 from evalstats.report.split import SCENARIO, lies_within_clusters, scenario_name, splits_by_itself
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Plan, with_aliases
+from evalstats.schema.plan import Plan, with_plan
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +152,7 @@ def open_page(
     data = read_data(store) if store else datasets.tenacious_held_out()
     declared = read_plan(plan) if plan else None
     if declared is not None:
-        data, baseline = with_aliases(data, declared.aliases), baseline or declared.baseline or ""
+        data, baseline = with_plan(data, declared), baseline or declared.baseline or ""
     if not store:
         baseline, candidate = baseline or "baseline", candidate or "trained"
     if not baseline or not candidate:

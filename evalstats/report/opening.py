@@ -78,7 +78,7 @@ def answer_line(result: Comparison) -> str:
         "better": f"{first} is better than {second} on {place}",
         "worse": f"{first} is worse than {second} on {place}",
         "equivalent": f"{first} and {second} differ by less than the declared margin on {place}",
-        "inconclusive": f"These data do not tell {first} and {second} apart on {place}",
+        "inconclusive": result.only_higher() or f"These data do not tell {first} and {second} apart on {place}",
         "powerless": f"This design could not have told {first} and {second} apart on {place}",
         "invalid": f"{first} and {second} cannot be compared on these data",
     }

@@ -234,7 +234,7 @@ METRICS: tuple[Column, ...] = (
     _text("kind", "What values it takes", required=True, levels=METRIC_KINDS),
     _number("low", "Lowest possible value"),
     _number("high", "Highest possible value"),
-    Column(name="higher_is_better", dtype=_B, meaning="Whether more is better", required=True, fill=True),
+    Column(name="higher_is_better", dtype=_B, meaning="Whether more is better; null where nothing declares it"),
     _text("unit", "Unit: proportion, points, seconds, US dollars, ..."),
     Column(name="primary", dtype=_B, meaning="The headline metric of its benchmark", required=True, fill=False),
 )

@@ -10,11 +10,13 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
-from evalstats.schema.metrics import one_definition
+from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns
 
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
+# What a user may declare of a metric.
+_FACTS = ("higher_is_better", "low", "high", "kind", "unit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +83,41 @@ class EvalData:
                 raise InputError(message)
             frame = frame.filter(text.is_in(wanted))
         return replace(self, outcomes=frame)
+
+    def with_metric(self, metric: str | None = None, /, **facts: object) -> "EvalData":
+        """Declare something of a metric (of every one, where none is named); it goes before what the files say.
+
+        Parameters
+        ----------
+        metric
+            Name of the metric, on every benchmark that has it.
+        **facts
+            `higher_is_better`, `low`, `high`, `kind`, `unit`; None leaves one as it is.
+
+        Examples
+        --------
+        >>> from evalstats import datasets
+        >>> data = datasets.tenacious_held_out().with_metric("correct", higher_is_better=True)
+        >>> data.metrics["higher_is_better"].to_list()
+        [True]
+        """
+        said = {name: value for name, value in facts.items() if value is not None}
+        unknown = [name for name in said if name not in _FACTS]
+        if unknown:
+            message = f"{unknown[0]!r} is nothing that can be declared of a metric; there are {', '.join(_FACTS)}"
+            raise InputError(message)
+        if not said:
+            return self
+        metrics = self.metrics
+        for benchmark, name in self._metric_keys():
+            if metric in (None, name):
+                metrics = with_facts(metrics, (benchmark, name), said)
+        return replace(self, metrics=metrics)
+
+    def _metric_keys(self) -> list[tuple[str, str]]:
+        """Name every (benchmark, metric) that has a score."""
+        parts = [frame.select("benchmark", "metric").unique() for frame in (self.outcomes, self.aggregates)]
+        return sorted(pl.concat(parts).unique().iter_rows())
 
     def factor_names(self) -> dict[str, str]:
         """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`)."""

@@ -91,6 +91,8 @@ class Plan:
         Name of a model in the files to the name it shall have.
     column_map
         Tables of a column map, as `evalstats.loaders.mapping.ColumnMap.from_tables` reads them.
+    metrics
+        Metric to what is declared of it, whatever the format of the files: higher_is_better, low, high, kind, unit.
 
     Examples
     --------
@@ -114,6 +116,7 @@ class Plan:
     margins: tuple[Margin, ...] = ()
     aliases: Mapping[str, str] = field(default_factory=dict[str, str])
     column_map: Mapping[str, object] = field(default_factory=dict[str, object])
+    metrics: Mapping[str, Mapping[str, object]] = field(default_factory=dict[str, Mapping[str, object]])
 
     def __post_init__(self) -> None:
         if self.conf_level is not None and not 0.5 < self.conf_level < 1:
@@ -287,6 +290,14 @@ def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
     return replace(data, **renamed)
 
 
+def with_plan(data: EvalData, plan: Plan) -> EvalData:
+    """Return the data as a plan declares them: models under their aliases, and metrics with what it says of them."""
+    data = with_aliases(data, plan.aliases)
+    for metric, facts in plan.metrics.items():
+        data = data.with_metric(metric, **facts)
+    return data
+
+
 def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
     """Return what a plan says of every option; None or empty where it says nothing."""
     margin = plan.margin_for(benchmark, metric)
@@ -368,6 +379,7 @@ def _canonical(plan: Plan) -> dict[str, object]:
         ),
         "aliases": dict(plan.aliases),
         "map": dict(plan.column_map),
+        "metrics": {name: dict(facts) for name, facts in plan.metrics.items()},
     }
     return {name: part for name, part in parts.items() if part not in (None, [], {})}
 

@@ -104,8 +104,8 @@ def check_table(frame: object, table: TableName, *, source: str = "") -> pl.Data
     Examples
     --------
     >>> table = check_table({"benchmark": ["b"], "metric": ["acc"], "kind": ["binary"]}, "metrics")
-    >>> table["higher_is_better"].to_list()
-    [True]
+    >>> table["higher_is_better"].to_list()  # nothing declares it
+    [None]
     """
     data = as_polars(frame)
     where = f"{source}: {table}" if source else table

@@ -18,7 +18,8 @@ from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import Problem
 
 # Raised when a standard column or the layout changes so that an older evalstats would misread the store.
-SCHEMA_VERSION = 2
+# 3: `higher_is_better` is null where nothing declares it; before, true stood there.
+SCHEMA_VERSION = 3
 
 MANIFEST = "manifest.json"
 _PART = re.compile(rf"({'|'.join(TABLES)})-\d{{4,}}\.parquet")

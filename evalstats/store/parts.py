@@ -10,6 +10,9 @@ from evalstats.schema.data import factor_cast, shared_dtypes
 from evalstats.store.layout import StoredSource
 from evalstats.store.manifest import Part
 
+# Before this version of the schema true also stood for a direction that nobody had declared.
+_DIRECTION_SINCE = 3
+
 
 def files_of(sources: Iterable[StoredSource], table: TableName) -> list[tuple[Path, Part]]:
     """Return the parts of one table, with their paths."""
@@ -44,6 +47,8 @@ def scan_parts(files: Iterable[tuple[Path, Part]], table: TableName) -> pl.LazyF
 
 def _standard(column: Column, schema_version: int, factors: Mapping[str, pl.DataType]) -> pl.Expr:
     """Expression for a standard column of parts that were written under a schema version."""
+    if column.name == "higher_is_better" and schema_version < _DIRECTION_SINCE:
+        return pl.when(~pl.col(column.name)).then(pl.col(column.name))
     if column.since <= schema_version:
         return pl.col(column.name)
     if column.name not in factors:

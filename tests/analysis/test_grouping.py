@@ -32,7 +32,7 @@ def read(columns: dict[str, np.ndarray], scores: np.ndarray) -> EvalData:
         )
         for s in range(len(scores))
     ]
-    return es.from_frame(pl.concat(parts), item="item", model="model", score="score")
+    return es.from_frame(pl.concat(parts), item="item", model="model", score="score", higher_is_better=True)
 
 
 def independent(rng: np.random.Generator) -> np.ndarray:

@@ -684,8 +684,10 @@ def test_the_text_fits_80_columns_and_says_what_it_rests_on(found: Leaderboard, 
 
 
 def test_the_summary_and_repr_name_the_best(found: Leaderboard) -> None:
-    assert repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models may be the best>"
-    assert found.summary().startswith("2 of 5 models may be the best, the data do not tell which: b and a.")
+    assert repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models may be the best; higher taken as better>"
+    assert found.summary().startswith(
+        "2 of 5 models may be the best, the data do not tell which: b and a; higher taken"
+    )
     assert "corrected for that" in found.summary()
     assert "<table>" in found._repr_html_()
 

@@ -145,7 +145,7 @@ def test_labels_scale_metrics_and_dependence() -> None:
         (1.0, "poor", "v", "y", "mine"),
     ]
     assert data.metrics.sort("metric").select("metric", "low", "high", "higher_is_better", "unit").rows() == [
-        ("grade", 1.0, 5.0, True, None),
+        ("grade", 1.0, 5.0, None, None),
         ("len", None, None, False, "tokens"),
     ]
     assert data.runs["dependence"].to_list() == [["user", "doc"]]

@@ -104,7 +104,7 @@ def test_the_map_is_kept_as_json_safe_values(tmp_path: Path) -> None:
         ("item=@1", "item is the same on every row"),
         ("score=#row", "score=#row has no meaning; write item=#row"),
         ("item=#order", "item=#order has no meaning; write trial=#order"),
-        ("scale=high", "scale 'high' is not understood; write percent, proportion, or LOW..HIGH"),
+        ("scale=high", "scale 'high' is not understood; write percent, proportion, LOW..HIGH"),
         ("none.toml", "none.toml: cannot be opened (No such file"),
     ],
 )
@@ -159,13 +159,15 @@ def test_toml_in_another_encoding(tmp_path: Path) -> None:
         ("proportion", Scale(low=0, high=1, unit="proportion")),
         ("-1..1", Scale(low=-1, high=1)),
         ("0.5..10", Scale(low=0.5, high=10)),
+        ("0..", Scale(low=0, high=None)),
+        ("..0", Scale(low=None, high=0)),
     ],
 )
 def test_scales(text: str, scale: Scale) -> None:
     assert scale_of(text) == scale
 
 
-@pytest.mark.parametrize("text", ["5..1", "1..1", "1-5", "1..", "..", "1...5"])
+@pytest.mark.parametrize("text", ["5..1", "1..1", "1-5", "..", "1...5"])
 def test_scales_that_are_none(text: str) -> None:
     with pytest.raises(InputError, match="is not understood"):
         scale_of(text)

@@ -39,4 +39,4 @@ def test_benchmarks_are_apart_and_rows_are_rows_of_metrics() -> None:
     assert list(ranges) == [("b", "m"), ("c", "m")]
     frame = frame_from_rows([ranges.row(*key) for key in ranges], "metrics")
     assert frame["kind"].to_list() == ["binary", "continuous"]
-    assert frame["higher_is_better"].to_list() == [True, True]
+    assert frame["higher_is_better"].to_list() == [None, None]

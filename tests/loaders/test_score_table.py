@@ -49,7 +49,7 @@ def test_a_published_table_becomes_numbers_by_model(table: Any) -> None:
         ("bench", "arena_elo", "continuous", None)
     ]
     assert data.runs["benchmark"].to_list() == ["bench"]
-    assert "more is taken to be better" in told(data)
+    assert data.metrics["higher_is_better"].to_list() == [None]
     assert "the unit of arena_elo is not told (share, percent, rating) and not guessed" in told(data)
 
 

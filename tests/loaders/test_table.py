@@ -302,9 +302,9 @@ def test_a_label_may_say_that_there_is_no_score(tmp_path: Path) -> None:
     path.write_text(NAMED + "1,m,-1\n2,m,-1.0\n3,m,crashed\n4,m,7\n")
     data = load(path, str(tmp_path / "map.toml"))
     assert data.outcomes.select("score", "status", "value_raw", "status_reason").rows() == [
-        (None, "unscored", "-1", "there is no score"),
-        (None, "unscored", "-1", "there is no score"),
-        (None, "error", "crashed", "there is no score"),
+        (None, "unscored", "-1", "-1 stands for no score"),
+        (None, "unscored", "-1", "-1 stands for no score"),
+        (None, "error", "crashed", "crashed stands for an error"),
         (7.0, "scored", None, None),
     ]
     assert data.runs.select("n_scored", "n_error", "n_unscored").row(0) == (1, 1, 2)
@@ -352,7 +352,7 @@ def test_what_the_user_says_of_a_metric(tmp_path: Path) -> None:
     path.write_text("item,model,wer,ok\n1,m,1.7,1\n2,m,0.2,0\n")
     metrics = load(path, str(tmp_path / "map.toml")).metrics.sort("metric")
     assert metrics.select("metric", "kind", "low", "high", "higher_is_better", "primary").rows() == [
-        ("ok", "binary", 0.0, 1.0, True, True),
+        ("ok", "binary", 0.0, 1.0, None, True),
         ("wer", "continuous", 0.0, None, False, False),
     ]
     path.write_text("item,model,wer,ok\n1,m,1.7,0.5\n")

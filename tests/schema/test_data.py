@@ -51,14 +51,17 @@ def test_metrics_of_all_parts_are_merged() -> None:
 
 
 def test_contradicting_metrics_are_a_note() -> None:
-    low = EvalData(
-        metrics=frame_from_rows(
-            [{"benchmark": "b", "metric": "acc", "kind": "binary", "higher_is_better": False}], "metrics"
+    sides = [
+        EvalData(
+            metrics=frame_from_rows(
+                [{"benchmark": "b", "metric": "acc", "kind": "binary", "higher_is_better": better}], "metrics"
+            )
         )
-    )
-    problems = combine([part(), low]).problems
+        for better in (True, False, None)
+    ]
+    problems = combine(sides).problems
     assert [problem.severity for problem in problems] == ["note"]
-    assert "higher_is_better is True and False" in problems[0].message
+    assert "more is better, and less is better" in problems[0].message
 
 
 def test_rows_are_chosen_by_level_and_by_the_sources_own_name() -> None:

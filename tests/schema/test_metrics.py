@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from evalstats.schema.metrics import one_definition
+from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import check_table
 
 
@@ -20,11 +20,25 @@ def test_the_widest_kind_counts_whichever_file_comes_first(turned: bool) -> None
     assert contradictions == []
 
 
-def test_bounds_hold_for_all_files() -> None:
-    merged, _ = one_definition(
-        table({"kind": "bounded", "low": 1.0, "high": 4.0}, {"kind": "bounded", "low": 0.0, "high": 3.0})
+def test_two_ranges_of_one_metric_stay_apart_and_are_said() -> None:
+    merged, contradictions = one_definition(
+        table({"kind": "bounded", "low": 1.0, "high": 5.0}, {"kind": "bounded", "low": 1.0, "high": 10.0})
     )
-    assert merged.select("low", "high").rows() == [(0.0, 4.0)]
+    assert merged.select("low", "high").rows() == [(1.0, 5.0), (1.0, 10.0)]
+    assert "it runs from 1 to 5, and from 1 to 10" in contradictions[0]
+
+
+def test_what_is_declared_makes_one_of_descriptions_that_contradict_each_other() -> None:
+    apart, _ = one_definition(table({"higher_is_better": True}, {"higher_is_better": False}, {"metric": "z"}))
+    told = with_facts(apart, ("b", "m"), {"higher_is_better": False})
+    assert told.filter(metric="m").select("higher_is_better", "kind").rows() == [(False, "binary")]
+    assert told.filter(metric="z").height == 1
+
+
+def test_a_direction_that_one_source_names_holds_for_all() -> None:
+    merged, contradictions = one_definition(table({}, {"higher_is_better": False}))
+    assert merged["higher_is_better"].to_list() == [False]
+    assert contradictions == []
 
 
 def test_equal_units_are_kept() -> None:
@@ -37,14 +51,14 @@ def test_equal_units_are_kept() -> None:
 @pytest.mark.parametrize(
     ("first", "second", "said"),
     [
-        ({"higher_is_better": True}, {"higher_is_better": False}, "higher_is_better is True and False"),
+        ({"higher_is_better": True}, {"higher_is_better": False}, "more is better, and less is better"),
         ({"unit": "proportion"}, {"unit": "percent"}, "unit is 'proportion' and 'percent'"),
         ({"kind": "ordinal"}, {"kind": "continuous"}, "kind is 'ordinal' and 'continuous'"),
     ],
 )
 def test_what_cannot_both_be_true_is_said(first: dict[str, object], second: dict[str, object], said: str) -> None:
     merged, contradictions = one_definition(table(first, second))
-    assert merged.height == 1
+    assert merged.height == (2 if "higher_is_better" in first else 1)
     assert len(contradictions) == 1
     assert said in contradictions[0]
 

@@ -125,10 +125,24 @@ def test_metrics_that_sources_describe_differently_are_reported(shelf: Shelf, to
     store = open_store(shelf.store)
     assert store.read(runs=["a", "b"]).problems == ()
     data = store.read()
-    assert data.metrics["higher_is_better"].to_list() == [True]
+    assert data.metrics["higher_is_better"].to_list() == [True, False]
     assert [problem.message for problem in data.problems] == [
-        "sources describe metric 'acc' of 'b' differently: higher_is_better is True and False"
+        "sources describe metric 'acc' of 'b' differently: more is better, and less is better"
     ]
+
+
+@pytest.mark.parametrize(("version", "seen"), [(2, [None, False]), (SCHEMA_VERSION, [True, False])])
+def test_a_direction_of_an_older_store_is_not_taken_for_declared(shelf: Shelf, tools, version: int, seen: list) -> None:
+    for name, higher in (("up", True), ("down", False)):
+        with SourceWriter(shelf, tools.origin(name)) as writer:
+            metric = {"benchmark": name, "metric": "acc", "kind": "binary", "higher_is_better": higher}
+            writer.add("metrics", frame_from_rows([metric], "metrics"))
+            writer.add("runs", frame_from_rows([{"run": name, "benchmark": name}], "runs"))
+            writer.commit()
+        manifest = tools.folder(shelf, name) / MANIFEST
+        manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "schema_version": version}))
+    found = open_store(shelf.store).read().metrics.sort("benchmark", descending=True)
+    assert found["higher_is_better"].to_list() == seen
 
 
 def test_a_run_in_two_sources_is_never_counted_twice(shelf: Shelf, tools) -> None:

@@ -47,7 +47,7 @@ def entries_of(
         message = f"models names {plural(len(models), 'system')}; a leaderboard needs two, and `score` takes one"
         raise InputError(message)
     labelled, notes = _labelled(data.outcomes, contrast) if models is None else _named(data, models, contrast)
-    chosen = choose_metric(data, labelled, metric)
+    chosen = choose_metric(data, labelled, metric, contrast=contrast)
     own = labelled.filter((pl.col("benchmark") == chosen.benchmark) & (pl.col("metric") == chosen.name))
     with_rows: list[str] = own[ENTRY].unique().sort().to_list()
     every = labelled[ENTRY].unique().sort().to_list() if models is None else list(models)

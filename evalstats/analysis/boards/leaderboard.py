@@ -39,7 +39,7 @@ from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import plan_account, settled, with_aliases
+from evalstats.schema.plan import plan_account, settled, with_plan
 from evalstats.stats.many.pairwise import Adjust
 
 DEFAULT_LEVEL = 0.95
@@ -62,6 +62,7 @@ def leaderboard(
     models: Sequence[str] | None = None,
     conf_level: float | None = None,
     contrast: str = "model",
+    higher_is_better: bool | None = None,
     pass_hat: int | None = None,
     pass_at: int | None = None,
     top: Sequence[int] = (1, 3, 5),
@@ -92,6 +93,9 @@ def leaderboard(
     contrast
         What names the entries: "model" (every distinct system; a system defaults to its model), or another column, such as
         "run" where one model was run several times on the same items.
+    higher_is_better
+        Which way the metric is better; it goes before what the files say. None: what they declare, else more is taken to be
+        better, and the answer says so.
     pass_hat, pass_at
         Rank by pass^k (all of k trials of an item succeed) or pass@k (any of k does); items with fewer than k trials of a
         model are left out for it, by name.
@@ -142,16 +146,17 @@ def leaderboard(
         rest = {
             "models": models,
             "contrast": contrast,
+            "higher_is_better": higher_is_better,
             "pass_hat": pass_hat,
             "pass_at": pass_at,
             "top": top,
             "seed": seed,
         }
-        return _planned(with_aliases(as_data(data), plan.aliases), plan, given, rest)
+        return _planned(with_plan(as_data(data), plan), plan, given, rest)
     adjust, conf_level = adjust or "max-t", DEFAULT_LEVEL if conf_level is None else conf_level
     levels = _checked_options(conf_level=conf_level, adjust=adjust, top=top, seed=seed)
     wanted = wanted_pass(pass_hat, pass_at)
-    data = as_data(data)
+    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     if not data.outcomes.height and data.aggregates.height and wanted is None:
         return published_leaderboard(
             data,
@@ -270,6 +275,7 @@ def _answer(
         metric=metric.name,
         metric_kind=metric.kind,
         higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
         scale=metric.scale,
         unit=metric.shown_unit,
         score_unit=metric.score_unit,
@@ -286,7 +292,7 @@ def _answer(
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.rulers),
         best_if_missing=best_if_missing(plan, lines),
-        qualifiers=(*limits, *failures_of_the_best(table, found, plan, lines)),
+        qualifiers=metric.qualifiers(*limits, *failures_of_the_best(table, found, plan, lines)),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
         n_resamples=found.shown.n_resamples,
@@ -306,6 +312,7 @@ def _answer(
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
         warnings=(
+            *metric.cautions,
             *_compared_with_nobody(plan, pairs, table.names),
             *found.warnings,
             *table.rulers.refusal(),

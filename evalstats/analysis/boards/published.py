@@ -251,6 +251,8 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
         metric=metric.name,
         metric_kind=metric.kind,
         higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
+        qualifiers=metric.qualifiers(),
         scale=metric.scale,
         unit=metric.shown_unit,
         score_unit=metric.score_unit,

@@ -10,6 +10,7 @@ import polars as pl
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.rulers import EntryDifference
 from evalstats.analysis.results import json_safe, qualified
+from evalstats.analysis.scales import Direction
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
 from evalstats.display.numbers import plural
@@ -170,6 +171,7 @@ class Leaderboard:
     metric: str
     metric_kind: str
     higher_is_better: bool
+    direction: Direction = "declared"
     scale: float
     unit: str
     score_unit: str

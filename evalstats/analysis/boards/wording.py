@@ -7,6 +7,7 @@ from itertools import pairwise
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow, Winner
 from evalstats.analysis.results import qualified
+from evalstats.analysis.scales import ASSUMED
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
@@ -62,6 +63,8 @@ def _label(result: Leaderboard) -> str:
         return "no ranks"
     if not _whole(result):
         return "no rank over all"
+    if result.direction == "asked":
+        return "which way?"
     return "one best" if len(result.best()) == 1 and not result.above_the_ranked() else "best open"
 
 
@@ -92,6 +95,8 @@ def _answer(result: Leaderboard) -> str:
         has = f"{_some(above)} {'has' if len(above) == 1 else 'have'} a {score} score and no usable standard error"
         who = f"{best[0]} is the best" if len(best) == 1 else f"{len(best)} ({_some(best)}) may be the best"
         return f"{who} of the {ranked} models that can be ranked; {has}, so which is the best of all is open"
+    if result.direction == "asked":
+        return _highest(result, best, ranked)
     if len(best) == 1:
         proven = f"{best[0]} is the best of {ranked}: every other model is shown to be worse"
         return (
@@ -102,11 +107,22 @@ def _answer(result: Leaderboard) -> str:
     return f"{len(best)} of {ranked} models may be the best, the data do not tell which: {_some(best)}"
 
 
+def _highest(result: Leaderboard, best: Sequence[str], ranked: int) -> str:
+    """Say who has the highest score, where it is not known whether that is the best."""
+    if len(best) == 1:
+        return f"{best[0]} has the highest {result.metric} of {ranked}: every other model is shown to be lower"
+    if len(best) == ranked:
+        return f"Any of the {ranked} models may have the highest {result.metric}: the data do not tell"
+    return f"{len(best)} of {ranked} models may have the highest {result.metric}, the data do not tell which: {_some(best)}"
+
+
 def _standing_sentences(result: Leaderboard) -> list[str]:
     unit = "" if result.score_unit in ("", "%") else f" in {result.score_unit}"
-    better = "higher" if result.higher_is_better else "lower"
+    better = f"{'higher' if result.higher_is_better else 'lower'} is better"
+    if result.direction != "declared":
+        better = ASSUMED
     clusters = f" in {result.n_clusters} clusters" if result.n_clusters is not None else ""
-    basis = f"{_capital(result.basis)}{clusters}; {result.metric}{unit}, {better} is better."
+    basis = f"{_capital(result.basis)}{clusters}; {result.metric}{unit}, {better}."
     said = [basis]
     ranked = [row for row in result.rows if row.rank_low is not None]
     if ranked:

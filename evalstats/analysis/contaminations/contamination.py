@@ -18,7 +18,7 @@ from evalstats.analysis.contaminations.twinning import ask_of_twins, twin_rows
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
+from evalstats.schema.plan import Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
@@ -50,6 +50,7 @@ def contamination(
     references: Sequence[str] | str | None = None,
     cutoffs: Mapping[str, str | dt.date] | None = None,
     metric: str | None = None,
+    higher_is_better: bool | None = None,
     cluster: str | Sequence[str] | None = None,
     margin: float | str | None = None,
     conf_level: float | None = None,
@@ -75,7 +76,7 @@ def contamination(
     suspects, references
         Models in question, and models known to be clean (trained before the items were public). Without references every
         suspect is held against all the other models.
-    metric, cluster, accept, plan
+    metric, higher_is_better, cluster, accept, plan
         As in `leaderboard`.
     margin
         The largest inflation that does not matter, declared before looking: "2pp", or a number in the metric's unit.
@@ -132,7 +133,8 @@ def contamination(
     _check_options(design, cutoffs=cutoffs, sides=(old, new), alternative=alternative)
     check_count(seed, "seed")
     data = as_data(data)
-    data = data if plan is None else with_aliases(data, plan.aliases)
+    data = data if plan is None else with_plan(data, plan)
+    data = data.with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data)
     place = data.factor(column)
     if design == "split" and place == "benchmark" and data.outcomes["benchmark"].n_unique() > 1:
@@ -245,6 +247,7 @@ def _result(  # noqa: PLR0917 - what a result is made of
         metric=metric.name,
         metric_kind=metric.kind,
         higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
         scale=metric.scale,
         unit=metric.shown_unit,
         score_unit=metric.score_unit,
@@ -261,7 +264,7 @@ def _result(  # noqa: PLR0917 - what a result is made of
         seed=seed,
         version=toolkit_version(),
         sources=sources_of(data, table.table.runs),
-        warnings=cautions(rows, found.asked, table, suspected, options),
+        warnings=(*metric.cautions, *cautions(rows, found.asked, table, suspected, options)),
         notes=(
             *found.notes,
             *table.notes,

@@ -66,7 +66,10 @@ def _one_meaning(metrics: pl.DataFrame, names: Sequence[str], title: str) -> pl.
     """Return the definitions that all benchmarks share, under the common name."""
     own = metrics.filter(pl.col("benchmark").is_in(names))
     kept: list[pl.DataFrame] = []
-    for (metric,), rows in own.partition_by("metric", as_dict=True).items():
+    for (metric,), found in own.partition_by("metric", as_dict=True).items():
+        # A benchmark that declares no direction has the one that the others declare.
+        said = found["higher_is_better"].drop_nulls()
+        rows = found if said.is_empty() else found.with_columns(pl.col("higher_is_better").fill_null(said[0]))
         if rows.select(_MEANING).unique().height > 1:
             message = f"{metric!r} means something else in each of {title}: their scores are not one quantity"
             raise InputError(message)

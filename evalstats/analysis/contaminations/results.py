@@ -6,6 +6,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.results import json_safe
+from evalstats.analysis.scales import Direction
 from evalstats.display.blocks import Block
 from evalstats.display.markup import to_html
 from evalstats.display.numbers import plural
@@ -128,6 +129,7 @@ class ContaminationCheck:
     metric: str
     metric_kind: str
     higher_is_better: bool
+    direction: Direction = "declared"
     scale: float
     unit: str
     score_unit: str

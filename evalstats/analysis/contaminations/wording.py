@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from evalstats.analysis.contaminations.results import ContaminationCheck, ContaminationRow, Verdict
+from evalstats.analysis.results import qualified
+from evalstats.analysis.scales import direction_phrases
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled
 
@@ -49,6 +51,10 @@ def contamination_blocks(result: ContaminationCheck) -> list[Block]:
 
 def headline(result: ContaminationCheck) -> str:
     """Return the answer in one sentence, without its full stop."""
+    return qualified(_headline(result), () if result.verdict == "invalid" else direction_phrases(result.direction))
+
+
+def _headline(result: ContaminationCheck) -> str:
     inflated = result.inflated()
     if inflated:
         rows = [result.row(name) for name in inflated[:_LISTED]]

@@ -420,7 +420,9 @@ def _meaning(result: Comparison) -> str:
     low, high = _ends(result)
     unit, scale = result.unit, result.scale
     inconclusive = (
-        f"The interval excludes zero, and still no direction is claimed, since what is named there makes {level} "
+        f"So {result.only_higher()}. Whether that is better depends on the metric, and nothing says which way it runs."
+        if result.only_higher()
+        else f"The interval excludes zero, and still no direction is claimed, since what is named there makes {level} "
         "a promise that might not be kept."
         if result.conf_low is not None and excludes_zero(result.conf_low, result.conf_high)
         else f"As far as these data go, {second} may be worse than {first}, as good, or better: anything in the interval."

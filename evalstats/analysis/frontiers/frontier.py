@@ -110,6 +110,7 @@ def frontier(
     accept: Collection[str] = (),
     conf_level: float = 0.95,
     contrast: str = "model",
+    higher_is_better: bool | None = None,
     n_resamples: int = 10_000,
     seed: int = 0,
     on_progress: Callable[[int, int], None] | None = None,
@@ -124,7 +125,7 @@ def frontier(
         The score; needed only where the benchmark declares no headline.
     cost
         "cost_usd", "latency_s", "output_tokens", "input_tokens" or "n_turns": the less the better.
-    cluster, models, accept, contrast
+    cluster, models, accept, contrast, higher_is_better
         As in `leaderboard`.
     conf_level
         Level of the intervals, of the claims that a system is dominated, and of the share that settles that it is not.
@@ -168,7 +169,7 @@ def frontier(
     [('small', True, ()), ('large', True, ()), ('slow', False, ('small', 'large'))]
     """
     _check_options(cost=cost, conf_level=conf_level, seed=seed)
-    data = as_data(data)
+    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
@@ -186,6 +187,7 @@ def frontier(
         metric=chosen.name,
         metric_kind=chosen.kind,
         higher_is_better=chosen.higher_is_better,
+        direction=chosen.direction,
         scale=chosen.scale,
         score_unit=chosen.score_unit,
         cost=cost,
@@ -207,6 +209,7 @@ def frontier(
         version=toolkit_version(),
         sources=sources_of(data, field.runs),
         warnings=(
+            *chosen.cautions,
             *field.rulers.refusal(),
             *_cautions(field, cases, cost),
             *field.rulers.of("weakens"),

@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
+from evalstats.analysis.results import qualified
+from evalstats.analysis.scales import direction_phrases
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, plural, scaled
 
@@ -111,6 +113,10 @@ def _place(row: FrontierRow) -> str:
 
 
 def _headline(result: Frontier) -> str:
+    return qualified(_answer(result), direction_phrases(result.direction))
+
+
+def _answer(result: Frontier) -> str:
     names = [row.name for row in result.rows if row.on_frontier]
     what = WORDS[result.cost].partition(" (")[0].lower()
     if len(names) == 1:

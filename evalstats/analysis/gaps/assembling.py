@@ -177,6 +177,7 @@ def _account(side: Side, whole: Side) -> SideAccount:
         unit=side.unit,
         scale=side.scale,
         higher_is_better=not side.turned,
+        direction=side.direction,
         errors="none" if side.covariance is None else "marginal" if side.marginal else "full",
         n_models=len(whole.models),
         n_units=units,

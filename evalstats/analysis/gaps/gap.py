@@ -22,7 +22,7 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.sides import by_setting, table_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix
-from evalstats.schema.plan import Plan, plan_account, settled
+from evalstats.schema.plan import Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
@@ -44,6 +44,7 @@ def gap(
     mix: LiveMix | Mapping[str, float] | None = None,
     models: Sequence[str] | None = None,
     same_scale: bool | None = None,
+    higher_is_better: bool | None = None,
     conf_level: float | None = None,
     top: Sequence[int] = (5, 10),
     n_resamples: int = 2000,
@@ -79,6 +80,9 @@ def gap(
     same_scale
         Whether live less lab means something. None: where both sides have outcomes (or published shares) of one metric with
         one range.
+    higher_is_better
+        Which way the metric is better, on both sides; it goes before what the files say. To declare it of one side, call
+        `with_metric` of its data.
     conf_level
         Level of all intervals; 0.95 where neither it nor a plan says otherwise.
     top
@@ -135,10 +139,13 @@ def gap(
     lab_data, live_data = by_setting(table_of(lab)) if live is None else (table_of(lab), table_of(live))
     joined = {**({} if plan is None else plan.aliases), **(aliases or {})}
     if plan is not None:
+        lab_data, live_data = with_plan(lab_data, plan), with_plan(live_data, plan)
         name = benchmark_of(live_data)
         found = settled(plan, benchmark=name, metric=live_metric or metric or "", **given)
         margin = cast("float | str | None", found["margin"])
         conf_level = cast("float | None", found["conf_level"])
+    lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
+    live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
     by = named_once(by)
     factor, shares, source = mix_of(mix, by)

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.scales import Direction
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.scores import LabLiveScores
@@ -83,6 +84,8 @@ class Side:
         Dates of the rows, where they have one.
     method
         How estimates and errors were made, in words.
+    direction
+        Where the direction comes from, as in `evalstats.analysis.scales`.
     """
 
     kind: SideKind
@@ -108,6 +111,7 @@ class Side:
     first_day: str | None = None
     last_day: str | None = None
     method: str = ""
+    direction: Direction = "declared"
     rows: pl.DataFrame | None = None
     sources: tuple[tuple[str, str], ...] = ()
     warnings: tuple[str, ...] = ()

@@ -69,6 +69,7 @@ def outcome_side(
         low=units.metric.low,
         high=units.metric.high,
         turned=not units.metric.higher_is_better,
+        direction=units.metric.direction,
         models=tuple(kept),
         estimate=found.estimate,
         covariance=covariance,
@@ -85,6 +86,7 @@ def outcome_side(
         rows=units.rows,
         sources=sources_of(data, units.runs),
         warnings=(
+            *units.metric.cautions,
             *units.warnings,
             *left,
             *_few(found.n_clusters, found.df, what, where),

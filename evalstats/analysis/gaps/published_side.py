@@ -55,6 +55,7 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         low=chosen.low,
         high=chosen.high,
         turned=not chosen.higher_is_better,
+        direction=chosen.direction,
         models=tuple(rows[PUBLISHED_ENTRY].to_list()),
         estimate=estimate,
         covariance=covariance,

@@ -9,6 +9,7 @@ import polars as pl
 from evalstats.analysis.gaps.agreement_results import Agreement
 from evalstats.analysis.gaps.mix_results import Decomposition, DropForecast, ScenarioGaps
 from evalstats.analysis.results import json_safe
+from evalstats.analysis.scales import Direction
 from evalstats.display.blocks import Block
 from evalstats.display.escape import one_line
 from evalstats.display.markup import to_html
@@ -49,6 +50,7 @@ class SideAccount:
     unit_word: str
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
+    direction: Direction = "declared"
     reliability: float | None = None
     noise: float | None = None
     spread: float | None = None

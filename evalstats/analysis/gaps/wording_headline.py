@@ -15,6 +15,8 @@ from evalstats.analysis.gaps.words import (
     size_text,
     some,
 )
+from evalstats.analysis.results import qualified
+from evalstats.analysis.scales import direction_phrases
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import plural
 
@@ -41,6 +43,14 @@ def about(found: LabLiveGap) -> Subject:
 
 def headline(found: LabLiveGap) -> str:
     """Return the answer in one sentence without its full stop."""
+    if found.verdict == "invalid":
+        return _headline(found)
+    sides = {found.lab.direction, found.live.direction}
+    open_ = next((each for each in ("asked", "assumed") if each in sides), "declared")
+    return qualified(_headline(found), direction_phrases(open_))
+
+
+def _headline(found: LabLiveGap) -> str:
     n = plural(found.n_models, "model")
     if found.verdict == "invalid":
         return f"No gap can be told: {found.verdict_reason.rstrip('.')}"

@@ -24,7 +24,7 @@ from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
-from evalstats.schema.plan import plan_account, settled, with_aliases
+from evalstats.schema.plan import plan_account, settled, with_plan
 from evalstats.stats.threads import one_thread
 
 DEFAULT_LEVEL = 0.95
@@ -48,6 +48,7 @@ def scenarios(
     cluster: str | Sequence[str] | None = None,
     models: Sequence[str] | None = None,
     contrast: str = "model",
+    higher_is_better: bool | None = None,
     conf_level: float | None = None,
     n_resamples: int | None = None,
     backend: str = "evalstats",
@@ -82,6 +83,9 @@ def scenarios(
         Names to keep (runs, systems, models, or levels of `contrast`); None for all.
     contrast
         What is compared: "model", or another column.
+    higher_is_better
+        Which way the metric is better; it goes before what the files say. None: what they declare, else more is taken to be
+        better, and the answer says so.
     conf_level
         Level of intervals; 0.95 where neither it nor a plan says otherwise.
     n_resamples
@@ -143,14 +147,15 @@ def scenarios(
             "as_": as_,
             "models": models,
             "contrast": contrast,
+            "higher_is_better": higher_is_better,
             "n_resamples": n_resamples,
             "backend": backend,
             "seed": seed,
             "on_step": on_step,
         }
-        return _planned(with_aliases(as_data(data), plan.aliases), plan, metric, given, rest)
+        return _planned(with_plan(as_data(data), plan), plan, metric, given, rest)
     level = _checked(conf_level, backend=backend, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
-    data = as_data(data)
+    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column, least=1)
@@ -279,6 +284,7 @@ def _answer(
         metric=metric.name,
         metric_kind=metric.kind,
         higher_is_better=metric.higher_is_better,
+        direction=metric.direction,
         scale=metric.scale,
         unit=metric.shown_unit,
         score_unit=metric.score_unit,
@@ -325,7 +331,7 @@ def _answer(
         seed=asked.seed,
         version=toolkit_version(),
         sources=sources_of(table.data, table.runs),
-        warnings=_warnings(table, choice, fitted),
+        warnings=(*metric.cautions, *_warnings(table, choice, fitted)),
         notes=(
             *asked.notes,
             *_families(table, drops, level),

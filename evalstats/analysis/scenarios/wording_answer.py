@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from evalstats.analysis.results import qualified
+from evalstats.analysis.scales import direction_phrases
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words, spread_ends
 from evalstats.analysis.scenarios.wording_tables import weights_words
@@ -56,6 +58,10 @@ def answer_tone(result: ScenarioModel) -> Tone:
 
 def headline(result: ScenarioModel) -> str:
     """Return the answer in one sentence without its full stop."""
+    return qualified(_headline(result), direction_phrases(result.direction))
+
+
+def _headline(result: ScenarioModel) -> str:
     label = answer_label(result)
     if label == _NOT_CONVERGED:
         return (

@@ -1,0 +1,128 @@
+"""Which scores cannot be of one scale, and which value is a code: against what is known, and by simulation."""
+
+import numpy as np
+import pytest
+from scipy.stats import betabinom, norm
+
+from evalstats.stats.score_scales import lone_code, single_numbers_conflict, spread_of, two_scales
+
+RNG = np.random.default_rng(20)
+N = 120
+
+
+def sure(first, second, **options) -> str | None:
+    found = two_scales({"a": spread_of(first), "b": spread_of(second)}, **options)
+    return None if found is None else found[2]
+
+
+def beta(low: float, high: float, n: int = N) -> np.ndarray:
+    return low + (high - low) * RNG.beta(3, 2, n)
+
+
+TWO = {
+    "shares and percentages": (beta(0, 1), beta(0, 100)),
+    "few of each": ([0.4, 0.9, 0.0], [41.0, 88.5, 0.0]),
+    "right or wrong and percentages": (RNG.integers(0, 2, N), beta(0, 100).round()),
+    "right or wrong and 0 or 100": (RNG.integers(0, 2, N), 100 * RNG.integers(0, 2, N)),
+    "shares and ratings": (beta(0, 1), RNG.integers(1, 11, N)),
+    "right or wrong and ratings": (RNG.integers(0, 2, N) | RNG.integers(0, 2, N), RNG.integers(1, 6, N)),
+    "1 to 5 and 1 to 10": (RNG.integers(1, 6, N), RNG.integers(1, 11, N)),
+    "1 to 5 at the ceiling and 1 to 10": (np.repeat([5, 4, 3], [105, 10, 5]), RNG.integers(1, 11, N)),
+    "0 to 5 in halves and 0 to 10": (RNG.integers(0, 11, N) / 2, RNG.integers(0, 11, N)),
+    "1 to 5 and percentages": (RNG.choice([3, 4, 5], N), beta(20, 100)),
+    "a code hides nothing": (np.r_[beta(0, 1), -1], beta(0, 100)),
+}
+ONE = {
+    "all zeros": (np.zeros(N), beta(0, 100)),
+    "shares that reach 1": (beta(0, 1), beta(0, 1)),
+    "right or wrong and shares": (RNG.integers(0, 2, N), beta(0, 1)),
+    "ratings, one model never gives the highest": (RNG.choice([1, 2, 3], N, p=[0.6, 0.3, 0.1]), RNG.integers(1, 6, N)),
+    "small counts": (RNG.poisson(0.3, N).clip(0, 1), RNG.poisson(2.5, N)),
+    "rewards": (RNG.normal(0.4, 0.1, N).clip(-1, 1), RNG.normal(0, 3, N)),
+    "log probabilities": (-RNG.exponential(1, N), -RNG.exponential(9, N)),
+    "amounts that overlap below 1": (RNG.uniform(0.1, 0.9, N), RNG.exponential(2, N)),
+    "a weak model on 0 to 100": (RNG.choice([0, 0, 3, 8, 15], N), beta(0, 100).round()),
+    "a favourite value in the middle": (RNG.choice([1, 2, 3, 5], N, p=[0.3, 0.3, 0.15, 0.25]), RNG.integers(1, 11, N)),
+    "too few to tell": ([1, 2, 5, 4], [7, 10, 3, 8]),
+}
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_two_scales_are_certain_in_either_order(name: str) -> None:
+    first, second = TWO[name]
+    assert sure(first, second) == "certain"
+    assert sure(second, first) == "certain"
+
+
+@pytest.mark.parametrize("name", ONE)
+def test_what_may_be_one_scale_is_let_pass(name: str) -> None:
+    first, second = ONE[name]
+    assert sure(first, second) in {None, "likely"}
+
+
+def test_a_metric_without_a_top_says_nothing() -> None:
+    assert sure(*TWO["shares and percentages"], has_top=False) is None
+
+
+def test_ten_times_the_scores_is_no_other_answer() -> None:
+    first, second = TWO["1 to 5 and 1 to 10"]
+    assert sure(np.tile(first, 10), np.tile(second, 10)) == "certain"
+
+
+@pytest.mark.parametrize("n", [40, 120, 500])
+def test_models_on_one_scale_of_ratings_are_hardly_ever_refused(n: int) -> None:
+    """Ratings from 1 to 10 by 100 kinds of model, against a strong one: refused in well under 1% of tables."""
+    rng = np.random.default_rng(n)
+    steps = np.arange(1, 10) + 0.5
+    normals = [
+        np.diff(np.r_[0, norm.cdf((steps - m) / s), 1]) for m in np.arange(1, 9, 0.8) for s in (0.8, 1, 1.5, 2.5)
+    ]
+    skewed = [betabinom.pmf(np.arange(10), 9, a, b) for a in (0.5, 1, 2, 4) for b in (2, 4, 8, 16)]
+    strong = spread_of(rng.integers(5, 11, 50))
+    n_refused = n_tables = 0
+    for law in (*normals, *skewed):
+        for counts in rng.multinomial(n, law, size=12):
+            scores = spread_of(np.repeat(np.arange(1, 11), counts))
+            n_tables += 1
+            n_refused += (two_scales({"a": scores, "b": strong}) or ("", "", ""))[2] == "certain"
+    assert n_refused / n_tables <= 0.005
+
+
+@pytest.mark.parametrize(
+    ("values", "counts", "code"),
+    [
+        ([-1, 1, 2, 9, 10], [2, 9, 9, 9, 9], -1),
+        ([-1, 0.2, 0.4, 1], [1, 9, 9, 9], -1),
+        ([-1, 0, 1], [1, 40, 59], -1),
+        ([-1, 0, 1], [20, 40, 40], None),
+        ([-1, -0.5, 0.5, 1], [1, 9, 9, 9], None),
+        ([-99, 1, 5], [1, 9, 9], -99),
+        ([-999, 10, 95.5], [3, 99, 99], -999),
+        ([-2, 0, 1, 2], [1, 9, 9, 9], None),
+        ([-8.1, -3.0, -0.1], [1, 1, 1], None),
+        ([0, 1, 2, 3, 99], [9, 9, 9, 9, 2], 99),
+        ([0, 40, 100, 999], [9, 9, 9, 2], 999),
+        ([0, 40, 100], [9, 9, 9], None),
+        ([0, 1, 2, 10], [1, 9, 9, 9], None),
+        ([0, 1, 2, 50], [9, 9, 9, 1], None),
+        ([1, 2, 3, 4, 5, 99], [1, 1, 1, 1, 1, 90], None),
+    ],
+)
+def test_codes_stand_alone_and_are_rare(values: list[float], counts: list[int], code: float | None) -> None:
+    assert lone_code(values, counts) == code
+
+
+@pytest.mark.parametrize(
+    ("numbers", "conflict"),
+    [
+        ([0.81, 62, 75], True),
+        ([0.81, 0.62, 0.75], False),
+        ([62, 75, 90], False),
+        ([0.6, 3, 16, 53], False),
+        ([0.0, 62, 75], False),
+        ([0.9, 1250, 1300], False),
+        ([0.02, 62, 75], False),
+    ],
+)
+def test_published_shares_among_percentages(numbers: list[float], conflict: bool) -> None:
+    assert single_numbers_conflict(numbers) is conflict
