@@ -26,6 +26,7 @@ NAMES = {
     "ranks": "ranks",
     "peeking": "peeking",
     "power": "power",
+    "scenarios": "scenarios",
 }
 
 

@@ -74,7 +74,7 @@ def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     assert lines[0] == "Where 3 models on table break"
-    assert lines[3].startswith("BREAKS SHOWN 1 of 3 models (big) is shown to do worse in hostile than in ideal")
+    assert lines[3].startswith("BREAKS SHOWN big does worse in hostile than in ideal: −42.1 pp (95% CI −56.8 to")
     assert max(map(len, lines)) <= 80
     for heading in ("Changes (pp) one by one", "Where the variation comes from", "Method"):
         assert heading in result.stdout

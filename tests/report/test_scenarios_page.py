@@ -201,11 +201,11 @@ def test_where_there_is_nothing_to_compare_with_the_page_says_so() -> None:
 
 def test_a_drop_here_and_none_there_is_not_called_a_difference(rut: ScenarioPage) -> None:
     text = words(breaks.interaction(rut))
-    assert "is not the same for all models" in text
+    assert "Models differ in where they break" in text
     assert "is shown to drop in a scenario and another is not says nothing about this" in text
     tests = tuple(replace(test, p_value=0.4) for test in rut.model.tests)
     calm = words(breaks.interaction(replace(rut, model=replace(rut.model, tests=tests))))
-    assert "is not shown" in calm
+    assert "are not shown to differ" in calm
 
 
 def test_crossing_estimates_are_not_called_a_ranking(rut: ScenarioPage) -> None:
@@ -271,7 +271,7 @@ def test_each_further_metric_has_its_answer_or_its_reason() -> None:
     text = further.sections(page)
     assert "### honesty" in text
     assert "#fig-map-1" in text
-    assert "1 of 4 models (east) is shown to do worse in banking" in words(text)
+    assert "east does worse in banking" in words(text)
     assert "Not answered: No scored row." in words(text)
     assert further.sections(shown(example.small())) == ""
 

@@ -333,15 +333,37 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
         ),
         sources=(_BATES,),
     ),
-    "largest |t| of all contrasts, random signs of clusters": MethodText(
-        what="the largest of all differences, judged by random signs on what each item contributes",
+    "plain means of cells": MethodText(
+        what="the plain mean of every model in every scenario",
         how=(
-            "For every pair of models and scenarios it is worked out how far the data are from one change that all models share, "
-            "and the largest of these is the statistic. Each item's contribution then gets a random sign, many times; the p is "
-            "the share of turns in which the largest is as large. It takes nothing for granted of how models hang together."
+            "Each model answered every question of each scenario, so the plain mean of its answers is the estimate: a model of "
+            "the data would return the same numbers."
         ),
-        takes="Under no difference, what an item contributes must be as likely to point either way",
-        sources=("Kline & Santos 2012, doi:10.1515/2156-6674.1006",),
+        sources=("Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031",),
+    ),
+    "permutation of scenarios within strata of equal success": MethodText(
+        what="which models succeed on equally hard questions, compared between scenarios by shuffling",
+        how=(
+            "Questions that equally many models got right belong together. If a scenario did the same to every model, then which "
+            "models these are would not depend on the scenario. So the scenarios of such questions are shuffled, many times; the "
+            "p is the share of shuffles in which models and scenarios fit together as closely as in the data. It holds near 0% "
+            "and 100% as well, and takes nothing for granted of how hard questions are."
+        ),
+        takes="Models should rank questions by difficulty in the same way, up to luck, within a scenario",
+        sources=(
+            "Holland & Thayer 1988, in Wainer & Braun (eds), Test Validity",
+            "Rasch 1960, Probabilistic Models for Some Intelligence and Attainment Tests",
+        ),
+    ),
+    "permutation of scenarios, largest studentised difference": MethodText(
+        what="the largest of all differences between scenarios, judged by shuffling the scenarios",
+        how=(
+            "What a question does to all models alike is taken out. The scenarios are then shuffled, whole items at a time, and "
+            "the largest difference is noted in units of its standard error; the p is the share of shuffles with one as large as "
+            "in the data. Standard errors are those of each shuffle, so scenarios may scatter unlike."
+        ),
+        takes="Under no difference, scores of different scenarios should have nearly the same shape",
+        sources=("Chung & Romano 2013, doi:10.1214/13-AOS1090",),
     ),
     "random signs": MethodText(
         what="how often random signs on the clusters' contributions give as large a largest effect",

@@ -157,11 +157,10 @@ def _changes_mean(result: ScenarioModel) -> list[str]:
     found = [_one_change(shown[0], result)] if shown else []
     if open_rows:
         found.append(_open_change(open_rows[0], result))
-    families = plural(len({row.model for row in rows}), "model")
     found.append(
-        f"The scenarios of one model are a family: the chance that any of its changes is a false alarm is at most "
-        f"{percent(1 - result.conf_level)}. With {families} there are as many families, and a model without any change has "
-        "that chance each"
+        f"All {plural(len(rows), 'change')} of the table are judged together (Benjamini & Hochberg). Were there none at all, the "
+        f"chance that any is shown would be at most {percent(1 - result.conf_level)}; of those that are shown, at most that "
+        "share is expected to be false"
     )
     if any(row.pooled is not None for row in rows):
         text = described("partial pooling")[0]
@@ -181,7 +180,7 @@ def _one_change(row: DropRow, result: ScenarioModel) -> str:
     p = f". A change so far from zero would turn up {frequency(row.p_value)} if there were none" if row.p_value else ""
     return (
         f"The change of {row.model} in {row.scenario} against {base} is {size}. The interval runs {ends}: the "
-        f"true changes that these data do not contradict, taking all scenarios of {row.model} together{p}"
+        f"true changes that these data do not contradict, with the whole table in view{p}"
     )
 
 

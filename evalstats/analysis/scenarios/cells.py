@@ -31,6 +31,10 @@ class Cells:
     thin
         bool, shape (n_cells,): cells in which fewer than five scores differ from the most common one. Their residuals cannot
         tell their own spread, so a contrast that touches one takes the larger of the two standard errors.
+    sizes
+        float64, shape (n_cells,): questions in each cell.
+    binary
+        Whether scores are plain shares of independent right or wrong answers, whose spread is known even where all are alike.
     df
         Degrees of freedom of contrasts, given rows of coefficients of the parameters; infinite where there are none.
     """
@@ -46,6 +50,8 @@ class Cells:
     df: Callable[[Floats], Floats]
     shape: tuple[int, int]
     thin: npt.NDArray[np.bool_]
+    sizes: Floats
+    binary: bool = False
 
     def grid(self, values: Floats) -> Floats:
         """Lay values of cells out as models x scenarios; NaN where there is no score."""

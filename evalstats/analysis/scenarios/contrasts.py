@@ -1,12 +1,13 @@
 """Rows of the answer that are contrasts of cells: drops from the reference, means, pairs of models."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+import polars as pl
 from scipy import stats
 
 from evalstats.analysis.arms import Metric
@@ -16,16 +17,34 @@ from evalstats.analysis.scenarios.paired import ItemMeans, PairedDrop
 from evalstats.analysis.scenarios.pooled import PooledCells
 from evalstats.analysis.scenarios.results import CellRow, DropRow, DropVerdict, MeanRow, ModelPairRow
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.multiplicity import benjamini_hochberg, holm
+from evalstats.stats.one_score import wilson_ends
+from evalstats.stats.proportion_contrasts import ProportionContrasts, proportion_contrasts
 
 Floats = npt.NDArray[np.float64]
 MIN_DF = 4
 MIN_DIFFERENT = 6
+_OUTSIDE = 1e-9
 NO_SPREAD = "all scores are the same, so there is no spread to judge by"
 
 
-def level_interval(found: Contrasts, metric: Metric, conf_level: float) -> tuple[Floats, Floats]:
-    """Return ends of intervals of scores: on the log-odds scale of the metric's range, so that they stay inside it."""
+def level_interval(
+    found: Contrasts, metric: Metric, conf_level: float, *, sizes: Floats | None = None
+) -> tuple[Floats, Floats]:
+    """Return ends of intervals of scores: on the log-odds scale of the metric's range, so that they stay inside it.
+
+    With `sizes`, the answers behind shares of right or wrong ones: Wilson's, matched to the variance, which there is for a
+    share of 0 or 1 as well.
+    """
+    if sizes is not None:
+        share, variance = found.estimate, np.square(found.std_error)
+        varied = (variance > 0) & (share * (1 - share) > _OUTSIDE)
+        n = np.where(varied, share * (1 - share) / np.where(varied, variance, 1.0), sizes)
+        q = stats.t.isf((1 - conf_level) / 2, np.where(varied, found.df, np.inf))
+        ends = np.array(
+            [wilson_ends(float(p), float(size), float(t)) for p, size, t in np.stack([share, n, q], axis=1)]
+        )
+        return ends[:, 0], ends[:, 1]
     low, high = found.interval(conf_level)
     if metric.low is None or metric.high is None:
         return low, high
@@ -46,11 +65,14 @@ def cell_rows(
     cells = fitted.cells
     found = cells.contrast(np.eye(len(cells.value)))
     on_link = cells.contrast(np.eye(len(cells.value)), link=True)
-    low, high = level_interval(found, table.metric, conf_level)
+    low, high = level_interval(found, table.metric, conf_level, sizes=cells.sizes if cells.binary else None)
     frame = table.frame
     score, trials = frame["score"].to_numpy(), frame[COUNT].to_numpy()
-    item = table.codes("item", "version")
-    in_scenario = [_distinct(frame["scenario"].to_numpy() == name, item) for name in table.scenarios]
+    in_scenario = _questions(table, "scenario", table.scenarios)
+    place_of = fitted.laid.of_frame
+    counted = np.bincount(place_of, minlength=len(cells.value))
+    observed = np.bincount(place_of, weights=score, minlength=len(cells.value)) / np.maximum(counted, 1)
+    answers = np.bincount(place_of, weights=trials, minlength=len(cells.value))
     out: list[CellRow] = []
     for i, model in enumerate(table.models):
         for j, scenario in enumerate(table.scenarios):
@@ -59,17 +81,16 @@ def cell_rows(
                 reason = "the model was not scored in this scenario"
                 out.append(CellRow(model=model, scenario=scenario, n_missing=in_scenario[j], reason=reason))
                 continue
-            here = fitted.laid.of_frame == place
-            n = _distinct(here, item)
+            n = int(cells.sizes[place])
             spread = bool(found.has_spread[place])
             out.append(
                 CellRow(
                     model=model,
                     scenario=scenario,
                     n_items=n,
-                    n_trials=round(float(trials[here].sum())),
+                    n_trials=round(float(answers[place])),
                     n_missing=in_scenario[j] - n,
-                    observed=float(score[here].mean()),
+                    observed=float(observed[place]),
                     estimate=float(found.estimate[place]),
                     std_error=float(found.std_error[place]) if spread else None,
                     conf_low=_number(low[place]),
@@ -115,65 +136,81 @@ def drop_rows(
     reference: str,
     conf_level: float,
 ) -> tuple[DropRow, ...]:
-    """Return every model in every scenario but the reference, as one family for each model."""
+    """Return every model in every scenario but the reference, all of them one family (Benjamini & Hochberg).
+
+    Those that are shown, R of m, get intervals at the level 1 - R alpha / m, as all others do: so an interval excludes 0 exactly
+    where the adjusted p is at most alpha, and of the intervals of changes that are shown a share of alpha at most is
+    expected to miss (Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907).
+    """
+    cells = fitted.cells
+    first = 0 if reference == "average" else 1
     out: list[DropRow] = []
-    for i in range(len(table.models)):
-        out.extend(_drops_of(table, fitted, pooled, items, i, reference=reference, conf_level=conf_level))
-    return tuple(out)
+    pairs: list[tuple[int, int]] = []
+    made: list[Floats] = []
+    for i, model in enumerate(table.models):
+        for j in range(first, len(table.scenarios)):
+            weights, why = drop_weights(cells, i, j, reference)
+            if weights is None:
+                name = table.scenarios[j]
+                row = DropRow(model=model, scenario=name, reference=reference, verdict="invalid", verdict_reason=why)
+                out.append(row)
+                continue
+            pairs.append((i, j))
+            made.append(weights)
+    if made:
+        weighed = np.stack(made)
+        out.extend(
+            _judged(
+                table, fitted, pooled, items, pairs=pairs, weights=weighed, reference=reference, conf_level=conf_level
+            )
+        )
+    order = {name: k for k, name in enumerate((*table.models, *table.scenarios))}
+    return tuple(sorted(out, key=lambda row: (order[row.model], order[row.scenario])))
 
 
-def _drops_of(
+def _judged(
     table: ScenarioTable,
     fitted: FittedScenarios,
     pooled: PooledCells | None,
     items: ItemMeans,
-    i: int,
     *,
+    pairs: Sequence[tuple[int, int]],
+    weights: Floats,
     reference: str,
     conf_level: float,
 ) -> list[DropRow]:
     cells = fitted.cells
-    first = 0 if reference == "average" else 1
-    made = {j: drop_weights(cells, i, j, reference) for j in range(first, len(table.scenarios))}
-    with_weights = {j: weights for j, (weights, _) in made.items() if weights is not None}
-    model = table.models[i]
-    rows = [
-        DropRow(model=model, scenario=table.scenarios[j], reference=reference, verdict="invalid", verdict_reason=why)
-        for j, (weights, why) in made.items()
-        if weights is None
-    ]
-    if not with_weights:
-        return rows
-    weights = np.stack(list(with_weights.values()))
-    found, on_link = cells.contrast(weights), cells.contrast(weights, link=True)
-    low, high = _clipped(found.interval(conf_level, family=len(weights)), table.metric)
-    log_low, log_high = on_link.interval(conf_level, family=len(weights))
-    p = found.p_values()
-    adjusted, stepped = np.minimum(len(p) * p, 1.0), np.full(len(p), np.nan)
-    stepped[~np.isnan(p)] = holm(p[~np.isnan(p)])
+    tests = _change_tests(table, fitted, weights)
+    found, p = tests.found, tests.p
+    known = ~np.isnan(p)
+    adjusted, stepped = np.full(len(p), np.nan), np.full(len(p), np.nan)
+    adjusted[known], stepped[known] = benjamini_hochberg(p[known]), holm(p[known])
+    n_shown = max(1, int((adjusted[known] <= 1 - conf_level).sum()))
+    level = 1 - (1 - conf_level) * n_shown / max(1, int(known.sum()))
+    low, high = _clipped(tests.interval(level), table.metric)
     shrunk = None if pooled is None else pooled.contrast(weights, conf_level)
-    binary = fitted.fit.family == "binomial"
-    for k, j in enumerate(with_weights):
+    logits = _log_odds(fitted, weights, tests, level)
+    rows: list[DropRow] = []
+    for k, (i, j) in enumerate(pairs):
         place, base = cells.place(i, j), None if reference == "average" else cells.place(i, 0)
         paired = None if place is None or base is None else items.drop(table, place, base, conf_level)
-        spread = bool(found.has_spread[k])
         row = DropRow(
-            model=model,
+            model=table.models[i],
             scenario=table.scenarios[j],
             reference=reference,
             estimate=float(found.estimate[k]),
-            std_error=float(found.std_error[k]) if spread else None,
+            std_error=float(found.std_error[k]) if found.has_spread[k] else None,
             conf_low=_number(low[k]),
             conf_high=_number(high[k]),
             conf_level=conf_level,
-            df=_number(found.df[k]) if spread else None,
-            statistic=float(found.estimate[k] / found.std_error[k]) if spread else None,
+            df=_number(found.df[k]) if known[k] else None,
+            statistic=_number(tests.t[k]),
             p_value=_number(p[k]),
             p_adjusted=_number(adjusted[k]),
             p_holm=_number(stepped[k]),
-            log_odds=float(on_link.estimate[k]) if binary else None,
-            log_odds_low=_number(log_low[k]) if binary else None,
-            log_odds_high=_number(log_high[k]) if binary else None,
+            log_odds=None if logits is None else float(logits[0][k]),
+            log_odds_low=None if logits is None else _number(logits[1][k]),
+            log_odds_high=None if logits is None else _number(logits[2][k]),
             model_std_error=float(found.model_std_error[k]),
             paired=None if paired is None else paired.estimate,
             paired_low=None if paired is None or paired.found is None else paired.found.conf_low,
@@ -181,13 +218,81 @@ def _drops_of(
             pooled=None if shrunk is None else _number(shrunk[0][k]),
             pooled_low=None if shrunk is None else _number(shrunk[1][k]),
             pooled_high=None if shrunk is None else _number(shrunk[2][k]),
-            n_items=paired.n_items if paired is not None else _n_items(table, fitted, place),
+            n_items=paired.n_items if paired is not None else 0 if place is None else int(cells.sizes[place]),
         )
         doubt = _doubt(row, paired, no_interval=fitted.no_interval)
         verdict, why = _verdict(row, doubt, higher_is_better=table.metric.higher_is_better)
         rows.append(replace(row, verdict=verdict, verdict_reason=why))
-    order = {name: k for k, name in enumerate(table.scenarios)}
-    return sorted(rows, key=lambda row: order[row.scenario])
+    return rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ChangeTests:
+    """Changes with their statistics: by the likelihood ratio where scores have bounds, else by Wald's t; NaN without spread."""
+
+    found: Contrasts
+    proportions: ProportionContrasts | None
+    span: float
+    known: npt.NDArray[np.bool_]
+
+    @property
+    def t(self) -> Floats:
+        t = (
+            self.found.estimate / np.where(self.found.std_error > 0, self.found.std_error, 1.0)
+            if self.proportions is None
+            else self.proportions.t
+        )
+        return np.where(self.known, t, np.nan)
+
+    @property
+    def p(self) -> Floats:
+        p = self.found.p_values() if self.proportions is None else self.proportions.p_values()
+        return np.where(self.known, p, np.nan)
+
+    def interval(self, level: float) -> tuple[Floats, Floats]:
+        if self.proportions is None:
+            return self.found.interval(level)
+        low, high = (self.span * ends for ends in self.proportions.interval(level))
+        return np.where(self.known, low, np.nan), np.where(self.known, high, np.nan)
+
+
+def _change_tests(table: ScenarioTable, fitted: FittedScenarios, weights: Floats) -> _ChangeTests:
+    cells, metric = fitted.cells, table.metric
+    found = cells.contrast(weights)
+    if metric.low is None or metric.high is None:
+        return _ChangeTests(found=found, proportions=None, span=1.0, known=found.has_spread)
+    span = metric.high - metric.low
+    shares = (cells.value - metric.low) / span
+    known = found.has_spread | cells.binary
+    if (shares < -_OUTSIDE).any() or (shares > 1 + _OUTSIDE).any():
+        # A linear model may predict beyond the range.
+        return _ChangeTests(found=found, proportions=None, span=1.0, known=found.has_spread)
+    places = [np.flatnonzero(row) for row in weights]
+    n, width = len(weights), max(len(place) for place in places)
+    of_cells, sizes, own = np.full((n, width), 0.5), np.ones((n, width)), np.zeros((n, width))
+    for k, place in enumerate(places):
+        of_cells[k, : len(place)] = np.clip(shares[place], 0.0, 1.0)
+        sizes[k, : len(place)] = cells.sizes[place]
+        own[k, : len(place)] = weights[k, place]
+    proportions = proportion_contrasts(
+        of_cells, sizes, own, variance=(found.std_error / span) ** 2, df=np.maximum(found.df, 1.0)
+    )
+    return _ChangeTests(found=found, proportions=proportions, span=span, known=known)
+
+
+def _log_odds(
+    fitted: FittedScenarios, weights: Floats, tests: _ChangeTests, level: float
+) -> tuple[Floats, Floats, Floats] | None:
+    """Return changes of log-odds, with intervals that belong to the same test (Miettinen's); None where scores are graded."""
+    if fitted.family != "binomial":
+        return None
+    value = fitted.cells.contrast(weights, link=True)
+    width = stats.t.isf((1 - level) / 2, tests.found.df)
+    # A change of 0 has no test to take the spread from.
+    apart = tests.known & (np.abs(tests.t) > _OUTSIDE) & (np.sign(value.estimate) == np.sign(tests.t))
+    error = np.where(apart, value.estimate / np.where(apart, tests.t, 1.0), value.std_error)
+    error = np.where(tests.known, error, np.nan)
+    return value.estimate, value.estimate - width * error, value.estimate + width * error
 
 
 def _verdict(row: DropRow, doubt: str, *, higher_is_better: bool) -> tuple[DropVerdict, str]:
@@ -204,10 +309,8 @@ def _doubt(row: DropRow, paired: PairedDrop | None, *, no_interval: str) -> str:
     """Return the first thing that forbids a direction: only an interval that excludes 0 gives one, and nothing against it."""
     if row.conf_low is None or row.conf_high is None:
         return no_interval or NO_SPREAD
-    if not (row.conf_low > 0 or row.conf_high < 0):
+    if (row.p_adjusted if row.p_adjusted is not None else 1.0) > 1 - row.conf_level:
         return "the interval includes 0"
-    if (row.p_adjusted or 1.0) > 1 - row.conf_level:
-        return "the adjusted p does not reach the level"
     if (row.df or 0.0) < MIN_DF:
         return _too_few_df(row.df or 0.0)
     if paired is None:
@@ -224,18 +327,22 @@ def mean_rows(
     table: ScenarioTable, fitted: FittedScenarios, shares: Sequence[float], conf_level: float
 ) -> tuple[tuple[MeanRow, ...], tuple[MeanRow, ...]]:
     """Return the models averaged over scenarios by their shares, and the scenarios averaged over models."""
-    cells = fitted.cells
+    cells, metric = fitted.cells, table.metric
     if fitted.model_means is None:
         models = tuple(
-            _mean_row(table, fitted, model_weights(cells, i, shares), kind="model", name=name, conf_level=conf_level)
-            for i, name in enumerate(table.models)
+            _mean_row(
+                fitted, model_weights(cells, i, shares), kind="model", name=name, n=n, metric=metric, level=conf_level
+            )
+            for i, (name, n) in enumerate(zip(table.models, _questions(table, "model", table.models), strict=True))
         )
     else:
         models = _sampled_means(table, fitted.model_means, conf_level)
     even = [1 / len(table.models)] * len(table.models)
     scenarios = tuple(
-        _mean_row(table, fitted, _scenario_weights(cells, j, even), kind="scenario", name=name, conf_level=conf_level)
-        for j, name in enumerate(table.scenarios)
+        _mean_row(
+            fitted, _scenario_weights(cells, j, even), kind="scenario", name=name, n=n, metric=metric, level=conf_level
+        )
+        for j, (name, n) in enumerate(zip(table.scenarios, _questions(table, "scenario", table.scenarios), strict=True))
     )
     return models, scenarios
 
@@ -243,7 +350,7 @@ def mean_rows(
 def _sampled_means(table: ScenarioTable, found: Contrasts, conf_level: float) -> tuple[MeanRow, ...]:
     """Return the models over scenarios that could come."""
     low, high = level_interval(found, table.metric, conf_level)
-    codes = table.codes("item", "version")
+    counts = _questions(table, "model", table.models)
     return tuple(
         MeanRow(
             kind="model",
@@ -253,7 +360,7 @@ def _sampled_means(table: ScenarioTable, found: Contrasts, conf_level: float) ->
             conf_low=_number(low[i]),
             conf_high=_number(high[i]),
             df=_number(found.df[i]),
-            n_items=_distinct(table.frame["model"].to_numpy() == name, codes),
+            n_items=counts[i],
             reason=None if _number(low[i]) is not None else NO_SPREAD,
         )
         for i, name in enumerate(table.models)
@@ -283,21 +390,22 @@ def _scenario_weights(cells: Cells, j: int, shares: Sequence[float]) -> Floats |
 
 
 def _mean_row(
-    table: ScenarioTable,
     fitted: FittedScenarios,
     weights: Floats | None,
     *,
     kind: Literal["model", "scenario"],
     name: str,
-    conf_level: float,
+    n: int,
+    metric: Metric,
+    level: float,
 ) -> MeanRow:
-    n = _distinct(table.frame[kind].to_numpy() == name, table.codes("item", "version"))
     what = "scenario" if kind == "model" else "model"
     if weights is None:
         reason = f"a mean over all {what}s needs a score in each, and one is missing"
         return MeanRow(kind=kind, name=name, n_items=n, reason=reason)
     found = fitted.cells.contrast(weights[None, :])
-    low, high = level_interval(found, table.metric, conf_level)
+    sizes = np.array([fitted.cells.sizes @ (weights != 0)]) if fitted.cells.binary else None
+    low, high = level_interval(found, metric, level, sizes=sizes)
     spread = bool(found.has_spread[0])
     return MeanRow(
         kind=kind,
@@ -364,12 +472,11 @@ def _clipped(ends: tuple[Floats, Floats], metric: Metric) -> tuple[Floats, Float
     return np.maximum(ends[0], -metric.span), np.minimum(ends[1], metric.span)
 
 
-def _distinct(keep: npt.NDArray[np.bool_], codes: npt.NDArray[np.int64]) -> int:
-    return len(np.unique(codes[keep]))
-
-
-def _n_items(table: ScenarioTable, fitted: FittedScenarios, place: int | None) -> int:
-    return 0 if place is None else _distinct(fitted.laid.of_frame == place, table.codes("item", "version"))
+def _questions(table: ScenarioTable, column: str, names: Sequence[str]) -> list[int]:
+    """Count the questions of every model, or of every scenario."""
+    counts = table.frame.group_by(column).agg(pl.struct("item", "version").n_unique().alias("n"))
+    of_name = dict(counts.iter_rows())
+    return [int(of_name.get(name, 0)) for name in names]
 
 
 def _number(value: float) -> float | None:

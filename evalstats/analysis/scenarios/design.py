@@ -93,10 +93,11 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
     coordinates: nothing is of deficient rank where a cell is empty. With random scenarios every model has one.
     """
     frame = table.frame
-    model = _places(frame["model"].to_list(), table.models)
-    scenario = _places(frame["scenario"].to_list(), table.scenarios)
-    cells, of_row = np.unique(np.stack([model, scenario], axis=1), axis=0, return_inverse=True)
-    of_row = of_row.ravel().astype(np.int64)
+    model = places(frame["model"], table.models)
+    scenario = places(frame["scenario"], table.scenarios)
+    n_scenarios = len(table.scenarios)
+    present, of_row = np.unique(model * n_scenarios + scenario, return_inverse=True)
+    cells, of_row = np.stack([present // n_scenarios, present % n_scenarios], axis=1), of_row.astype(np.int64)
     fixed_codes = of_row if choice.scenario_as == "fixed" else model
     named: list[tuple[int, int]] = [(int(i), int(j)) for i, j in cells]
     names = [f"{table.models[i]}: {table.scenarios[j]}" for i, j in named]
@@ -242,14 +243,14 @@ def _cluster_of_cells(table: ScenarioTable, cells: pl.DataFrame) -> Ints:
 def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:
     """Return the random intercept of a grouping such as "item:model"."""
     columns = [part.strip("`") for part in group.split(":")]
-    text = table.frame.select(columns).rows()
-    labels = [":".join(str(each) for each in row) for row in text]
-    levels, codes = np.unique(np.array(labels), return_inverse=True)
+    text = pl.concat_str([pl.col(name).cast(pl.String).fill_null("None") for name in columns], separator=":")
+    labels = table.frame.select(text.alias("label")).to_series()
+    codes = (labels.rank("dense") - 1).to_numpy().astype(np.int64)
     return RandomTerm(
         group=group,
         columns=("(Intercept)",),
-        levels=tuple(str(level) for level in levels),
-        level=codes.astype(np.int64),
+        levels=tuple(labels.unique().sort().to_list()),
+        level=codes,
         values=np.ones((len(codes), 1)),
     )
 
@@ -257,6 +258,11 @@ def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:
 def _places(values: Sequence[str], order: Sequence[str]) -> Ints:
     place = {name: k for k, name in enumerate(order)}
     return np.array([place[value] for value in values], dtype=np.int64)
+
+
+def places(values: pl.Series, order: Sequence[str]) -> Ints:
+    """Return the place of each value in an order."""
+    return values.replace_strict(list(order), range(len(order)), return_dtype=pl.Int64).to_numpy().astype(np.int64)
 
 
 def _one_hot(codes: Ints, n: int) -> Floats:

@@ -2,17 +2,19 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.scenarios.cells import Cells, Contrasts
-from evalstats.analysis.scenarios.choice import Choice
+from evalstats.analysis.scenarios.choice import MOST_FIXED, Choice
 from evalstats.analysis.scenarios.design import CellDesign
-from evalstats.analysis.scenarios.table import ScenarioTable
+from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import too_few_clusters
 from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.cell_means import cell_means
 from evalstats.stats.mixed.fit import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.logistic_normal import averaged_expit
@@ -28,18 +30,92 @@ _SMALL = 0.3
 class FittedScenarios:
     """The fit, its layout, its cells, and where their covariance comes from.
 
-    `covariance_method` says it in words; `notes` hold why it is not the clustered one where it is not, and
-    `no_interval` why there is none at all. `model_means` are the models over new scenarios, where scenarios are a sample.
+    There is no fit where plain means of cells are the answer. `covariance_method` says in words where the covariance comes
+    from; `notes` hold why it is not the clustered one where it is not, and `no_interval` why there is none at all.
+    `model_means` are the models over new scenarios, where scenarios are a sample.
     """
 
     laid: CellDesign
-    fit: MixedFit
+    fit: MixedFit | None
     cells: Cells
     covariance_method: str
     robust: RobustCovariance | None
     notes: tuple[str, ...]
     no_interval: str = ""
     model_means: Contrasts | None = None
+    scores: Literal["gaussian", "binomial"] = "gaussian"
+
+    @property
+    def family(self) -> Literal["gaussian", "binomial"]:
+        """Of the model that was fitted; without one, of the scores."""
+        return self.scores if self.fit is None else self.fit.family
+
+
+def is_complete(table: ScenarioTable, choice: Choice) -> bool:
+    """Whether plain means of cells are the estimates of the model: fixed scenarios, each with items of its own, nothing missing.
+
+    Beyond eight scenarios items may also be shared by scenarios: no model of so many crossed cells is fitted in good time.
+    """
+    if choice.given or choice.scenario_as != "fixed":
+        return False
+    counts = table.frame[COUNT].to_numpy()
+    questions = table.frame.select("item", "version", "scenario").n_unique()
+    if table.frame.height != questions * len(table.models) or counts.min() != counts.max():
+        return False
+    nested = table.frame.select("item", "scenario").n_unique() == table.frame["item"].n_unique()
+    return nested or len(table.scenarios) > MOST_FIXED
+
+
+def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
+    """Take plain means of cells, with a covariance clustered by unit."""
+    few = too_few_clusters(table.n_clusters) or ""
+    score = table.frame["score"].to_numpy().astype(np.float64)
+    sizes = _sizes(table, laid)
+    if few:
+        means = np.bincount(laid.of_frame, weights=score) / np.bincount(laid.of_frame)
+        covariance = np.zeros((len(means), len(means)))
+        influence, method, df = None, "none", _no_df
+    else:
+        found = cell_means(score, laid.of_frame, np.unique(table.cluster, return_inverse=True)[1])
+        means, covariance, influence, df = found.mean, found.covariance, found.influence, found.df
+        method = f"CR2 covariance of {found.n_clusters} clusters"
+    slope, link, own = np.ones(len(means)), means, covariance
+    if table.is_single:
+        # Half an answer of either kind keeps log-odds finite where all answers are alike, and gives them a spread.
+        alike = (means <= 0) | (means >= 1)
+        share = np.where(alike, (means * sizes + 0.5) / (sizes + 1), means)
+        slope, link = 1 / (share * (1 - share)), np.log(share / (1 - share))
+        own = covariance + np.diag(np.maximum(share * (1 - share) / sizes - np.diag(covariance), 0.0)) * (not few)
+    n_cells = len(means)
+    cells = Cells(
+        cells=laid.cells,
+        value=means,
+        link=link,
+        jacobian=np.eye(n_cells),
+        link_jacobian=np.diag(slope),
+        covariance=covariance,
+        model_covariance=own,
+        influence=influence,
+        df=lambda rows: np.clip(df(rows), 1.0, max(1.0, float(table.n_clusters - 1))),
+        shape=(len(table.models), len(table.scenarios)),
+        thin=np.zeros(n_cells, dtype=np.bool_),
+        sizes=sizes,
+        binary=table.is_single and not few and not table.clusters,
+    )
+    return FittedScenarios(
+        laid=laid,
+        fit=None,
+        cells=cells,
+        covariance_method=method,
+        robust=None,
+        notes=(),
+        no_interval=few,
+        scores="binomial" if table.is_single else "gaussian",
+    )
+
+
+def _no_df(rows: Floats) -> Floats:
+    return np.ones(len(rows))
 
 
 def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
@@ -108,7 +184,15 @@ def _fixed_cells(
         df=_df(table, fit, robust, n_theta),
         shape=(len(table.models), len(table.scenarios)),
         thin=laid.thin(),
+        sizes=_sizes(table, laid),
     )
+
+
+def _sizes(table: ScenarioTable, laid: CellDesign) -> Floats:
+    """Questions in each cell."""
+    question = table.codes("item", "version")
+    pairs = np.unique(laid.of_frame * (int(question.max()) + 1) + question)
+    return np.bincount(pairs // (int(question.max()) + 1), minlength=len(laid.cells)).astype(np.float64)
 
 
 def _joint(fit: MixedFit) -> Floats:
@@ -176,6 +260,7 @@ def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedSce
         df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
         shape=(len(table.models), n_scenarios),
         thin=np.zeros(len(laid.cells), dtype=np.bool_),
+        sizes=_sizes(table, laid),
     )
     method = "the model's own covariance of fixed effects and predictions"
     return FittedScenarios(

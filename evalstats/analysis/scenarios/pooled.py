@@ -58,8 +58,9 @@ def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: floa
         return None, f"cells are not pooled: {error}"
     link = found.values[cells.cells[:, 0], cells.cells[:, 1]]
     half = stats.norm.isf((1 - conf_level) / 2) * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
-    if fitted.fit.family == "binomial":
-        spread = fitted.laid.spread(fitted.fit.theta)
+    if fitted.family == "binomial":
+        # Plain means are averaged over items as they are.
+        spread = np.zeros(len(link)) if fitted.fit is None else fitted.laid.spread(fitted.fit.theta)
         value, slope, _ = averaged_expit(link, spread)
         low, high = averaged_expit(link - half, spread)[0], averaged_expit(link + half, spread)[0]
     else:

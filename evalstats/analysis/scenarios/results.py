@@ -79,12 +79,13 @@ class DropRow:
     reference
         The scenario it is set against ("ideal"), or "average": the model's mean over the other scenarios.
     estimate, std_error, conf_low, conf_high, df, statistic, p_value
-        By the model, with the covariance clustered by item; the interval holds for all rows of its family together.
+        With the covariance clustered by item. `statistic` and `p_value` are of the likelihood ratio of proportions where scores
+        have bounds, else Wald's. The interval excludes 0 exactly where `p_adjusted` is at most 1 - conf_level.
     p_adjusted, p_holm
-        Bonferroni's p within the family, the scenarios of this model, which agrees with the interval; and Holm's, which is
-        never larger.
+        Adjusted for all changes of the table, by Benjamini and Hochberg (of the changes that are shown, a share of at most
+        1 - conf_level is expected to be false) and by Holm (the chance of any false one is at most that).
     log_odds, log_odds_low, log_odds_high
-        The same contrast on the logit scale (binary scores).
+        The same contrast on the logit scale (binary scores), with the interval that belongs to the same test.
     model_std_error
         The standard error if the model's own variances were exactly right: the second row, never the headline.
     paired, paired_low, paired_high

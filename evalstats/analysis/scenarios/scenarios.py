@@ -13,7 +13,7 @@ from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.scenarios.choice import As, Choice, chosen_model, weight_shares
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows, pair_rows
 from evalstats.analysis.scenarios.design import CellDesign, cell_design, formula_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, is_complete, plain_scenarios
 from evalstats.analysis.scenarios.paired import item_means
 from evalstats.analysis.scenarios.pooled import pooled_cells
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
@@ -30,6 +30,9 @@ from evalstats.stats.threads import one_thread
 DEFAULT_LEVEL = 0.95
 OnStep = Callable[..., None]
 _FEW_ITEMS = 10
+_MOST_SPLIT = 20_000
+PLAIN = "plain means of cells"
+_PLAIN_REASON = "no score is missing, so that a model would give the same"
 # A binomial model beyond these is not believed: log-odds between levels, and distance of a cell from its plain mean.
 _WIDEST = 6.0
 _FARTHEST = 0.03
@@ -119,7 +122,9 @@ def scenarios(
     Binary scores: a binomial mixed model (Laplace), its means averaged over the population of items. Others: a linear mixed
     model (REML). Every cell has its own fixed effect where scenarios are fixed. The covariance is clustered by item (CR2, or a
     sandwich with leverage correction), since a random intercept takes one correlation for all pairs of models, which near-copies
-    among them belie. A drop needs its adjusted interval (Bonferroni within the model) to exclude 0, and the differences
+    among them belie. Where scenarios have items of their own and no score is missing, plain means of cells are the estimates
+    and no model is fitted. All changes of the table are one family (Benjamini & Hochberg): interval and adjusted p agree, by a
+    likelihood ratio of proportions where scores have bounds. A drop needs its interval to exclude 0, and the differences
     within items not to speak against it.
 
     References
@@ -179,7 +184,12 @@ def scenarios(
     step = on_step or _silent
     step("fitting the model")
     laid, choice = _laid(table, formula, as_)
-    choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
+    if is_complete(table, choice):
+        fitted = plain_scenarios(table, laid)
+        # The variation alone is split by a model then, and a binomial one of so many scores takes long.
+        choice = replace(choice, family="gaussian") if table.frame.height > _MOST_SPLIT else choice
+    else:
+        choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
     asked = _Asked(
         reference=_reference(table, reference),
         conf_level=level,
@@ -222,15 +232,16 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
     Where most items always succeed or always fail, log-odds are far from normal: the standard deviation runs off and the
     averaged probability leaves the plain mean, though the fit converges.
     """
-    if choice.given or choice.family != "binomial":
+    fit = fitted.fit
+    if fit is None or choice.given or choice.family != "binomial":
         return choice, fitted
     why = ""
-    widest = float(np.abs(fitted.fit.theta).max(initial=0.0))
+    widest = float(np.abs(fit.theta).max(initial=0.0))
     place = fitted.laid.of_frame
     observed = np.bincount(place, weights=table.frame["score"].to_numpy()) / np.bincount(place)
     complete = len(np.unique(np.bincount(place))) == 1 or choice.scenario_as == "fixed"
     off = float(np.abs(observed - fitted.cells.value)[~fitted.cells.thin].max(initial=0.0)) if complete else 0.0
-    if not fitted.fit.convergence.converged:
+    if not fit.convergence.converged:
         why = "did not converge"
     elif widest > _WIDEST:
         why = f"puts an SD of {widest:.1f} log-odds between levels, as where most items always succeed or always fail"
@@ -243,7 +254,7 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
     try:
         return linear, fitted_scenarios(table, linear, cell_design(table, linear))
     except CannotAnswerError as error:
-        if fitted.fit.convergence.converged:
+        if fit.convergence.converged:
             message = f"no model of these scores is to be believed: a binomial one {why}, and of a linear one {error}"
             raise CannotAnswerError(message) from error
         # A fit that did not converge answers nothing, and the result says so.
@@ -272,7 +283,7 @@ def _answer(
     items = item_means(table, fitted.laid)
     cells = cell_rows(table, fitted, pooled, level)
     drops = drop_rows(table, fitted, pooled, items, reference=asked.reference, conf_level=level)
-    if not fit.convergence.converged:
+    if fit is not None and not fit.convergence.converged:
         drops = tuple(replace(row, verdict="invalid", verdict_reason="the fit did not converge") for row in drops)
     models, by_scenario = mean_rows(table, fitted, asked.shares, level)
     step("tests")
@@ -295,8 +306,8 @@ def _answer(
         reference=asked.reference,
         formula=choice.formula,
         family=choice.family,
-        method=_method(fit.method, choice),
-        method_reason=_method_reason(table, choice),
+        method=PLAIN if fit is None else _method(fit.method, choice),
+        method_reason=_PLAIN_REASON if fit is None else _method_reason(table, choice),
         estimand=_estimand(table, choice),
         conf_level=level,
         weights=asked.weights,
@@ -312,13 +323,13 @@ def _answer(
         effects=effect_rows(fitted, level),
         reliability=reliability_of(table, choice, conf_level=level, seed=asked.seed),
         covariance_method=fitted.covariance_method,
-        log_likelihood=fit.log_likelihood,
-        aic=fit.deviance + 2 * fit.n_parameters,
-        bic=fit.deviance + float(np.log(fit.design.n_rows)) * fit.n_parameters,
-        converged=fit.convergence.converged,
-        convergence=fit.convergence.message,
-        singular=fit.singular,
-        penalty=fit.penalty,
+        log_likelihood=None if fit is None else fit.log_likelihood,
+        aic=None if fit is None else fit.deviance + 2 * fit.n_parameters,
+        bic=None if fit is None else fit.deviance + float(np.log(fit.design.n_rows)) * fit.n_parameters,
+        converged=fit is None or fit.convergence.converged,
+        convergence="" if fit is None else fit.convergence.message,
+        singular=() if fit is None else fit.singular,
+        penalty="" if fit is None else fit.penalty,
         n_models=len(table.models),
         n_scenarios=len(table.scenarios),
         n_items=table.frame.select("item", "version").n_unique(),
@@ -334,7 +345,7 @@ def _answer(
         warnings=(*metric.cautions, *_warnings(table, choice, fitted)),
         notes=(
             *asked.notes,
-            *_families(table, drops, level),
+            *_family(drops, level),
             *table.notes,
             *_nested(table),
             *fitted.notes,
@@ -384,22 +395,22 @@ def _nested(table: ScenarioTable) -> tuple[str, ...]:
     return (note,)
 
 
-def _families(table: ScenarioTable, drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
-    """Say what many families leave to chance."""
-    n = sum(any(row.conf_low is not None for row in drops if row.model == name) for name in table.models)
-    expected = (1 - level) * n
-    if expected < 0.25:
+def _family(drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
+    """Say what the changes are adjusted for."""
+    n = sum(row.p_value is not None for row in drops)
+    if n < 2:
         return ()
+    share = f"{100 * (1 - level):.3g}%"
     note = (
-        f"intervals and p hold together for the scenarios of one model; of {n} models, up to {expected:.1g} would show a change "
-        "somewhere by chance, were there none at all"
+        f"{n:,} changes are one family (Benjamini-Hochberg): were there none, the chance that any is shown would be at most "
+        f"{share}; of those shown, at most {share} are expected to be false, and of their intervals at most {share} to miss"
     )
     return (note,)
 
 
 def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:
     """Say what every reader must know."""
-    out = [*choice.notes, *fitted.fit.warnings]
+    out = [*choice.notes, *(() if fitted.fit is None else fitted.fit.warnings)]
     if fitted.no_interval:
         out.append(f"no interval can be given: {fitted.no_interval}")
     few = table.frame.group_by("model", "scenario").len().filter(pl.col("len") < _FEW_ITEMS).sort("model", "scenario")

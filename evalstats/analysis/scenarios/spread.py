@@ -152,6 +152,8 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
     z = float(stats.norm.isf((1 - conf_level) / 2))
     out: list[EffectRow] = []
     fit = fitted.fit
+    if fit is None:
+        return ()
     for term, effects, spread in zip(fit.design.terms, fit.effects, fit.effect_covariances, strict=True):
         errors = np.sqrt(np.maximum(np.einsum("lkk->lk", spread), 0.0))
         for level, name in enumerate(term.levels):

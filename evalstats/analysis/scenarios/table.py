@@ -79,8 +79,8 @@ class ScenarioTable:
 
     def codes(self, *columns: str) -> Ints:
         """Return numbers of the distinct combinations of columns of the frame."""
-        text = self.frame.select(pl.concat_str([pl.col(name) for name in columns], separator=_JOIN)).to_series()
-        return np.unique(text.to_numpy(), return_inverse=True)[1].astype(np.int64)
+        text = pl.concat_str([pl.col(name) for name in columns], separator=_JOIN)
+        return self.frame.select(text.rank("dense") - 1).to_series().to_numpy().astype(np.int64)
 
 
 def scenario_table(

@@ -1,12 +1,14 @@
 """Do models differ in where they break? Tests of the interaction and of the scenarios, and of whether the ranking changes."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.scenarios.choice import Choice
+from evalstats.analysis.scenarios.design import places
 from evalstats.analysis.scenarios.fitting import FittedScenarios
 from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTest
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
@@ -16,15 +18,17 @@ from evalstats.stats.mixed.design import MixedDesign
 from evalstats.stats.mixed.fit import MixedFit
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.multiplier import max_contrast
+from evalstats.stats.mixed.parallelism import parallelism_test
 from evalstats.stats.mixed.parametric_bootstrap import null_design, parametric_bootstrap
 from evalstats.stats.mixed.ranking_change import ranking_change
 from evalstats.stats.mixed.variance_test import variance_ratio
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 OnStep = Callable[..., None]
 INTERACTION = "model:scenario"
-MAX_T = "largest |t| of all contrasts, random signs of clusters"
+STRATIFIED = "permutation of scenarios within strata of equal success"
+PERMUTED = "permutation of scenarios, largest studentised difference"
 # A joint test of more contrasts than a quarter of the clusters has no power and takes long.
 _CLUSTERS_A_CONTRAST = 4
 _MOST_CROSSINGS = 50
@@ -47,8 +51,9 @@ def term_tests(
     """Return the tests, the interaction first, and notes on those that could not be made."""
     if fitted.no_interval:
         return (), (f"no test of whole terms was made: {fitted.no_interval}",)
+    fit = fitted.fit
     if choice.scenario_as == "random":
-        return _variance_tests(table, fitted)
+        return ((), ()) if fit is None else _variance_tests(table, fit)
     several = len(table.models) > 1
     term = INTERACTION if several else "scenario"
     basis = _contrast_basis(fitted, several=several)
@@ -56,27 +61,24 @@ def term_tests(
         return (), ("no contrast of models and scenarios is left once empty cells are left out",)
     tests: list[TermTest] = []
     notes: list[str] = []
-    rows = fitted.cells.link_jacobian
-    contrasts = basis @ rows[:, -len(fitted.fit.beta) :]
+    contrasts = basis if fit is None else basis @ fitted.cells.link_jacobian[:, -len(fit.beta) :]
     if np.abs(contrasts).max() < 1e-9:
         return (), (
             "the formula has no interaction of model and scenario: that models change alike is assumed, not tested",
         )
-    residual = _interaction_rows(fitted, several=several)
-    tests.extend(_attempt(lambda: _signs(table, fitted, residual, term=term, role="headline", seed=seed), notes, term))
-    if fitted.robust is not None and len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters and not fitted.fit.penalty:
-        tests.extend(_attempt(lambda: _hotelling(fitted, basis, term), notes, term))
+    tests.extend(_attempt(lambda: _permuted(table, term, role="headline", seed=seed), notes, term))
+    enough = len(basis) * _CLUSTERS_A_CONTRAST <= table.n_clusters
+    if fit is not None and fitted.robust is not None and enough and not fit.penalty:
+        tests.extend(_attempt(lambda: _hotelling(fitted, fit, basis, term), notes, term))
     if several:
-        main = _scenario_rows(fitted)
-        tests.extend(
-            _attempt(lambda: _signs(table, fitted, main, term="scenario", role="check", seed=seed), notes, "scenario")
-        )
+        tests.extend(_attempt(lambda: _permuted(table, "scenario", role="check", seed=seed), notes, "scenario"))
     wanted = n_resamples
     if wanted is None and table.n_clusters < FEW_UNITS and fitted.laid.design.n_cells <= _QUICK_ROWS:
         wanted = DEFAULT_DRAWS
-    tests.extend(
-        _attempt(lambda: _ratio(fitted, contrasts, term, wanted=wanted, seed=seed, on_step=on_step), notes, term)
-    )
+    if fit is not None:
+        tests.extend(
+            _attempt(lambda: _ratio(fit, contrasts, term, wanted=wanted, seed=seed, on_step=on_step), notes, term)
+        )
     if tests and all(test.role == "check" for test in tests) and tests[0].term == term:
         tests[0] = replace(tests[0], role="headline")
     return tuple(tests), tuple(notes)
@@ -117,46 +119,46 @@ def _contrast_basis(fitted: FittedScenarios, *, several: bool) -> Floats:
     return right[size > 1e-9]
 
 
-def _scenario_rows(fitted: FittedScenarios) -> Floats:
-    """Coefficients of the cells in each scenario's mean over models less the mean over all scenarios."""
-    scenario = fitted.cells.cells[:, 1]
-    by_scenario = (scenario == np.unique(scenario)[:, None]).astype(np.float64)
-    means = by_scenario / by_scenario.sum(axis=1, keepdims=True)
-    return means - means.mean(axis=0)
-
-
-def _signs(
-    table: ScenarioTable, fitted: FittedScenarios, weights: Floats, *, term: str, role: str, seed: int
-) -> TermTest:
-    """Test contrasts of the plain cell means, on the metric's own scale: nothing of the mixed model is in it."""
-    if not len(weights):
-        message = "no contrast of cells is left"
-        raise CannotAnswerError(message)
-    units, cluster = np.unique(table.cluster, return_inverse=True)
-    place, score = fitted.laid.of_frame, table.frame["score"].to_numpy().astype(np.float64)
-    shares = np.zeros((len(units), len(fitted.cells.cells)))
-    np.add.at(shares, (cluster, place), 1.0)
-    shares /= shares.sum(axis=0)
-    means = np.bincount(place, weights=score) / np.bincount(place)
-    influence = np.zeros_like(shares)
-    np.add.at(influence, (cluster, place), (score - means[place]) / np.bincount(place)[place])
-    # What each cluster would contribute were every cell its share of the estimates: they sum to the contrasts, so that taking
-    # them in imposes the null hypothesis.
-    toward = np.linalg.pinv(weights, rcond=1e-9) @ (weights @ means)
-    imposed = (shares * toward) @ weights.T
-    found = max_contrast(weights @ means, influence @ weights.T, seed=seed, imposed=imposed)
+def _permuted(table: ScenarioTable, term: str, *, role: Literal["headline", "check"], seed: int) -> TermTest:
+    """Test by permutation of scenarios, from the plain scores: nothing of the mixed model is in it."""
+    questions = _Questions.of(table)
+    alone = term == "scenario"
+    scores = questions.level() if alone else questions.scores
+    binary = table.is_single and not alone
+    found = parallelism_test(scores, questions.scenario, questions.unit, binary=binary, seed=seed)
     return TermTest(
         term=term,
-        method=MAX_T,
-        role="headline" if role == "headline" else "check",
+        method=(STRATIFIED if binary else PERMUTED),
+        role=role,
         statistic=found.statistic,
         p_value=found.p_value,
         n_resamples=found.n_resamples,
-        note="every pattern of signs" if found.exact else f"seed {seed}",
+        note=f"seed {seed}",
     )
 
 
-def _hotelling(fitted: FittedScenarios, basis: Floats, term: str) -> TermTest:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Questions:
+    """Scores laid out with one row for each question (an item's version in a scenario), one column for each model."""
+
+    scores: Floats
+    scenario: Ints
+    unit: Ints
+
+    @classmethod
+    def of(cls, table: ScenarioTable) -> "_Questions":
+        question = table.codes("item", "version", "scenario")
+        first = np.unique(question, return_index=True)[1]
+        scores = np.full((len(first), len(table.models)), np.nan)
+        scores[question, places(table.frame["model"], table.models)] = table.frame["score"].to_numpy()
+        return cls(scores=scores, scenario=table.codes("scenario")[first], unit=table.cluster[first])
+
+    def level(self) -> Floats:
+        """Mean over models of each question, free of which models have a score."""
+        return np.nanmean(self.scores - np.nanmean(self.scores, axis=0), axis=1, keepdims=True)
+
+
+def _hotelling(fitted: FittedScenarios, fit: MixedFit, basis: Floats, term: str) -> TermTest:
     if fitted.robust is None:
         message = "no clustered covariance is in force"
         raise CannotAnswerError(message)
@@ -164,7 +166,7 @@ def _hotelling(fitted: FittedScenarios, basis: Floats, term: str) -> TermTest:
     if np.linalg.cond(rows @ fitted.robust.covariance @ rows.T) > _SINGULAR:
         message = "some contrasts are combinations of others, as those of equal models are"
         raise CannotAnswerError(message)
-    found = fitted.robust.f_test(fitted.fit.beta, rows)
+    found = fitted.robust.f_test(fit.beta, rows)
     return TermTest(
         term=term,
         method="approximate Hotelling test (HTZ)",
@@ -177,7 +179,7 @@ def _hotelling(fitted: FittedScenarios, basis: Floats, term: str) -> TermTest:
 
 
 def _ratio(
-    fitted: FittedScenarios,
+    fit: MixedFit,
     contrasts: Floats,
     term: str,
     *,
@@ -186,7 +188,7 @@ def _ratio(
     on_step: OnStep | None,
 ) -> TermTest:
     """Test by the likelihood ratio: its law drawn from the smaller model where draws are wanted, else chi-squared."""
-    large = _likelihood_fit(fitted.fit)
+    large = _likelihood_fit(fit)
     smaller = null_design(large.design, contrasts=contrasts)
     small = fit_binomial(smaller) if large.family == "binomial" else fit_linear(smaller, reml=False)
     if wanted:
@@ -223,30 +225,30 @@ def _likelihood_fit(fit: MixedFit) -> MixedFit:
     return fit_linear(fit.design, reml=False) if fit.method == "REML" else fit
 
 
-def _variance_tests(table: ScenarioTable, fitted: FittedScenarios) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
+def _variance_tests(table: ScenarioTable, fit: MixedFit) -> tuple[tuple[TermTest, ...], tuple[str, ...]]:
     """Test the variances of sampled scenarios: of the interaction first."""
     notes: list[str] = []
     tests: list[TermTest] = []
-    design = fitted.fit.design
+    design = fit.design
     for group in (INTERACTION, "scenario"):
         if group not in {term.group for term in design.terms}:
             continue
-        if group == INTERACTION and _has_unmodelled_luck(table, fitted):
+        if group == INTERACTION and _has_unmodelled_luck(table, fit):
             notes.append(
                 f"a test of {group} was not made: a model's own luck with an item is not in the model, and would be taken for it"
             )
             continue
         role = "headline" if not tests else "check"
-        made = _attempt(lambda group=group, role=role: _without(fitted.fit, design, group, role), notes, group)
+        made = _attempt(lambda group=group, role=role: _without(fit, design, group, role), notes, group)
         tests.extend(made)
     if len(table.models) == 1:
         notes.append("one model: nothing is said of whether models differ in where they break")
     return tuple(tests), tuple(notes)
 
 
-def _has_unmodelled_luck(table: ScenarioTable, fitted: FittedScenarios) -> bool:
+def _has_unmodelled_luck(table: ScenarioTable, fit: MixedFit) -> bool:
     """Whether models answer an item more than once within a scenario and the fit has no term for that."""
-    if any("item" in term.group and "model" in term.group for term in fitted.fit.design.terms):
+    if any("item" in term.group and "model" in term.group for term in fit.design.terms):
         return False
     codes = table.codes("item", "model", "scenario")
     return bool(np.mean(np.bincount(codes, weights=table.frame[COUNT].to_numpy()) > 1) > 0.1)

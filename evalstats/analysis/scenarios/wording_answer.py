@@ -8,8 +8,7 @@ from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, Varianc
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words, spread_ends
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import (
-    LISTED,
-    against,
+    AVERAGE,
     best_mean_first,
     capital,
     change_text,
@@ -25,6 +24,8 @@ from evalstats.analysis.scenarios.words import (
 from evalstats.display.blocks import Tone
 from evalstats.display.numbers import number, plural
 
+# So many scenarios are named in a headline.
+_NAMED = 2
 _NO_ANSWER, _NOT_CONVERGED, _SAMPLED = "no answer", "not converged", "scenarios sampled"
 
 
@@ -69,10 +70,10 @@ def _headline(result: ScenarioModel) -> str:
         )
     if label == _NO_ANSWER:
         return _why_no_answer(result)
-    if label == _SAMPLED:
-        return _randomheadline(result)
     shown = [row for row in result.drops if row.verdict == "drop"]
-    return _dropsheadline(result, shown) if shown else _openheadline(result)
+    if shown:
+        return _drops_headline(result, shown)
+    return _random_headline(result) if label == _SAMPLED else _open_headline(result)
 
 
 def _why_no_answer(result: ScenarioModel) -> str:
@@ -82,78 +83,70 @@ def _why_no_answer(result: ScenarioModel) -> str:
     return f"These data cannot say where models break{why}"
 
 
-def _dropsheadline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
-    """Say which scenario most models are shown to break in, and by how much."""
-    if result.n_models == 1:
-        return _one_modelheadline(result, shown)
-    by_scenario = {row.scenario: [each for each in shown if each.scenario == row.scenario] for row in shown}
-    most = max(len(rows) for rows in by_scenario.values())
-    first = [name for name, rows in by_scenario.items() if len(rows) == most]
-    name = max(first, key=lambda each: sum(abs(row.estimate or 0.0) for row in by_scenario[each]))
-    rows = worst_first(by_scenario[name], result)
-    could = sum(row.scenario == name for row in judged(result))
-    who = f" ({some([row.model for row in rows])})" if len(rows) <= LISTED else ""
-    others = [each for each in first if each != name]
-    several = len({row.scenario for row in result.drops}) > 1
-    most_of = (
-        "" if not several else f" (as many as in {some(others)})" if others else ", the most models of any scenario"
-    )
-    return (
-        f"{len(rows)} of {plural(could, 'model')}{who} {'is' if len(rows) == 1 else 'are'} shown to do worse in {name} than "
-        f"{against(result, several=len(rows) > 1)}{most_of}: {_falls(result, rows)}"
-    )
-
-
-def _one_modelheadline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
+def _drops_headline(result: ScenarioModel, shown: Sequence[DropRow]) -> str:
+    """Say who does worse where, then name the largest drop with its interval."""
+    than = "" if result.reference == AVERAGE else f" than in {result.reference}"
     rows = worst_first(shown, result)
-    could = len(judged(result))
-    names = some([row.scenario for row in rows])
-    return (
-        f"{rows[0].model} is shown to do worse in {len(rows)} of {plural(could, 'scenario')} ({names}) than "
-        f"{against(result)}: {_falls(result, rows)}"
-    )
-
-
-def _falls(result: ScenarioModel, rows: Sequence[DropRow]) -> str:
-    """Say how far the metric moves to the worse in rows that are sorted, the largest first."""
-    verb = "falls" if result.higher_is_better else "rises"
-    largest, least = abs(rows[0].estimate or 0.0), abs(rows[-1].estimate or 0.0)
-    unit = f" {result.unit}".rstrip()
+    worst = rows[0]
+    size = _sized(worst, result)
     if len(rows) == 1:
-        ends = ends_text(rows[0].conf_low, rows[0].conf_high, result, sign=True)
-        return f"{result.metric} {verb} by {_amount(largest, result)}{unit}, interval of the change {ends}"
-    span = _amount(least, result)
-    if span != _amount(largest, result):
-        span = f"{span} to {_amount(largest, result)}"
-    return f"{result.metric} {verb} by {span}{unit}"
+        return f"{worst.model} does worse in {worst.scenario}{than}: {size}"
+    if len({row.model for row in rows}) == 1:
+        names = [row.scenario for row in rows]
+        return f"{worst.model} does worse in {some(names, _NAMED)}{than}. {worst.scenario} costs most: {size}"
+    return f"{_who_and_where(result, rows, than)}. {worst.scenario} costs {worst.model} most: {size}"
 
 
-def _amount(value: float, result: ScenarioModel) -> str:
-    return change_text(value, result, unit=False).lstrip("+")
+def _who_and_where(result: ScenarioModel, rows: Sequence[DropRow], than: str) -> str:
+    """Name the scenarios that cost all models; if there are none, the one that costs most of them."""
+    by_scenario = {row.scenario: [each.model for each in rows if each.scenario == row.scenario] for row in rows}
+    n = result.n_models
+    everyone = "Both models" if n == 2 else f"All {n} models"
+    for_all = [name for name, models in by_scenario.items() if len(models) == n]
+    if for_all:
+        others = len({row.scenario for row in result.drops}) - len(for_all)
+        where = some(for_all, _NAMED) if others else "every other scenario" if than else "every scenario"
+        return f"{everyone} do worse in {where}{than}"
+    name = max(by_scenario, key=lambda each: len(by_scenario[each]))
+    models = by_scenario[name]
+    if len(models) == 1:
+        breaking = len({row.model for row in rows})
+        return f"{everyone if breaking == n else f'{breaking} of {n} models'} do worse in some scenario{than}"
+    most = ", the most in any scenario" if len(by_scenario) > 1 else ""
+    return f"{len(models)} of {n} models do worse in {name}{than}{most}"
 
 
-def _openheadline(result: ScenarioModel) -> str:
+def _sized(row: DropRow, result: ScenarioModel) -> str:
+    """Write a change with its interval, as in "-24.7 pp (95% CI -34.5 to -14.8)"."""
+    ends = [change_text(end, result, unit=False) for end in (row.conf_low, row.conf_high)]
+    return f"{change_text(row.estimate, result)} ({level_text(result)} CI {ends[0]} to {ends[1]})"
+
+
+def _open_headline(result: ScenarioModel) -> str:
     """Say that nothing is shown, and how large a drop the data leave open."""
     rows = judged(result)
     if not rows:
         ordered = best_mean_first(result.scenarios, result)
         ends = [f"{score_text(row.estimate, result)} in {row.name}" for row in (ordered[-1], ordered[0])]
         return f"Mean {result.metric} runs from {ends[0]} to {ends[1]}; no drop was asked for"
-    gains = sum(row.verdict == "gain" for row in rows)
-    better = f" ({plural(gains, 'gain')} {'is' if gains == 1 else 'are'})" if gains else ""
+    who = result.models[0].name if result.n_models == 1 else "No model"
+    text = f"{who} is {'not ' if result.n_models == 1 else ''}shown to do worse in any scenario"
+    text += "" if result.reference == AVERAGE else f" than in {result.reference}"
+    gains = [row for row in rows if row.verdict == "gain"]
+    if gains:
+        text += f" ({plural(len(gains), 'gain')} {'is' if len(gains) == 1 else 'are'})"
     open_rows = [row for row in rows if row.verdict == "not shown" and worse_end(row, result) is not None]
-    text = f"No model is shown to do worse in any scenario than {against(result)}{better}, which is no proof that none does"
-    return f"{text}: {_left_open(result, open_rows)}" if open_rows else text
+    return f"{text}. {_left_open(result, open_rows)}" if open_rows else text
 
 
 def _left_open(result: ScenarioModel, rows: Sequence[DropRow]) -> str:
     sign = 1.0 if result.higher_is_better else -1.0
     row = min(rows, key=lambda each: sign * (worse_end(each, result) or 0.0))
     end = change_text(worse_end(row, result), result)
-    return f"the intervals of those not shown reach as far as {end} ({row.model} in {row.scenario})"
+    return f"These data leave changes of up to {end} open ({row.model} in {row.scenario})"
 
 
-def _randomheadline(result: ScenarioModel) -> str:
+def _random_headline(result: ScenarioModel) -> str:
     """Say how unlike scenarios are to each other, and what a model has of its own in them."""
     own, crossed = _scenario_rows(result)
     n, scale = plural(result.n_scenarios, "scenario"), scale_words(result)
@@ -240,8 +233,8 @@ def _verdict_sentences(result: ScenarioModel) -> list[str]:
     )
     open_rows = [row for row in rows if row.verdict == "not shown" and worse_end(row, result) is not None]
     if open_rows and answer_label(result) != "none shown":
-        text += f"; {_left_open(result, open_rows)}"
-    said = [f"{text}."]
+        text += f". {_left_open(result, open_rows)}"
+    said = [f"{text}.", *_adjusted(result)]
     if left:
         said.append(f"{plural(left, 'further one')} cannot be judged.")
     if counts["drop"] > 1 and all(row.pooled is not None for row in rows):
@@ -251,6 +244,13 @@ def _verdict_sentences(result: ScenarioModel) -> list[str]:
         names = some([f"{row.model} in {row.scenario}" for row in doubted], 3)
         said.append(f"Without a model the data are less sure: the paired interval includes 0 for {names}.")
     return said
+
+
+def _adjusted(result: ScenarioModel) -> list[str]:
+    """Say what changes are adjusted for, and at which rate."""
+    n = sum(row.p_value is not None for row in result.drops)
+    rate = f"{100 * (1 - result.conf_level):.3g}%"
+    return [f"Adjusted for {n:,} comparisons (false discovery rate {rate})."] if n > 1 else []
 
 
 def _paired_doubts(row: DropRow) -> bool:
@@ -279,6 +279,6 @@ def _overall_sentences(result: ScenarioModel) -> list[str]:
     return [
         (
             f"Over all scenarios ({weights_words(result)}) {top.name} has the best mean, {score_text(top.estimate, result)}, "
-            f"{level_text(result)} interval {ends}; it was picked for that."
+            f"{level_text(result)} interval {ends}."
         )
     ]

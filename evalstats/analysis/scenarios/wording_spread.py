@@ -20,13 +20,9 @@ def interaction_sentence(result: ScenarioModel) -> str | None:
     test = result.interaction
     if test is None or not is_interaction(test) or test.p_value is None:
         return None
-    how = f"({test.method}, {p_text(test.p_value)})"
     if test.p_value <= 1 - result.conf_level:
-        return f"The change from scenario to scenario is not the same for all models {how}."
-    return (
-        f"That the change from scenario to scenario differs between models is not shown {how}: the data fit one change "
-        "that all models share, which does not show that they share it."
-    )
+        return f"Models differ in where they break ({p_text(test.p_value)})."
+    return f"Models are not shown to differ in where they break ({p_text(test.p_value)})."
 
 
 def tests_table(result: ScenarioModel) -> Table | None:

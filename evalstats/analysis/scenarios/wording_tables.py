@@ -216,7 +216,7 @@ def drops_table(result: ScenarioModel) -> Table:
         columns,
         caption=(
             f"{of('Changes', result.unit)} one by one, the largest to the worse first ({sense} is worse): {base}. "
-            f"Intervals and p hold for all scenarios of one model together{more}"
+            f"Intervals and p are adjusted for all {len(rows):,} changes{more}"
         ),
         left=("Model", "Scenario", "Verdict"),
         wide=("Pooled", "Paired", "p (adjusted)", "Items", "Log odds", "Interval, paired", "Interval, pooled"),

@@ -90,6 +90,11 @@ SHAPES: dict[str, Strips | Pairs] = {
         other="t after every item",
         said="the betting confidence sequence, and hollow a t-test after every item",
     ),
+    "scenarios": Pairs(
+        ours="evalstats: models differ in where",
+        other="random signs on cell means",
+        said="the test that models differ in where they break, and hollow random signs on cell means",
+    ),
     "power": Pairs(ours="the detectable difference is found", said="the share of new data sets in which it is found"),
 }
 _WORDS = {

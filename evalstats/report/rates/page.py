@@ -30,6 +30,7 @@ QUESTIONS = (
     "ranks",
     "peeking",
     "power",
+    "scenarios",
 )
 
 

@@ -57,12 +57,23 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("t, every 50", ("t after every 50 items",)),
         ("t, every item", ("t after every item",)),
     ),
+    "scenarios": (
+        ("Drop or gain", ("evalstats: any drop or gain",)),
+        ("Interaction", ("evalstats: models differ in where",)),
+        ("Wald, by model", ("Wald, adjusted within each model",)),
+        ("Random signs", ("random signs on cell means",)),
+    ),
 }
 _REMARKS = {
     "graded-pairs": (
         "Without caution: claims whose first line says nothing of unseen failures. Gaffke's bound (Learned-Miller & Thomas) "
         "and the betting interval (Waudby-Smith & Ramdas) hold for any scores between 0 and 1, crashes among them, and find "
         "far less, as the lines below say."
+    ),
+    "scenarios": (
+        "Drop or gain, and Wald by model: tables with any false change marked. Interaction, and random signs: tables in which "
+        "models are falsely said to differ in where they break. Where models and scenarios are apart, changes are real and are "
+        "not judged."
     ),
     "ranks": (
         "Max-T, Holm and unadjusted are tests of all 45 pairs. Normal law: rank sets from the clusters' covariance as if it "

@@ -129,8 +129,8 @@ def _drops_float(found: ScenarioModel, rows: Sequence[DropRow], label: str, capt
 
 def _forest_caption(found: ScenarioModel) -> str:
     return (
-        f"Every change in {found.metric} from {base_name(found)}, with {100 * found.conf_level:g}% intervals that hold for all "
-        f"scenarios of a {found.contrast} together. A filled point is shown, a hollow one is not."
+        f"Every change in {found.metric} from {base_name(found)}, with {100 * found.conf_level:g}% intervals that "
+        f"are adjusted for all changes. A filled point is shown, a hollow one is not."
     )
 
 

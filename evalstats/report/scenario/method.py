@@ -25,6 +25,9 @@ _BOUNDARY = "Self & Liang 1987, doi:10.1080/01621459.1987.10478472"
 _THEORY = "Brennan 2001, Generalizability Theory, doi:10.1007/978-1-4757-3456-0"
 _PENALTY = "Gelman, Jakulin, Pittau & Su 2008, doi:10.1214/08-AOAS191"
 _HOLM = "Holm 1979, Scandinavian Journal of Statistics 6:65"
+_HOCHBERG = "Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x"
+_SELECTED = "Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907"
+_RATIO = "Rao & Scott 1984, doi:10.1214/aos/1176346391"
 _BOOTSTRAP = "Halekoh & Højsgaard 2014, doi:10.18637/jss.v059.i09"
 _KENWARD = "Kenward & Roger 1997, doi:10.2307/2533558"
 _SATTERTHWAITE = "Satterthwaite 1946, doi:10.2307/3002019"
@@ -43,17 +46,17 @@ def method_words(found: ScenarioModel) -> list[str]:
     base = "the mean over its other scenarios" if found.reference == AVERAGE else base_name(found)
     what, level = found.contrast, f"{100 * found.conf_level:g}%"
     said: list[str] = []
-    if found.family == "binomial":
+    if found.family == "binomial" and found.log_likelihood is not None:
         said.append(
             "The model is linear in log-odds. A probability shown here is averaged over the population of items, not that of an "
             "item of average difficulty, which would be farther from one half."
         )
     if found.drops:
         said.append(
-            f"A change is the score in a scenario minus {base}. Its {level} interval holds for all scenarios of a {what} "
-            f"together, and p is adjusted with them (Bonferroni; Holm's, never larger, is in the data). Pooled "
-            f"changes are drawn towards those of the other {what}s. Beside the model stands "
-            "the mean of the differences within items, which needs none."
+            f"A change is the score in a scenario minus {base}. Its {level} interval and p are adjusted for all changes of the "
+            "table (Benjamini-Hochberg: of those shown, at most that rate is expected to be false; Holm's p is in the data). "
+            f"Pooled changes are drawn towards those of the other {what}s. Where items are in several scenarios, the "
+            "mean of the differences within items stands beside."
         )
     return said
 
@@ -74,7 +77,7 @@ def references(found: ScenarioModel) -> list[str]:
         ("Satterthwaite" in named, (_SATTERTHWAITE,)),
         ("Kenward" in named, (_KENWARD,)),
         ("bootstrap" in named.lower(), (_BOOTSTRAP,)),
-        (any(row.p_adjusted is not None for row in found.drops), (_HOLM,)),
+        (any(row.p_adjusted is not None for row in found.drops), (_HOLM, _HOCHBERG, _SELECTED, _RATIO)),
         (any(row.pooled is not None for row in found.drops) or bool(found.effects), (_BLUP,)),
         (any(row.p_value is not None for row in found.variances), (_BOUNDARY,)),
         (found.reliability is not None and found.reliability.relative is not None, (_THEORY,)),

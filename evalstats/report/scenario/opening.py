@@ -84,7 +84,7 @@ def _meaning(found: ScenarioModel) -> str:
     level = f"{100 * found.conf_level:g}%"
     return (
         f"A change is the score in a scenario minus that in {base_name(found)}; it is shown where its {level} interval, which "
-        f"holds for all scenarios of the {found.contrast} together, leaves out 0. Not shown is not the same as none. "
+        f"is adjusted for all changes of the table, leaves out 0. Not shown is not the same as none. "
         f"What is estimated: {found.estimand}."
     )
 

@@ -6,7 +6,7 @@ from evalstats.analysis.boards.entries import entries_of
 from evalstats.analysis.scenarios.choice import Choice, chosen_model
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows
 from evalstats.analysis.scenarios.design import cell_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, is_complete, plain_scenarios
 from evalstats.analysis.scenarios.paired import item_means
 from evalstats.analysis.scenarios.pooled import PooledCells, pooled_cells
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
@@ -41,7 +41,8 @@ def inner(data, *, reference=None, cluster=None, as_=None, pool=True):
         data, chosen, arms, scenario=None, reference=reference, cluster=cluster, contrast="model"
     )  # fmt: skip
     choice = chosen_model(table, as_)
-    fitted = fitted_scenarios(table, choice, cell_design(table, choice))
+    laid = cell_design(table, choice)
+    fitted = plain_scenarios(table, laid) if is_complete(table, choice) else fitted_scenarios(table, choice, laid)
     fixed = choice.scenario_as == "fixed"
     return Inner(
         table=table,

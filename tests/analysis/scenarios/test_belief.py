@@ -51,7 +51,7 @@ def test_a_collapse_to_none_right_is_seen_by_the_headline():
     ]
     found = scenarios(_data(rows), n_resamples=0)
     assert found.interaction is not None
-    assert found.interaction.p_value == pytest.approx(1e-4)  # the least that 9,999 draws can give
+    assert found.interaction.p_value == pytest.approx(5e-4)  # the least that 1,999 draws can give
     assert found.drop("B", "x").verdict == "drop"
     assert found.penalty
 

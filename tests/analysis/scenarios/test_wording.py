@@ -145,20 +145,18 @@ def test_the_scenario_that_most_models_break_in_is_the_answer() -> None:
         for name in example.BEHAVIOURS[1:]
     }
     name, rows = max(by_scenario.items(), key=lambda pair: len(pair[1]))
-    sizes = sorted(-100 * (row.estimate or 0) for row in rows)
+    worst = min(found.drops, key=lambda row: row.estimate or 0)
     assert headline(found) == (
-        f"{len(rows)} of 19 models are shown to do worse in {name} than in ideal, the most models of any scenario: success "
-        f"falls by {sizes[0]:.1f} to {sizes[-1]:.1f} pp"
+        f"{len(rows)} of 19 models do worse in {name} than in ideal, the most in any scenario. {worst.scenario} costs "
+        f"{worst.model} most: −29.2 pp (95% CI −37.9 to −20.5)"
     )
 
 
 def test_few_models_are_named_and_one_change_has_its_interval() -> None:
     found = example.small()
     row = found.drop("alpha", "impatient")
-    assert headline(found).startswith(
-        "1 of 2 models (alpha) is shown to do worse in impatient than in ideal: success falls by 27.0 pp, interval of the "
-    )
-    assert f"[−{-100 * (row.conf_low or 0):.1f}, −{-100 * (row.conf_high or 0):.1f}]" in headline(found)
+    assert headline(found).startswith("alpha does worse in impatient than in ideal: −27.0 pp (95% CI ")
+    assert f"(95% CI −{-100 * (row.conf_low or 0):.1f} to −{-100 * (row.conf_high or 0):.1f})" in headline(found)
 
 
 def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
@@ -169,18 +167,19 @@ def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
     )
     text = headline(replace(found, drops=open_drops))
     assert text == (
-        "No model is shown to do worse in any scenario than in ideal, which is no proof that none does: the intervals of those "
-        "not shown reach as far as −11.0 pp (beta in impatient)"
+        "No model is shown to do worse in any scenario than in ideal. These data leave changes of up to −11.0 pp open (beta in "
+        "impatient)"
     )
     assert answer_label(replace(found, drops=open_drops)) == "none shown"
 
 
-def test_scenarios_that_tie_are_both_named() -> None:
+def test_where_each_scenario_costs_another_model_the_largest_is_named() -> None:
     found = example.costs()
     counts = {name: sum(row.verdict == "drop" for row in found.drops if row.scenario == name) for name in ("de", "ja")}
     assert counts == {"de": 1, "ja": 1}
-    assert "in de than in en (as many as in ja): latency rises by 10.7 s" in headline(found)
-    assert "the most models of any" not in headline(found)
+    assert headline(found).startswith(
+        "2 of 3 models do worse in some scenario than in en. de costs slow most: +10.7 s ("
+    )
 
 
 def test_a_failed_fit_answers_nothing() -> None:
@@ -199,7 +198,7 @@ def test_a_single_model_is_told_by_its_scenarios() -> None:
     found = example.made(rates, ("alpha",), ("ideal", "vague", "polite", "hostile"), n_items=200)
     found = replace(found, pairs=(), ranking=None, tests=())
     assert headline(found) == (
-        "alpha is shown to do worse in 2 of 3 scenarios (hostile and vague) than in ideal: success falls by 30.0 to 50.0 pp"
+        "alpha does worse in hostile and vague than in ideal. hostile costs most: −50.0 pp (95% CI −58.8 to −41.2)"
     )
     text = in_one_line(found)
     assert "Where 1 model on RUT-Bench breaks" in text
@@ -243,7 +242,9 @@ def test_the_mirrored_metric_tells_the_mirrored_story() -> None:
     found = example.rut()
     other = mirrored(found)
     there, back = headline(found), headline(other)
-    assert back == there.replace("success falls", "failure rises")
+    assert back.partition(" most: ")[0] == there.partition(" most: ")[0]
+    assert "most: −29.2 pp (95% CI −37.9 to −20.5)" in there
+    assert "most: +29.2 pp (95% CI +20.5 to +37.9)" in back
     for one, two in zip(worst_first(found.drops, found), worst_first(other.drops, other), strict=True):
         assert (one.model, one.scenario) == (two.model, two.scenario)
     for one, two in zip(found.drops, other.drops, strict=True):
@@ -266,13 +267,13 @@ def test_an_interaction_is_the_test_and_not_two_verdicts() -> None:
     assert {row.verdict for row in found.drops} == {"drop", "not shown"}
     test = TermTest(term="model:scenario", method="Wald", role="headline", p_value=0.31)
     text = in_one_line(replace(found, tests=(test,)))
-    assert "differs between models is not shown (Wald, p = 0.310)" in text
-    assert "is not the same for all models" not in text
+    assert "Models are not shown to differ in where they break (p = 0.310)" in text
+    assert "Models differ in where" not in text
     assert "That one change is shown and another is not does not make the two different" in text
     shown = in_one_line(replace(found, tests=(replace(test, p_value=0.049),)))
-    assert "from scenario to scenario is not the same for all models" in shown
+    assert "Models differ in where they break (p = 0.049)." in shown
     strict = replace(found, tests=(replace(test, p_value=0.049),), conf_level=0.99)
-    assert "is not the same for all models" not in in_one_line(strict)
+    assert "Models differ in where" not in in_one_line(strict)
 
 
 def test_a_test_of_scenarios_is_no_interaction() -> None:

@@ -1,0 +1,176 @@
+"""The test of parallel profiles: its size near 0% and 100%, with copies of models, with unlike scenarios; and what it finds."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import special
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.parallelism import parallelism_test
+
+ALPHA = 0.05
+
+
+def laid(scores, *, crossed=False):
+    """Lay scores of shape (models, scenarios, items) out by question."""
+    n_models, n_scenarios, n_items = scores.shape
+    scenario = np.repeat(np.arange(n_scenarios), n_items)
+    unit = np.tile(np.arange(n_items), n_scenarios) if crossed else np.arange(len(scenario))
+    return scores.transpose(1, 2, 0).reshape(-1, n_models), scenario, unit
+
+
+def right_or_wrong(
+    rng, n_models, n_scenarios, n_items, logit, *, item_sd=1.0, crossed=False, apart=0.0, copies=0, drop=0.0
+):
+    """Draw answers by the Rasch model; `apart` moves models and scenarios, `drop` one model in one scenario."""
+    level = logit + item_sd * rng.normal(size=(1, 1 if crossed else n_scenarios, n_items))
+    level = level + apart * np.linspace(-1, 1, n_scenarios)[None, :, None]
+    level = level + apart * np.linspace(-1, 1, n_models)[:, None, None]
+    level = np.broadcast_to(level, (n_models, n_scenarios, n_items)).copy()
+    level[0, 0] -= drop
+    scores = (rng.random(level.shape) < special.expit(level)).astype(float)
+    if copies:
+        same = rng.random((copies, n_scenarios, n_items)) < 0.9
+        scores[:copies] = np.where(same, scores[:1], scores[:copies])
+    return scores
+
+
+def rejected(draw, n, *, crossed=False, binary=True, n_resamples=199):
+    count = 0
+    for seed in range(n):
+        try:
+            found = parallelism_test(
+                *laid(draw(np.random.default_rng([5, seed])), crossed=crossed), binary=binary, n_resamples=n_resamples
+            )
+        except CannotAnswerError:
+            continue
+        count += found.p_value <= ALPHA
+    return count / n
+
+
+def test_against_every_permutation():
+    """Two scenarios of four questions with the same number right: the share of all 70 arrangements."""
+    scores = np.array([[1, 0], [1, 0], [1, 0], [0, 1], [0, 1], [1, 0], [0, 1], [0, 1]], dtype=float)
+    scenario = np.repeat([0, 1], 4)
+    found = parallelism_test(scores, scenario, np.arange(8), binary=True, n_resamples=50_000, seed=3)
+    observed = abs(scores[:4, 0].sum() - 2)
+    at_least = [abs(scores[list(each), 0].sum() - 2) >= observed for each in itertools.combinations(range(8), 4)]
+    assert found.p_value == pytest.approx(np.mean(at_least), abs=0.01)
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_size_near_the_ceiling(crossed):
+    """Success near .9, where random signs of residuals alarm in 13% to 21%."""
+    rate = rejected(
+        lambda rng: right_or_wrong(rng, 5, 5, 40, 2.6, crossed=crossed), 150, crossed=crossed, n_resamples=99
+    )
+    assert rate <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / 150)
+
+
+GRID = {
+    "middle": (3, 3, 10, 0.0, {}),
+    "many models": (8, 8, 10, 0.0, {}),
+    "near 90%": (5, 5, 40, 2.6, {}),
+    "near 95%, items alike": (5, 5, 40, 2.94, {"item_sd": 0.0}),
+    "near 98%": (8, 8, 40, 4.4, {}),
+    "near 2%": (3, 5, 100, -4.4, {}),
+    "near 10%": (8, 3, 20, -2.6, {}),
+    "apart": (5, 5, 40, 2.6, {"apart": 1.0}),
+    "far apart": (5, 5, 40, 2.6, {"apart": 2.0}),
+    "copies": (10, 4, 40, 2.6, {"copies": 8}),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crossed", [False, True])
+@pytest.mark.parametrize("name", GRID)
+def test_size_over_the_grid(name, crossed):
+    n_models, n_scenarios, n_items, logit, more = GRID[name]
+    n = 400
+    rate = rejected(
+        lambda rng: right_or_wrong(rng, n_models, n_scenarios, n_items, logit, crossed=crossed, **more),
+        n,
+        crossed=crossed,
+    )
+    assert rate <= ALPHA + 3 * np.sqrt(ALPHA * (1 - ALPHA) / n)
+
+
+GRADED = {
+    "normal": lambda rng, item: rng.normal(size=(4, 4, 20)) + item,
+    "skewed": lambda rng, item: rng.exponential(size=(4, 4, 20)) ** 2 + item + np.arange(4)[None, :, None],
+    "scenarios scatter unlike": lambda rng, item: (
+        rng.normal(size=(4, 4, 20)) * np.array([1, 1, 1, 3])[None, :, None] + item
+    ),
+    "models scatter unlike": lambda rng, item: (
+        rng.normal(size=(4, 4, 20)) * np.array([1, 1, 1, 3])[:, None, None] + item + np.arange(4)[:, None, None]
+    ),
+    "ceiling": lambda rng, _: np.where(rng.random((4, 4, 20)) < 0.8, 1.0, rng.random((4, 4, 20))),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("crossed", [False, True])
+@pytest.mark.parametrize("name", GRADED)
+def test_size_of_graded_scores(name, crossed):
+    n = 400
+    rate = rejected(
+        lambda rng: GRADED[name](rng, rng.normal(size=(1, 1 if crossed else 4, 20))), n, crossed=crossed, binary=False
+    )
+    assert rate <= 0.06 + 3 * np.sqrt(ALPHA * (1 - ALPHA) / n)
+
+
+@pytest.mark.parametrize("crossed", [False, True])
+def test_one_break_is_found(crossed):
+    draw = lambda rng: right_or_wrong(rng, 5, 5, 40, 2.6, crossed=crossed, drop=3.0)  # noqa: E731
+    assert rejected(draw, 20, crossed=crossed, n_resamples=99) > 0.8
+
+
+def test_hard_scenarios_and_unlike_models_are_no_interaction():
+    """Only what a scenario does to one model and not to another counts; the size is in the grid."""
+    scores = right_or_wrong(np.random.default_rng(6), 4, 3, 200, 0.0, apart=1.5)
+    assert parallelism_test(*laid(scores), binary=True).p_value > 0.01
+    assert parallelism_test(*laid(scores.mean(axis=0, keepdims=True)), binary=False).p_value < 0.01
+
+
+def test_names_and_order_do_not_matter():
+    scores, scenario, unit = laid(right_or_wrong(np.random.default_rng(7), 3, 4, 15, 0.0))
+    one = parallelism_test(scores, scenario, unit, binary=True)
+    turned = parallelism_test(scores[:, ::-1], 3 - scenario, unit, binary=True)
+    assert turned.statistic == pytest.approx(one.statistic)
+    assert parallelism_test(scores, scenario, unit, binary=True).p_value == one.p_value
+
+
+def test_questions_without_a_difference_tell_nothing():
+    """Questions that all models get right, added: their strata hold no variance, and nothing moves."""
+    scores, scenario, unit = laid(right_or_wrong(np.random.default_rng(8), 3, 3, 30, 0.0))
+    kept = scores.min(axis=1) != scores.max(axis=1)
+    all_of_them = parallelism_test(scores, scenario, unit, binary=True)
+    some = parallelism_test(scores[kept], scenario[kept], unit[kept], binary=True)
+    assert some.statistic == pytest.approx(all_of_them.statistic)
+    assert some.n_questions == all_of_them.n_questions == kept.sum()
+
+
+def test_missing_scores_are_left_out():
+    scores, scenario, unit = laid(right_or_wrong(np.random.default_rng(9), 4, 3, 60, 0.0, drop=4.0))
+    scores[::11, 2] = np.nan
+    assert parallelism_test(scores, scenario, unit, binary=True).p_value < 0.01
+
+
+def test_units_move_whole():
+    """Items with three versions in one scenario: versions that are copies tell no more than one does."""
+    scores, scenario, unit = laid(right_or_wrong(np.random.default_rng(10), 3, 3, 12, 0.0, drop=1.0))
+    p_once = parallelism_test(scores, scenario, unit, binary=True).p_value
+    thrice = [np.repeat(each, 3, axis=0) for each in (scores, scenario, unit)]
+    assert parallelism_test(*thrice, binary=True).p_value == pytest.approx(p_once, abs=0.05)
+    apart = parallelism_test(thrice[0], thrice[1], np.arange(len(thrice[1])), binary=True).p_value
+    assert apart < p_once
+
+
+def test_what_cannot_be_tested_is_refused():
+    with pytest.raises(InputError, match="give one of each a question"):
+        parallelism_test(np.ones((4, 2)), np.arange(3), np.arange(4), binary=True)
+    with pytest.raises(CannotAnswerError, match="too few to permute"):
+        parallelism_test(np.eye(4), np.arange(4) % 2, np.arange(4), binary=True)
+    with pytest.raises(CannotAnswerError, match="no question is answered better"):
+        parallelism_test(np.ones((10, 2)), np.arange(10) % 2, np.arange(10), binary=True)

@@ -1,0 +1,112 @@
+"""Contrasts of proportions: against the likelihood by brute force, exact tests, and what an interval must do."""
+
+import numpy as np
+import pytest
+from scipy import optimize, special, stats
+
+from evalstats.errors import InputError
+from evalstats.stats.proportion_contrasts import proportion_contrasts
+
+
+def independent(shares, sizes, weights):
+    shares, sizes, weights = (np.atleast_2d(np.asarray(each, dtype=float)) for each in (shares, sizes, weights))
+    variance = (weights**2 * shares * (1 - shares) / sizes).sum(axis=1)
+    return proportion_contrasts(shares, sizes, weights, variance=variance, df=np.full(len(shares), np.inf))
+
+
+def ratio(shares, sizes, weights, value):
+    """Likelihood ratio of a contrast of two or more proportions, by a general optimiser."""
+    shares, sizes, weights = (np.asarray(each, dtype=float) for each in (shares, sizes, weights))
+
+    def deviance(p):
+        return 2 * (sizes * (special.rel_entr(shares, p) + special.rel_entr(1 - shares, 1 - p))).sum()
+
+    found = optimize.minimize(
+        deviance,
+        np.full(len(shares), 0.5),
+        bounds=[(1e-9, 1 - 1e-9)] * len(shares),
+        constraints={"type": "eq", "fun": lambda p: weights @ p - value},
+        method="SLSQP",
+        options={"ftol": 1e-14, "maxiter": 500},
+    )
+    return found.fun
+
+
+@pytest.mark.parametrize(
+    ("shares", "sizes", "weights"),
+    [
+        ([0.9, 0.6], [20, 30], [1, -1]),
+        ([0.95, 0.9, 0.7, 0.8], [40, 40, 40, 20], [1, -1 / 3, -1 / 3, -1 / 3]),
+        ([0.5, 0.4, 0.9], [10, 10, 10], [0.5, 0.5, -1]),
+    ],
+)
+def test_statistic_is_the_likelihood_ratio(shares, sizes, weights):
+    found = independent(shares, sizes, weights)
+    assert found.t[0] ** 2 == pytest.approx(ratio(shares, sizes, weights, 0.0), rel=1e-4)
+    low, high = found.interval(0.9)
+    for end in (low[0], high[0]):
+        assert ratio(shares, sizes, weights, end) == pytest.approx(stats.chi2.isf(0.1, 1), rel=1e-3)
+
+
+def test_a_single_proportion_without_failures():
+    """None of n fails: p^n at the lower end has the likelihood exp(-z^2 / 2), in closed form."""
+    found = independent([1.0], [20], [1.0])
+    low, high = found.interval(0.95)
+    assert low[0] == pytest.approx(np.exp(-stats.chi2.isf(0.05, 1) / 40), rel=1e-9)
+    assert high[0] == pytest.approx(1.0)
+
+
+def test_cell_without_failures_against_the_others():
+    """20 of 20 against 160 of 180: Wald's p is below 1e-5, the exact test says .14 and the likelihood ratio .04."""
+    found = independent([1.0] + [160 / 180] * 1, [20, 180], [1.0, -1.0])
+    exact = stats.fisher_exact([[20, 0], [160, 20]]).pvalue
+    wald = 2 * stats.norm.sf(found.estimate / np.sqrt(found.scale * (160 / 180) * (20 / 180) / 180))
+    assert wald[0] < 1e-5
+    assert 0.02 < found.p_values()[0] < exact
+    low, high = found.interval(0.99)
+    assert low[0] < 0 < high[0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_interval_and_p_agree_at_every_level(seed):
+    """An interval excludes 0 where p is below one minus its level, with any variance and df."""
+    rng = np.random.default_rng(seed)
+    n, cells = 60, 4
+    sizes = rng.integers(5, 60, size=(n, cells)).astype(float)
+    shares = rng.binomial(sizes.astype(int), rng.choice([0.02, 0.5, 0.95], size=(n, 1))) / sizes
+    weights = np.tile([1.0, -1 / 3, -1 / 3, -1 / 3], (n, 1))
+    variance = rng.uniform(0.3, 3, n) * (weights**2 * shares * (1 - shares) / sizes).sum(axis=1)
+    found = proportion_contrasts(shares, sizes, weights, variance=variance, df=rng.uniform(4, 90, n))
+    p = found.p_values()
+    for level in (0.8, 0.95, 0.998):
+        low, high = found.interval(level)
+        assert (low >= -1).all()
+        assert (high <= 1).all()
+        assert ((low <= found.estimate + 1e-12) & (found.estimate <= high + 1e-12)).all()
+        excluded = (low > 1e-9) | (high < -1e-9)
+        np.testing.assert_array_equal(excluded, p < 1 - level)
+
+
+def test_signs_turn_with_the_weights():
+    rng = np.random.default_rng(3)
+    shares, sizes = rng.uniform(size=(8, 3)), np.full((8, 3), 25.0)
+    weights = rng.normal(size=(8, 3))
+    one, two = independent(shares, sizes, weights), independent(shares, sizes, -weights)
+    np.testing.assert_allclose(two.t, -one.t, rtol=1e-9)
+    np.testing.assert_allclose(two.interval(0.95)[0], -one.interval(0.95)[1], atol=1e-12)
+
+
+def test_the_variance_given_scales_the_ratio():
+    shares, sizes, weights = np.array([[0.7, 0.5]]), np.array([[40.0, 40.0]]), np.array([[1.0, -1.0]])
+    once = independent(shares, sizes, weights)
+    variance = (weights**2 * shares * (1 - shares) / sizes).sum(axis=1)
+    wide = proportion_contrasts(shares, sizes, weights, variance=4 * variance, df=np.array([np.inf]))
+    assert wide.t == pytest.approx(once.t / 2)
+
+
+def test_what_does_not_fit_is_refused():
+    ones = np.ones((2, 2))
+    with pytest.raises(InputError, match="they must agree"):
+        proportion_contrasts(ones, ones, np.ones((2, 3)), variance=np.ones(2), df=np.ones(2))
+    with pytest.raises(InputError, match="outside 0 to 1"):
+        proportion_contrasts(1.5 * ones, ones, ones, variance=np.ones(2), df=np.ones(2))
