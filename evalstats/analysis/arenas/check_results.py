@@ -1,10 +1,41 @@
 """What the checks of votes found: how they are connected, whether the model fits, whether the votes can be trusted."""
 
+import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Literal, TypeVar
 
-CheckStatus = Literal["ok", "warning", "not run"]
+import numpy as np
+
+from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
+
+CheckStatus = Literal["ok", "warning", "limit", "not run"]
+Found = TypeVar("Found")
+
+# Ten checks are tests with a p-value: together they warn of honest votes in at most 5%, raters and rings in 5% more.
+TEST_LEVEL = 0.005
+BUDGET = (
+    "Tests among the checks warn at p of 0.005 and below, so that all of them together warn of honest votes in at most 5% of "
+    "arenas; raters are named at a false discovery rate of 5%."
+)
+TITLES = {
+    "connected": "One scale for all models",
+    "sides": "Preference for a side",
+    "raters": "Raters unlike the others",
+    "duplicates": "The same vote again",
+    "bursts": "Bursts of votes",
+    "identity": "Answers that name their model",
+    "one rater": "What hangs on one rater",
+    "few votes": "What hangs on few votes",
+    "selection": "Private testing",
+    "deviance": "Pairs against ratings",
+    "calibration": "Calibration",
+    "prediction": "Prediction",
+    "transitivity": "Transitivity",
+    "cycles": "Circles",
+    "drift": "Change over time",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,18 +45,47 @@ class CheckLine:
     Attributes
     ----------
     check
-        Key: "connected", "sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes", "selection",
-        "deviance", "calibration", "prediction", "transitivity", "cycles", "drift".
+        A key of `TITLES`.
     title
         Its name for a reader.
+    status
+        "warning": something that honest votes hardly show. "limit": what honest votes can have, and what can then not be said
+        (parts that votes do not connect).
     finding
         A sentence: what was found, against what; or why the check was not run.
+    p_value
+        Of honest votes, where the check is a test: it warns at `TEST_LEVEL` and below.
     """
 
     check: str
     title: str
     status: CheckStatus
     finding: str
+    p_value: float | None = None
+
+
+def check_line(check: str, status: CheckStatus, finding: str, p_value: float | None = None) -> CheckLine:
+    """Return a line under the check's title."""
+    return CheckLine(check=check, title=TITLES[check], status=status, finding=finding, p_value=p_value)
+
+
+def guarded(check: str, run: Callable[[], tuple[Found, CheckLine]], otherwise: Found) -> tuple[Found, CheckLine]:
+    """Run one check; where it fails its line says why, and all else goes on.
+
+    Errors raised on purpose and numbers that fail (an overflow, a singular matrix) are reasons enough. Anything else is a
+    fault of the check: it is a Python warning too, which is an error wherever tests run.
+    """
+    try:
+        return run()
+    except CannotAnswerError as reason:
+        return otherwise, check_line(check, "not run", str(reason))
+    except (EvalStatsError, ArithmeticError, np.linalg.LinAlgError, MemoryError) as problem:
+        reason = str(problem) or type(problem).__name__
+    except Exception as problem:  # noqa: BLE001 - a ranking must not be lost to a fault in one of its checks
+        reason = f"{type(problem).__name__}: {problem}"
+        told = f"the check {TITLES[check]!r} failed and was left out ({reason}); please report it"
+        warnings.warn(told, EvalStatsWarning, stacklevel=2)
+    return otherwise, check_line(check, "not run", f"could not run: {reason}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +173,7 @@ class PairResidual:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Expected:
-    """A statistic beside what it would be if the fitted model were true and votes independent (simulated).
+    """A statistic beside what it would be if the fitted model were true and raters (prompts, ...) had honest tastes (simulated).
 
     Attributes
     ----------
@@ -140,6 +200,9 @@ class FitChecks:
         Of pairs against the fit, beside its simulated law.
     triples, violations, transitivity
         Triples i > j > k by majority and those in which k beats i; their share beside what the fitted ratings would show.
+    calibration, calibration_error
+        Held-out votes by predicted share; and how far shares of all votes are from those that ratings predict (root mean
+        square over bins of pairs), beside its simulated law.
     curl
         Share of the energy of the observed log-odds that no rating can describe (HodgeRank), beside its expectation.
     log_loss, log_loss_constant
@@ -150,6 +213,7 @@ class FitChecks:
     deviance: Expected | None = None
     worst_pairs: tuple[PairResidual, ...] = ()
     calibration: tuple[CalibrationBin, ...] = ()
+    calibration_error: Expected | None = None
     brier: float | None = None
     brier_constant: float | None = None
     log_loss: float | None = None
@@ -239,7 +303,8 @@ class TrustChecks:
     side_share
         Share of decided votes that side a won; `side_p` of .5 with clusters counted.
     n_duplicates
-        Votes beyond the first by one rater on the same prompt and pair.
+        Votes beyond the first by one rater on the same prompt and pair; `duplicates_expected` is how many there would be if
+        pairs were drawn anew for every vote.
     identity_votes, identity_share
         Votes in which an answer names its own model; None where texts are not known.
     selection
@@ -254,6 +319,7 @@ class TrustChecks:
     side_high: float | None = None
     side_p: float | None = None
     n_duplicates: int | None = None
+    duplicates_expected: float | None = None
     duplicates_agree: float | None = None
     bursts: tuple[Burst, ...] = ()
     bursts_reason: str | None = None

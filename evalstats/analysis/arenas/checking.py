@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph, guarded
 from evalstats.analysis.arenas.claiming import Options
 from evalstats.analysis.arenas.connecting import connection_line
 from evalstats.analysis.arenas.rating import Part
@@ -50,21 +50,27 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
         seed=options.seed,
         points=options.points,
     )
-    fit, fit_lines = fit_checks(part.table, part.fit, seed=options.seed)
-    drift, drift_line = drift_of(
-        part.table, part.fit, period="auto", conf_level=options.conf_level, points=options.points
+    told_apart = part.claims is None or bool(part.claims.separated.any())
+    fit, fit_lines = fit_checks(part.table, part.fit, seed=options.seed, told_apart=told_apart)
+    drift, drift_line = guarded(
+        "drift",
+        lambda: drift_of(part.table, part.fit, period="auto", conf_level=options.conf_level, points=options.points),
+        None,
     )
-    weighed = [_weighed(line, part) for line in trust_lines]
+    weighed = [_weighed(line, part, trust) for line in trust_lines]
     return Checked(
         lines=(first, *weighed, *fit_lines, drift_line), fit=fit, trust=trust, drift=drift, notes=tuple(notes)
     )
 
 
-def _weighed(line: CheckLine, part: Part) -> CheckLine:
-    """Call it no warning that few votes turn an order which nothing showed."""
-    if line.check != "few votes" or line.status != "warning":
+def _weighed(line: CheckLine, part: Part, trust: TrustChecks) -> CheckLine:
+    """Call it no warning that one rater or few votes turn an order which nothing showed."""
+    if line.status != "warning" or line.check not in {"few votes", "one rater"}:
         return line
     first, second = np.argsort(-part.ratings, kind="stable")[:2].tolist()
-    if part.claims is not None and bool(part.claims.separated[first, second]):
+    after = {second}
+    if line.check == "one rater":
+        after = {part.table.models.index(one.new_first) for one in trust.influences if one.new_first is not None}
+    if part.claims is not None and any(part.claims.separated[first, new] for new in after):
         return line
-    return replace(line, status="ok", finding=f"the first two are not told apart anyway: {line.finding}")
+    return replace(line, status="ok", finding=f"the models it is about are not told apart anyway: {line.finding}")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import CheckLine, VoteGraph, WeakLink
+from evalstats.analysis.arenas.check_results import CheckLine, VoteGraph, WeakLink, check_line
 from evalstats.display.numbers import plural
 from evalstats.stats.arena.existence import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
@@ -11,7 +11,6 @@ from evalstats.stats.checks import IntArray
 FEW_VOTES = 10
 _WEAK_BELOW = 10.0  # wins: below this a group's place rests on a handful of votes
 _NAMED = 4
-_TITLE = "One scale for all models"
 
 
 def graph_of(rows: VoteRows, names: tuple[str, ...], found: Connection) -> VoteGraph:
@@ -54,15 +53,15 @@ def connection_line(graph: VoteGraph) -> CheckLine:
             f"the votes do not put the {graph.n_models} models on one scale: they fall into {len(graph.components)} parts "
             f"({_parts(graph)}), between which one side never won or there is no vote; ratings and ranks hold within a part"
         )
-        return CheckLine(check="connected", title=_TITLE, status="warning", finding=finding)
+        return check_line("connected", "limit", finding)
     weak = [link for link in graph.links if link.n_wins < _WEAK_BELOW]
     met = f"{graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
     if not weak:
         finding = f"each model beat each other, directly or by a chain; {met}"
-        return CheckLine(check="connected", title=_TITLE, status="ok", finding=finding)
+        return check_line("connected", "ok", finding)
     hung = "; ".join(_weak(link) for link in weak[:_NAMED])
     finding = f"the scale hangs by few votes ({met}): {hung}"
-    return CheckLine(check="connected", title=_TITLE, status="warning", finding=finding)
+    return check_line("connected", "limit", finding)
 
 
 def named(models: tuple[str, ...]) -> str:

@@ -8,7 +8,14 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.check_results import CheckLine, Drift, ModelDrift
+from evalstats.analysis.arenas.check_results import (
+    TEST_LEVEL,
+    CheckLine,
+    CheckStatus,
+    Drift,
+    ModelDrift,
+    check_line,
+)
 from evalstats.analysis.arenas.period_ratings import Dated, period_ratings
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
@@ -23,10 +30,9 @@ from evalstats.stats.tails import t_quantile
 
 POINTS = 400.0 / float(np.log(10.0))  # rating points for a log-unit
 Period = Literal["month", "week", "auto"]
-_TITLE = "Change over time"
 _FEWEST_PERIODS = 3  # for "auto" to take the longer unit
 _DAYS = 7
-_DRAWS = 499
+_DRAWS = 999
 _NAMED = 3
 
 
@@ -48,7 +54,7 @@ def drift_of(
         "auto": months where votes are of at least 3, otherwise weeks.
     conf_level
         Of intervals. Two questions are asked, whether anything changes in any way and which model rises or falls steadily;
-        each has half of 1 - conf_level for its false alarms.
+        each has half of `TEST_LEVEL` for its false alarms.
     points
         Rating points for a log-unit.
 
@@ -57,7 +63,7 @@ def drift_of(
     tuple
         Ratings and slopes in rating points; `reason` where the votes cannot tell.
     """
-    level = (1.0 - check_level(conf_level)) / 2.0
+    level, conf_level = TEST_LEVEL / 2.0, check_level(conf_level)
     try:
         dated = _dated(table, period)
     except CannotAnswerError as error:
@@ -197,7 +203,7 @@ def _told(drift: Drift, level: float, dated: Dated) -> CheckLine:
             if not wide
             else f"; a steady change shows from about {number(_least(wide, dated, level), 0)} points in all"
         )
-        return _line("ok", f"no change is seen over {plural(drift.n_periods, drift.period)}{test}{seen}")
+        return _line("ok", f"no change is seen over {plural(drift.n_periods, drift.period)}{test}{seen}", _p(drift))
     named = "; ".join(
         f"{each.model} {'rises' if each.slope > 0 else 'falls'} by {number(abs(each.slope), 1)} points a {drift.period} "
         f"(adjusted {p_text(each.p_adjusted)})"
@@ -208,7 +214,14 @@ def _told(drift: Drift, level: float, dated: Dated) -> CheckLine:
     return _line(
         "warning",
         f"ratings change over {plural(drift.n_periods, drift.period)}{test}{what}; one rating for the whole time is an average",
+        _p(drift),
     )
+
+
+def _p(drift: Drift) -> float:
+    """Return the p-value of both questions together."""
+    each = [model.p_adjusted for model in drift.models] + ([] if drift.p_value is None else [drift.p_value])
+    return min(1.0, 2.0 * min(each))
 
 
 def _least(errors: list[float], dated: Dated, level: float) -> float:
@@ -217,5 +230,5 @@ def _least(errors: list[float], dated: Dated, level: float) -> float:
     return errors[len(errors) // 2] * sure * float(np.ptp(dated.times))
 
 
-def _line(status: Literal["ok", "warning", "not run"], finding: str) -> CheckLine:
-    return CheckLine(check="drift", title=_TITLE, status=status, finding=finding)
+def _line(status: CheckStatus, finding: str, p_value: float | None = None) -> CheckLine:
+    return check_line("drift", status, finding, p_value)

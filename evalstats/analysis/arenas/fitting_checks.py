@@ -1,22 +1,25 @@
 """Does one rating a model describe the votes? Deviance, calibration, held-out prediction, transitivity and circles."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from evalstats.analysis.arenas.check_results import (
+    TEST_LEVEL,
     CalibrationBin,
     CheckLine,
-    CheckStatus,
     Expected,
     FitChecks,
     PairResidual,
+    check_line,
+    guarded,
 )
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.display.numbers import number, plural
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena.calibration import calibration_error
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.goodness import AgainstDrawn, Deviance, PairResiduals, pair_deviance, pair_residuals
 from evalstats.stats.arena.hodge import HodgeParts, hodge_parts
@@ -24,24 +27,18 @@ from evalstats.stats.arena.prediction import HeldOut, held_out
 from evalstats.stats.arena.simulated import Simulated, simulated
 from evalstats.stats.arena.transitivity import Transitivity, transitivity
 
-LEVEL = 0.05
 _SHOWN = 10
 _ENOUGH_VOTES = 30  # a model; at 12 true ratings fail the checks of circles in 13% of tables, at a nominal 5%
 _FEW_TRIPLES = 10  # below, hardly any share would stand out
 _MOST_DRAWS = 1_000_000  # cells times resamples
-_FEWEST_DRAWS = 99
+_FEWEST_DRAWS = 199  # with fewer no p-value is as small as `TEST_LEVEL`
 _BIN_LEVEL = 0.95
-_TITLES = {
-    "deviance": "Pairs against ratings",
-    "calibration": "Calibration",
-    "prediction": "Prediction",
-    "transitivity": "Transitivity",
-    "cycles": "Circles",
-}
+_AVERAGE = "a rating is then an average over opponents, not a law"
+_READY = check_line("deviance", "ok", "votes are drawn")
 
 
 def fit_checks(
-    table: VoteTable, fit: PairFit, *, seed: int, n_resamples: int = 200
+    table: VoteTable, fit: PairFit, *, seed: int, n_resamples: int = 399, told_apart: bool = True
 ) -> tuple[FitChecks, tuple[CheckLine, ...]]:
     """Check whether strengths describe the votes, each statistic beside what chance alone would make of it.
 
@@ -50,24 +47,57 @@ def fit_checks(
     table
         The votes that were fitted.
     n_resamples
-        Tables of votes drawn under the fit; fewer (at least 99) where pairs are so many that it would take long.
+        Tables of votes drawn under the fit; fewer (at least 199) where pairs are so many that it would take long.
+    told_apart
+        Whether any two models are: where none are, ratings need not predict a vote.
 
     Notes
     -----
-    Draws take votes for independent: what exceeds them is misfit, or votes that depend on each other. Both make ratings less
-    certain than they look.
+    Draws give raters (prompts, sessions, whatever votes are clustered by) tastes of their own, as large as the votes show
+    them: what exceeds the draws is misfit. A test warns at p <= .005 (`TEST_LEVEL`).
     """
-    drawn = simulated(fit, table.rows, n_resamples=_draws(fit, table, n_resamples), seed=seed)
-    deviance, line_1 = _deviance(drawn, table)
-    predicted, lines_2 = _prediction(fit, table, seed)
-    circular, line_3 = _transitivity(drawn)
-    hodge, line_4 = _circles(drawn)
-    lines = _of_few_votes((line_1, *lines_2, line_3, line_4), table)
-    missing = tuple(f"{line.title.lower()}: {line.finding}" for line in lines if line.status == "not run")
-    checks = FitChecks(
-        deviance=None if deviance is None else _expected(deviance.deviance),
-        worst_pairs=() if deviance is None else _worst(pair_residuals(drawn), table.models),
+    drawn, failed = guarded(
+        "deviance",
+        lambda: (simulated(fit, table.rows, n_resamples=_draws(fit, table, n_resamples), seed=seed), _READY),
+        None,
+    )
+    found = _Found()
+    checks: dict[str, Callable[[_Found], tuple[_Found, CheckLine]]] = {
+        "deviance": lambda found: _deviance(found, drawn, table),
+        "calibration": lambda found: _calibration(found, drawn),
+        "prediction": lambda found: _prediction(found, fit, table, seed, told_apart=told_apart),
+        "transitivity": lambda found: _transitivity(found, drawn),
+        "cycles": lambda found: _circles(found, drawn),
+    }
+    lines: list[CheckLine] = []
+    for check, run in checks.items():
+        if drawn is None and check != "prediction":
+            lines.append(check_line(check, "not run", failed.finding))
+            continue
+        found, line = guarded(check, lambda run=run, found=found: run(found), found)
+        lines.append(line)
+    told = _of_few_votes(tuple(lines), table)
+    missing = tuple(f"{line.title.lower()}: {line.finding}" for line in told if line.status == "not run")
+    return _as_checks(found, table, "; ".join(missing) or None), told
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    deviance: Deviance | None = None
+    worst: PairResiduals | None = None
+    calibration: AgainstDrawn | None = None
+    predicted: HeldOut | None = None
+    circular: Transitivity | None = None
+    hodge: HodgeParts | None = None
+
+
+def _as_checks(found: _Found, table: VoteTable, reason: str | None) -> FitChecks:
+    predicted, circular = found.predicted, found.circular
+    return FitChecks(
+        deviance=None if found.deviance is None else _expected(found.deviance.deviance),
+        worst_pairs=() if found.worst is None else _worst(found.worst, table.models),
         calibration=() if predicted is None else _bins(predicted),
+        calibration_error=None if found.calibration is None else _expected(found.calibration),
         brier=None if predicted is None else predicted.brier,
         brier_constant=None if predicted is None else predicted.brier_constant,
         log_loss=None if predicted is None else predicted.log_loss,
@@ -77,10 +107,9 @@ def fit_checks(
         triples=0 if circular is None else circular.triples,
         violations=0 if circular is None else circular.violations,
         transitivity=None if circular is None else _expected(circular.share),
-        curl=None if hodge is None else _expected(hodge.share),
-        reason="; ".join(missing) or None,
+        curl=None if found.hodge is None else _expected(found.hodge.share),
+        reason=reason,
     )
-    return checks, lines
 
 
 def _of_few_votes(lines: tuple[CheckLine, ...], table: VoteTable) -> tuple[CheckLine, ...]:
@@ -89,16 +118,12 @@ def _of_few_votes(lines: tuple[CheckLine, ...], table: VoteTable) -> tuple[Check
     if each >= _ENOUGH_VOTES:
         return lines
     few = f"{each:.0f} votes a model are too few to tell circles from noise"
-    bold = "ratings of few votes predict more boldly than they should, whether or not votes follow them"
-    told: list[CheckLine] = []
-    for line in lines:
-        if line.check in {"transitivity", "cycles"} and line.status == "warning":
-            told.append(replace(line, status="not run", finding=f"{few}: {line.finding.partition(': ')[0]}"))
-        elif line.check == "calibration" and line.status == "warning":
-            told.append(replace(line, finding=f"{line.finding}; {bold}"))
-        else:
-            told.append(line)
-    return tuple(told)
+    return tuple(
+        check_line(line.check, "not run", f"{few}: {line.finding.partition(': ')[0]}")
+        if line.check in {"transitivity", "cycles"} and line.status == "warning"
+        else line
+        for line in lines
+    )
 
 
 def percent(share: float, digits: int = 0) -> str:
@@ -112,64 +137,67 @@ def _draws(fit: PairFit, table: VoteTable, asked: int) -> int:
     return min(asked, max(_FEWEST_DRAWS, _MOST_DRAWS // max(cells, 1)))
 
 
-def _line(check: str, status: CheckStatus, finding: str) -> CheckLine:
-    return CheckLine(check=check, title=_TITLES[check], status=status, finding=finding)
-
-
-def _deviance(drawn: Simulated, table: VoteTable) -> tuple[Deviance | None, CheckLine]:
-    try:
-        found = pair_deviance(drawn)
-    except CannotAnswerError as error:
-        return None, _line("deviance", "not run", str(error))
-    law = found.deviance
+def _deviance(found: _Found, drawn: Simulated | None, table: VoteTable) -> tuple[_Found, CheckLine]:
+    votes = _of(drawn)
+    tested, residuals = pair_deviance(votes), pair_residuals(votes)
+    law = tested.deviance
     said = (
-        f"the deviance of {plural(drawn.cells.n_pairs, 'pair')} is {law.observed:,.0f}, where {law.expected:,.0f} "
-        f"[{law.low:,.0f}, {law.high:,.0f}] is expected if ratings say all and votes are independent ({p_text(law.p_value)})"
+        f"the deviance of {plural(votes.cells.n_pairs, 'pair')} is {law.observed:,.0f}, where {law.expected:,.0f} "
+        f"[{law.low:,.0f}, {law.high:,.0f}] is expected if ratings say all{_with_tastes(votes, table)} ({p_text(law.p_value)})"
     )
-    if law.p_value > LEVEL:
-        return found, _line("deviance", "ok", said)
-    worst = _worst(pair_residuals(drawn), table.models)[:1]
+    worst = _worst(residuals, table.models)[:1]
     far = "".join(
         f"; farthest off is {pair.first} against {pair.second}: {percent(pair.observed)} of {plural(pair.n_votes, 'vote')}, "
         f"{percent(pair.expected)} by their ratings"
         for pair in worst
     )
-    return found, _line(
-        "deviance", "warning", f"{said}: some pairs go otherwise than ratings say, or votes depend on each other{far}"
+    return (
+        replace(found, deviance=tested, worst=residuals),
+        _tested("deviance", law.p_value, said, f"some pairs go otherwise than ratings say{far}"),
     )
 
 
-def _prediction(fit: PairFit, table: VoteTable, seed: int) -> tuple[HeldOut | None, tuple[CheckLine, CheckLine]]:
-    try:
-        found = held_out(fit, table.rows, conf_level=_BIN_LEVEL, seed=seed)
-    except CannotAnswerError as error:
-        return None, (_line("calibration", "not run", str(error)), _line("prediction", "not run", str(error)))
-    return found, (_calibration_line(found), _prediction_line(found, table))
+def _with_tastes(votes: Simulated, table: VoteTable) -> str:
+    """Say what draws allow for."""
+    if votes.tastes.sd:
+        return ", tastes allowed for"
+    return "" if table.rows.clusters else " and votes are independent"
 
 
-def _calibration_line(found: HeldOut) -> CheckLine:
-    bins = [each for each in found.bins if each.conf_low is not None and each.conf_high is not None]
-    if not bins:
-        return _line("calibration", "not run", "too few clusters to say how far shares may be from predicted ones")
-    outside = [each for each in bins if not (each.conf_low or 0.0) <= each.predicted <= (each.conf_high or 1.0)]
-    # How likely as many or more are outside when all predictions are right.
-    chance = float(special.bdtrc(len(outside) - 1, len(bins), 1.0 - _BIN_LEVEL)) if outside else 1.0
+def _of(drawn: Simulated | None) -> Simulated:
+    if drawn is None:
+        raise CannotAnswerError("no votes could be drawn under the fit")
+    return drawn
+
+
+def _tested(check: str, p_value: float, said: str, alarm: str) -> CheckLine:
+    """Return the line of a test: a warning at `TEST_LEVEL` and below."""
+    if p_value > TEST_LEVEL:
+        return check_line(check, "ok", said, p_value)
+    return check_line(check, "warning", f"{said}: {alarm}", p_value)
+
+
+def _calibration(found: _Found, drawn: Simulated | None) -> tuple[_Found, CheckLine]:
+    law = calibration_error(_of(drawn))
     said = (
-        f"in {len(bins) - len(outside)} of {plural(len(bins), 'bin')} the predicted share of held-out votes lies in the "
-        f"{percent(_BIN_LEVEL)} interval of the observed one; Brier score {number(found.brier, 4)}, of a constant "
-        f"{number(found.brier_constant, 4)}"
+        f"shares of votes differ from predicted ones by {percent(law.observed, 1)} in the root mean square, where "
+        f"{percent(law.low, 1)} to {percent(law.high, 1)} is expected of true ratings ({p_text(law.p_value)})"
     )
-    if chance > LEVEL:
-        return _line("calibration", "ok", said)
-    far = max(outside, key=lambda each: abs(each.predicted - each.observed))
-    return _line(
-        "calibration",
-        "warning",
-        f"{said}; farthest off: {percent(far.predicted)} predicted, {percent(far.observed)} observed",
-    )
+    alarm = "ratings further apart do not win as much more as they promise"
+    return replace(found, calibration=law), _tested("calibration", law.p_value, said, alarm)
 
 
-def _prediction_line(found: HeldOut, table: VoteTable) -> CheckLine:
+def _prediction(
+    found: _Found, fit: PairFit, table: VoteTable, seed: int, *, told_apart: bool
+) -> tuple[_Found, CheckLine]:
+    tried = held_out(fit, table.rows, conf_level=_BIN_LEVEL, seed=seed)
+    return replace(found, predicted=tried), _prediction_line(tried, table, told_apart=told_apart)
+
+
+def _prediction_line(found: HeldOut, table: VoteTable, *, told_apart: bool) -> CheckLine:
+    if table.n_models == 2:
+        reason = "of two models the share of wins is the rating: there is nothing more to predict"
+        return check_line("prediction", "not run", reason)
     said = (
         f"log loss of held-out votes ({found.n_folds} folds by {_folds_by(found, table)}) is {number(found.log_loss, 4)}, "
         f"{number(found.log_loss_constant, 4)} without ratings"
@@ -181,45 +209,42 @@ def _prediction_line(found: HeldOut, table: VoteTable) -> CheckLine:
             f"; in {plural(found.n_weak, 'fold')} the other votes did not connect all models, and half a win and half a loss "
             "was added to each"
         )
-    if table.n_models == 2:
-        return _line(
-            "prediction", "not run", "of two models the share of wins is the rating: there is nothing more to predict"
-        )
-    if found.gain_low is None or found.gain_high is None:
-        return _line("prediction", "warning", f"{said}; too few clusters to say whether that is more than chance")
+    if found.gain_low is None or found.gain_high is None or found.loss_p is None:
+        return check_line("prediction", "not run", f"{said}; too few clusters to say whether that is more than chance")
     gain = f"a gain of {number(found.gain, 4)} [{number(found.gain_low, 4)}, {number(found.gain_high, 4)}]"
     if found.gain_low > 0.0:
-        return _line("prediction", "ok", f"{said}: {gain}")
-    return _line("prediction", "warning", f"{said}: {gain}, so ratings are not shown to predict new votes")
+        return check_line("prediction", "ok", f"{said}: {gain}", found.loss_p)
+    unshown = f"{said}: {gain}, so ratings are not shown to predict new votes"
+    if not told_apart:
+        return check_line("prediction", "ok", f"{unshown}; nor are any models told apart", found.loss_p)
+    return _tested(
+        "prediction", found.loss_p, unshown, "they predict worse than no ratings, though models are told apart"
+    )
 
 
-def _transitivity(drawn: Simulated) -> tuple[Transitivity | None, CheckLine]:
-    try:
-        found = transitivity(drawn)
-    except CannotAnswerError as error:
-        return None, _line("transitivity", "not run", str(error))
-    if found.triples < _FEW_TRIPLES and found.share.p_value > LEVEL:
-        few = f"{plural(found.triples, 'triple')} of models with a majority each say little; {_FEW_TRIPLES} are needed"
-        return found, _line("transitivity", "not run", few)
+def _transitivity(found: _Found, drawn: Simulated | None) -> tuple[_Found, CheckLine]:
+    tested = transitivity(_of(drawn))
+    found = replace(found, circular=tested)
+    if tested.triples < _FEW_TRIPLES and tested.share.p_value > TEST_LEVEL:
+        few = f"{plural(tested.triples, 'triple')} of models with a majority each say little; {_FEW_TRIPLES} are needed"
+        return found, check_line("transitivity", "not run", few)
     said = (
-        f"{found.violations:,} of {plural(found.triples, 'triple')} contradict the order of their majorities "
-        f"({percent(found.share.observed, 1)}), {_law(found.share)}"
+        f"{tested.violations:,} of {plural(tested.triples, 'triple')} contradict the order of their majorities "
+        f"({percent(tested.share.observed, 1)}), {_law(tested.share)}"
     )
-    return found, _excess(
-        "transitivity", found.share, said, "majorities go round in circles more than chance makes them"
-    )
+    alarm = f"majorities go round in circles more than chance makes them; {_AVERAGE}"
+    return found, _tested("transitivity", tested.share.p_value, said, alarm)
 
 
-def _circles(drawn: Simulated) -> tuple[HodgeParts | None, CheckLine]:
-    try:
-        found = hodge_parts(drawn)
-    except CannotAnswerError as error:
-        return None, _line("cycles", "not run", str(error))
+def _circles(found: _Found, drawn: Simulated | None) -> tuple[_Found, CheckLine]:
+    tested = hodge_parts(_of(drawn))
     said = (
-        f"{percent(found.share.observed, 1)} of the energy of log-odds between pairs is in circles that no rating can "
-        f"describe (HodgeRank), {_law(found.share)}"
+        f"{percent(tested.share.observed, 1)} of the energy of log-odds between pairs is in circles that no rating can "
+        f"describe (HodgeRank), {_law(tested.share)}"
     )
-    return found, _excess("cycles", found.share, said, "that is more than noise")
+    return replace(found, hodge=tested), _tested(
+        "cycles", tested.share.p_value, said, f"that is more than noise; {_AVERAGE}"
+    )
 
 
 def _law(share: AgainstDrawn) -> str:
@@ -227,12 +252,6 @@ def _law(share: AgainstDrawn) -> str:
         f"where {percent(share.expected, 1)} [{percent(share.low, 1)}, {percent(share.high, 1)}] is expected of true ratings "
         f"with as many votes ({p_text(share.p_value)})"
     )
-
-
-def _excess(check: str, share: AgainstDrawn, said: str, more: str) -> CheckLine:
-    if share.p_value > LEVEL:
-        return _line(check, "ok", said)
-    return _line(check, "warning", f"{said}: {more}; a rating is then an average over opponents, not a law")
 
 
 def _expected(found: AgainstDrawn) -> Expected:

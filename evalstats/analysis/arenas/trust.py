@@ -1,11 +1,13 @@
 """Can the votes be trusted? Every check of who voted, how, when, and what hangs on few of them."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import CheckLine, FewVotesFlip, TrustChecks
+from evalstats.analysis.arenas.check_results import CheckLine, FewVotesFlip, TrustChecks, check_line, guarded
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.trusting_raters import influence_check, rater_check
 from evalstats.analysis.arenas.trusting_votes import burst_check, duplicate_check, identity_check, side_check
@@ -39,7 +41,8 @@ def trust_checks(
     std_errors
         float64, shape (n_models,), of the ratings, in points; NaN where there is none. None: no standard errors at all.
     conf_level
-        Raters are flagged at a false discovery rate of 1 - conf_level; each other check warns by chance at most that often.
+        Raters are flagged at a false discovery rate of 1 - conf_level. Each other test warns of honest votes in at most .5%
+        (`TEST_LEVEL`), so that all of them together do so in at most 5%.
     seed
         For what is drawn where there are very many raters.
     points
@@ -53,24 +56,29 @@ def trust_checks(
     """
     level = check_level(conf_level)
     voters = voters_of(table)
-    found, sides = side_check(TrustChecks(), table, level)
-    found, raters = rater_check(found, table, fit, voters, conf_level=level, seed=seed)
-    found, duplicates = duplicate_check(found, table)
-    found, bursts = burst_check(found, table, fit, voters, conf_level=level)
-    found, identity = identity_check(found, table, fit, conf_level=level)
-    found, one_rater = influence_check(found, table, fit, voters, points=points)
-    found, few_votes = flip_check(found, table, fit, points=points)
-    found, selection = selection_check(found, std_errors)
-    return found, (sides, raters, duplicates, bursts, identity, one_rater, few_votes, selection)
+    checks: dict[str, Callable[[TrustChecks], tuple[TrustChecks, CheckLine]]] = {
+        "sides": lambda found: side_check(found, table, level),
+        "raters": lambda found: rater_check(found, table, fit, voters, conf_level=level, seed=seed),
+        "duplicates": lambda found: duplicate_check(found, table),
+        "bursts": lambda found: burst_check(found, table, fit, voters),
+        "identity": lambda found: identity_check(found, table, fit),
+        "one rater": lambda found: influence_check(found, table, fit, voters, points=points),
+        "few votes": lambda found: flip_check(found, table, fit, points=points),
+        "selection": lambda found: selection_check(found, std_errors),
+    }
+    found, lines = TrustChecks(), list[CheckLine]()
+    for check, run in checks.items():
+        found, line = guarded(check, partial(run, found), found)
+        lines.append(line)
+    return found, tuple(lines)
 
 
 def flip_check(found: TrustChecks, table: VoteTable, fit: PairFit, *, points: float) -> tuple[TrustChecks, CheckLine]:
     """Look for few votes without which the second model would be first."""
-    title = "What hangs on few votes"
     try:
         flip = smallest_flip(fit, table.rows)
     except InputError as problem:
-        return found, CheckLine(check="few votes", title=title, status="not run", finding=str(problem))
+        return found, check_line("few votes", "not run", str(problem))
     first, second = table.models[flip.first], table.models[flip.second]
     told = FewVotesFlip(
         first=first,
@@ -84,22 +92,21 @@ def flip_check(found: TrustChecks, table: VoteTable, fit: PairFit, *, points: fl
     )
     if told.n_votes is None or told.share is None:
         finding = f"{told.reason} between {first} and {second}"
-        return replace(found, flip=told), CheckLine(check="few votes", title=title, status="not run", finding=finding)
+        return replace(found, flip=told), check_line("few votes", "not run", finding)
     finding = (
         f"without {plural(told.n_votes, 'vote')} ({number(100 * told.share, 2)}% of all) {second} would be rated above "
         f"{first}: the smallest set found, confirmed by a new fit; a smaller one may exist"
     )
     status = "warning" if told.share < _TINY or told.n_votes <= _FEW else "ok"
-    return replace(found, flip=told), CheckLine(check="few votes", title=title, status=status, finding=finding)
+    return replace(found, flip=told), check_line("few votes", status, finding)
 
 
 def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[TrustChecks, CheckLine]:
     """Say what private testing of several variants would add by luck."""
-    title = "Private testing"
     known = np.zeros(0) if std_errors is None else std_errors[np.isfinite(std_errors) & (std_errors > 0.0)]
     if not known.size:
         finding = "what the best of several variants gains by luck needs standard errors, and there are none"
-        return found, CheckLine(check="selection", title=title, status="not run", finding=finding)
+        return found, check_line("selection", "not run", finding)
     gains = selection_bias(float(np.median(known)))
     digits = 0 if gains[0][1] >= 1.0 else 2
     told = ", ".join(f"{number(gain, digits)} of {n}" for n, gain in gains)
@@ -107,4 +114,4 @@ def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[
         "votes cannot show how many variants of a model were tried before one was published; by luck alone the best of several "
         f"equally strong ones looks better than it is, on average by this many points: {told}"
     )
-    return replace(found, selection=gains), CheckLine(check="selection", title=title, status="not run", finding=finding)
+    return replace(found, selection=gains), check_line("selection", "not run", finding)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import CheckLine, RaterFlag, RaterInfluence, TrustChecks
+from evalstats.analysis.arenas.check_results import CheckLine, RaterFlag, RaterInfluence, TrustChecks, check_line
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.voters import Voters, first_of_event
 from evalstats.display.numbers import number, plural
@@ -28,17 +28,16 @@ def rater_check(
     found: TrustChecks, table: VoteTable, fit: PairFit, voters: Voters, *, conf_level: float, seed: int
 ) -> tuple[TrustChecks, CheckLine]:
     """Flag raters by e-values: always one side, against the ratings, loyal to one model; and rings behind a model."""
-    title = "Raters unlike the others"
     if voters.rows is None:
         reason = voters.reason or "nobody is known"
-        return replace(found, raters_reason=reason), _not_run("raters", title, reason)
+        return replace(found, raters_reason=reason), check_line("raters", "not run", reason)
     evidence = _evidence(fit, voters, voters.rows, first_of_event(table), seed)
     if evidence is None:
         reason = f"none of {plural(voters.n_raters, voters.column)} has {FEWEST_VOTES} decided votes"
-        return replace(found, n_raters=voters.n_raters, raters_reason=reason), _not_run("raters", title, reason)
+        return replace(found, n_raters=voters.n_raters, raters_reason=reason), check_line("raters", "not run", reason)
     if evidence.rater.size < _FEWEST_RATERS:
         reason = f"{plural(evidence.rater.size, voters.column)} with {FEWEST_VOTES} or more decided votes: nobody to be unlike"
-        return replace(found, n_raters=voters.n_raters, raters_reason=reason), _not_run("raters", title, reason)
+        return replace(found, n_raters=voters.n_raters, raters_reason=reason), check_line("raters", "not run", reason)
     fdr = 1.0 - conf_level
     behind = np.flatnonzero(evidence.ring_adjusted <= fdr).tolist()
     flags = [*_alone(evidence, table, voters, fdr), *_together(evidence, table, voters, behind, fdr)]
@@ -47,14 +46,14 @@ def rater_check(
     rings = [f"a group of them pushes {table.models[m]}" for m in behind]
     if not flags and not rings:
         finding = f"none of {tested} stands out against honest tastes (standard deviation {number(evidence.taste, 2)} log-odds)"
-        line = CheckLine(check="raters", title=title, status="ok", finding=finding)
+        line = check_line("raters", "ok", finding)
     else:
         who = ", ".join(dict.fromkeys(f"{flag.rater} ({flag.detail})" for flag in flags[:_NAMED]))
         more = f" and {len(flags) - _NAMED} more" if len(flags) > _NAMED else ""
         count = len({flag.rater for flag in flags})
         named = f"votes of {count} stand out: {who}{more}" if flags else "no single one stands out for certain"
         finding = "; ".join([f"of {tested}, {named}", *rings])
-        line = CheckLine(check="raters", title=title, status="warning", finding=finding)
+        line = check_line("raters", "warning", finding)
     return replace(found, n_raters=voters.n_raters, raters=tuple(flags)), line
 
 
@@ -62,10 +61,9 @@ def influence_check(
     found: TrustChecks, table: VoteTable, fit: PairFit, voters: Voters, *, points: float
 ) -> tuple[TrustChecks, CheckLine]:
     """Leave out single raters and look who is first."""
-    title = "What hangs on one rater"
     if voters.rows is None or voters.n_raters < 2:
         reason = voters.reason or f"all votes are of one {voters.column}"
-        return replace(found, influences_reason=reason), _not_run("one rater", title, reason)
+        return replace(found, influences_reason=reason), check_line("one rater", "not run", reason)
     steps = without_each(fit, voters.rows, voters.codes)
     largest = largest_influences(steps, n_clusters=voters.n_raters)
     told = tuple(
@@ -80,7 +78,7 @@ def influence_check(
     )
     if not told:
         reason = f"without the {voters.column}s who matter most, models are no longer connected"
-        return replace(found, influences_reason=reason), _not_run("one rater", title, reason)
+        return replace(found, influences_reason=reason), check_line("one rater", "not run", reason)
     turning = [one for one in told if one.new_first is not None]
     if turning:
         first = turning[0]
@@ -88,14 +86,14 @@ def influence_check(
             f"without {first.rater} ({plural(first.n_votes, 'vote')}) {first.new_first} would be rated first; "
             f"{plural(len(turning), voters.column)} of those tried would change who is first"
         )
-        line = CheckLine(check="one rater", title=title, status="warning", finding=finding)
+        line = check_line("one rater", "warning", finding)
     else:
         most = max(told, key=lambda one: abs(one.move))
         finding = (
             f"no single {voters.column} changes who is rated first; the largest move is that of {most.model} by "
             f"{number(most.move, 1, sign=True)} points without {most.rater} ({plural(most.n_votes, 'vote')})"
         )
-        line = CheckLine(check="one rater", title=title, status="ok", finding=finding)
+        line = check_line("one rater", "ok", finding)
     return replace(found, influences=told), line
 
 
@@ -184,7 +182,3 @@ def _once(flags: list[RaterFlag]) -> list[RaterFlag]:
 
 def _e(log_e: float) -> float:
     return min(math.exp(min(log_e, 690.0)), _LARGEST_E)
-
-
-def _not_run(check: str, title: str, reason: str) -> CheckLine:
-    return CheckLine(check=check, title=title, status="not run", finding=reason)

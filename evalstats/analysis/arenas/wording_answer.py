@@ -114,7 +114,7 @@ def standing_sentences(result: ArenaRanking) -> list[str]:
 def checks_sentence(result: ArenaRanking) -> list[str]:
     """Name the checks that warn, out of those that could be run."""
     looked = [line for line in result.checks if line.status != "not run"]
-    lines = [line for line in looked if whole(result) or line.check != "connected"]
+    lines = [line for line in looked if line.status != "limit"]
     warned = [in_a_sentence(line.title) for line in lines if line.status == "warning"]
     if not warned:
         return []

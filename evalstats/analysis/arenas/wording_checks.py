@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from evalstats.analysis.arenas.check_results import CheckLine, WeakLink
+from evalstats.analysis.arenas.check_results import BUDGET, CheckLine, WeakLink
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording_tables import percent, table_of
 from evalstats.analysis.arenas.words import points, some, stopped
@@ -20,17 +20,20 @@ def checks_blocks(result: ArenaRanking) -> list[Block]:
             Heading(text="Can the votes be trusted?", level=2),
             Paragraph(text="Not looked at: the checks were switched off."),
         ]
-    blocks: list[Block] = [Heading(text="Can the votes be trusted?", level=2)]
+    blocks: list[Block] = [Heading(text="Can the votes be trusted?", level=2), Paragraph(text=BUDGET)]
     warned = [line for line in result.checks if line.status == "warning"]
     passed = [line for line in result.checks if line.status == "ok"]
+    limits = [line for line in result.checks if line.status == "limit"]
     not_run = [line for line in result.checks if line.status == "not run"]
     if warned:
         blocks.append(Bullets(title="Warnings of checks", items=_items(warned), tone="caution"))
+    if limits:
+        blocks.append(Bullets(title="Limits of these votes", items=_items(limits)))
     if passed:
         blocks.append(Bullets(title="Nothing amiss (which is no proof)", items=_items(passed)))
     if not_run:
         blocks.append(Bullets(title="Not run", items=_items(not_run)))
-    keys = {line.check for line in warned}
+    keys = {line.check for line in (*warned, *limits)}
     for check, table in _DETAILS:
         found = table(result) if check in keys else None
         if found is not None:

@@ -145,7 +145,7 @@ def _prior(result: ArenaRanking) -> list[str]:
 
 def _warned(result: ArenaRanking) -> list[str]:
     """Repeat the findings of the checks that warn: each is a way in which this ranking could be wrong."""
-    warned = [line for line in result.checks if line.status == "warning" and line.check != "connected"]
+    warned = [line for line in result.checks if line.status == "warning"]
     told = [f"{line.title}: {line.finding}" for line in warned[:_CHECKS]]
     more = len(warned) - len(told)
     return [*told, f"{plural(more, 'further check')} {'warns' if more == 1 else 'warn'} too"] if more > 0 else told

@@ -104,7 +104,7 @@ def _choices(found: ArenaRanking) -> str:
 def _checks(found: ArenaRanking) -> str:
     if not were_checked(found):
         return "whether the votes can be trusted was not looked at"
-    run = [line for line in found.checks if line.status != "not run"]
+    run = [line for line in found.checks if line.status not in {"limit", "not run"}]
     warned = [in_a_sentence(line.title) for line in run if line.status == "warning"]
     if not warned:
         return f"none of the {plural(len(run), 'check')} that could be run warns" if run else "no check could be run"
@@ -157,7 +157,7 @@ def key_facts(found: ArenaRanking) -> list[tuple[str, str, str]]:
     if were_checked(found):
         warn = sum(line.status == "warning" for line in found.checks)
         missed = sum(line.status == "not run" for line in found.checks)
-        run = len(found.checks) - missed
+        run = len(found.checks) - missed - sum(line.status == "limit" for line in found.checks)
         words = "none warns" if not warn else f"{warn} warn{'s' if warn == 1 else ''}"
         facts.append(("Checks", words, f"of {run} run, {missed} not run"))
     if found.n_unscored:

@@ -1,6 +1,6 @@
 """Whether the votes can be trusted: every check in a line, and the numbers behind those that warn."""
 
-from evalstats.analysis.arenas.check_results import CheckStatus
+from evalstats.analysis.arenas.check_results import BUDGET, CheckStatus
 from evalstats.analysis.arenas.wording_checks import checks_blocks
 from evalstats.display.blocks import Table, Tone
 from evalstats.display.numbers import plural
@@ -10,7 +10,7 @@ from evalstats.report.markup import folded, prose, sentence
 from evalstats.report.tables import table_float, without_empty_columns
 
 _TONES: dict[str, Tone] = {"ok": "good", "warning": "caution"}
-_ORDER: dict[CheckStatus, int] = {"warning": 0, "ok": 1, "not run": 2}
+_ORDER: dict[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run": 3}
 
 
 def lines(page: ArenaPage) -> str:
@@ -21,9 +21,12 @@ def lines(page: ArenaPage) -> str:
     if not were_checked(page.found):
         return prose("Not looked at: the checks were switched off.")
     counts = {status: sum(line.status == status for line in checks) for status in _ORDER}
+    told = [f"{counts['warning']} {'warns' if counts['warning'] == 1 else 'warn'}"]
+    if counts["limit"]:
+        told.append(f"{counts['limit']} {'tells' if counts['limit'] == 1 else 'tell'} a limit of the votes")
+    told += [f"{counts['ok']} found nothing amiss", f"{counts['not run']} could not be run"]
     lead = (
-        f"{plural(len(checks), 'check')}: {counts['warning']} {'warns' if counts['warning'] == 1 else 'warn'}, "
-        f"{counts['ok']} found nothing amiss, {counts['not run']} could not be run. That nothing was found is no proof: "
+        f"{plural(len(checks), 'check')}: {', '.join(told)}. {BUDGET} That nothing was found is no proof: "
         "votes that are bought to look like others cannot be told from them."
     )
     ordered = sorted(checks, key=lambda line: _ORDER[line.status])

@@ -73,7 +73,10 @@ def linear_drift(
     -----
     Strength m at time t is a_m + b_m (t - mean), fitted from the common fit by three Newton steps. Only differences of
     slopes are known; each is measured against the mean of the anchors' slopes, weighted by their information. Errors are
-    clustered (inclusion and exclusion over several ways, never below the largest single one), t with min G* - 1 df.
+    clustered (inclusion and exclusion over several ways, never below the largest single one), t with min G* - 1 df, G* over
+    all votes and over the model's own. A slope of few votes is too far from 0 for its error (of 60 equal models with 17 votes
+    each one was flagged in 43% of tables at .05): p is the larger one of this and of the score test of that slope, whose
+    error is that of the sum of the scores of clusters where nothing changes.
 
     Examples
     --------
@@ -100,11 +103,17 @@ def linear_drift(
         )
     tested = _tested(rows, period, n_periods)
     tau = when - float(np.average(when, weights=np.bincount(period, weights=rows.weight, minlength=n_periods)))
+    df = _model_df(rows, used)
+    least_p = _score_p(period_scores(fit, rows, period), used, tau, period, df)
     scores, slopes, inverse = _fitted(fit, rows, period, tau)
     meats = _meats(scores, used, tau[period])
     known = _own_information(scores, tau)
     anchors = tested[known[tested] > 0.0]
-    found = _measured(tested, anchors, known, slopes, inverse=inverse, meats=meats, df=used.df)
+
+    def measured(anchors: IntArray) -> LinearDrift:
+        return _measured(tested, anchors, known, slopes, inverse=inverse, meats=meats, df=df, least_p=least_p)
+
+    found = measured(anchors)
     least = max(2, anchors.size // 2)
     while anchors.size > least:
         # The surest alone: what it did to the others' slopes goes with it.
@@ -114,8 +123,8 @@ def linear_drift(
         tied = np.flatnonzero(of_anchors == of_anchors.min())
         surest = tied[np.argmax(np.abs(found.slope[tied] / found.std_error[tied]))]
         anchors = anchors[anchors != found.models[surest]]
-        found = _measured(tested, anchors, known, slopes, inverse=inverse, meats=meats, df=used.df)
-    return found
+        found = measured(anchors)
+    return replace(found, df=used.df)
 
 
 def _tested(rows: VoteRows, period: IntArray, n_periods: int) -> IntArray:
@@ -158,6 +167,33 @@ def _information(scores: SlicedScores, tau: FloatArray) -> FloatArray:
     return np.asarray(np.block([[level, cross], [cross, slope]]), dtype=np.float64)
 
 
+def _model_df(rows: VoteRows, used: Clustering) -> FloatArray:
+    """Return degrees of freedom of every model's slope, shape (n_models,), at least 1."""
+    n, least = rows.n_models, np.full(rows.n_models, used.df)
+    for codes in used.ways:
+        model = np.concatenate([rows.first, rows.second])
+        cell, place = np.unique(model * (int(codes.max()) + 1) + np.tile(codes, 2), return_inverse=True)
+        size = np.bincount(place, weights=np.tile(rows.weight, 2))
+        owner = cell // (int(codes.max()) + 1)
+        total, squares = (np.bincount(owner, weights=size**power, minlength=n) for power in (1, 2))
+        least = np.minimum(least, total**2 / np.maximum(squares, 1e-300) - 1.0)
+    return np.maximum(least, 1.0)
+
+
+def _score_p(scores: SlicedScores, used: Clustering, tau: FloatArray, period: IntArray, df: FloatArray) -> FloatArray:
+    """Return p of each model's slope by its score where nothing changes, shape (n_models,), with the largest error of any way."""
+    n = scores.n_models
+    level, cross = (np.tensordot(tau**power, scores.information, axes=1) for power in (0, 1))
+    # The scores of slopes less what strengths explain of them.
+    left = np.concatenate([-pseudo_inverse(level) @ cross, np.eye(n)])
+    by_period = scores.gradient()
+    score = np.concatenate([by_period.sum(axis=0), tau @ by_period]) @ left
+    single = [meat for sign, meat in _meats(scores, used, tau[period]) if sign >= 0.0]
+    variance = np.max([np.einsum("im,ij,jm->m", left, meat, left, optimize=True) for meat in single], axis=0)
+    z = score / np.sqrt(np.maximum(variance, 1e-300))
+    return np.array([two_sided_t_p(value, each) for value, each in zip(z.tolist(), df.tolist(), strict=True)])
+
+
 def _own_information(scores: SlicedScores, tau: FloatArray) -> FloatArray:
     """Return what is known of each model's slope if all other models were known, shape (n_models,)."""
     own = np.diagonal(scores.information, axis1=1, axis2=2)
@@ -186,7 +222,8 @@ def _measured(
     *,
     inverse: FloatArray,
     meats: list[tuple[float, FloatArray]],
-    df: float,
+    df: FloatArray,
+    least_p: FloatArray,
 ) -> LinearDrift:
     """Measure every tested model's slope against the anchors'."""
     n = slopes.size
@@ -205,13 +242,14 @@ def _measured(
     # What the information cannot tell has no variance there.
     seen = (known[tested] > 0.0) & (variance > 0.0)
     slope, error = (contrasts[:, n:] @ slopes)[seen], np.sqrt(variance[seen])
-    p = np.array([two_sided_t_p(value, max(df, 1.0)) for value in slope / error])
+    by_slope = [two_sided_t_p(value, own) for value, own in zip(slope / error, df[tested][seen], strict=True)]
+    p = np.maximum(by_slope, least_p[tested][seen])
     return LinearDrift(
         models=tested[seen],
         slope=slope,
         std_error=error,
         p_value=p,
         p_adjusted=holm(p),
-        df=df,
+        df=float(df.max(initial=1.0)),
         anchors=anchors,
     )

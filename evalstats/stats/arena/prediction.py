@@ -11,7 +11,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.vote_law import linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.tails import t_quantile, two_sided_t_p
 
 WEAK_PRIOR = 0.5  # votes won and lost against an average model, where training votes do not connect all models
 _FLOOR = 1e-12
@@ -28,6 +28,8 @@ class HeldOut:
         these.
     gain, gain_low, gain_high
         Their difference with its interval, in which votes of one cluster count together; None where clusters are too few.
+    loss_p
+        One-sided p that the fit predicts no worse than those shares; None likewise.
     brier, brier_constant
         Mean squared difference of the predicted from the observed share of side a, and that of the training votes' mean.
     bins
@@ -45,6 +47,7 @@ class HeldOut:
     gain: float
     gain_low: float | None
     gain_high: float | None
+    loss_p: float | None
     brier: float
     brier_constant: float
     bins: tuple[ShareBin, ...]
@@ -208,12 +211,14 @@ def _scored(votes: _Predicted, level: float, *, n_folds: int, way: int | None, n
     plain = -np.log(votes.constant[at, outcome])
     gain, error, df = clustered_mean(plain - loss, count, votes.codes)
     reach = t_quantile(level, df) * error if error > 0.0 and df >= 1.0 else None
+    both = 1.0 if reach is None else two_sided_t_p(gain / error, df)
     return HeldOut(
         log_loss=float(count @ loss) / total,
         log_loss_constant=float(count @ plain) / total,
         gain=gain,
         gain_low=None if reach is None else gain - reach,
         gain_high=None if reach is None else gain + reach,
+        loss_p=None if reach is None else both / 2.0 if gain < 0.0 else 1.0 - both / 2.0,
         brier=float(count @ (predicted - share) ** 2) / total,
         brier_constant=float(count @ (middle - share) ** 2) / total,
         bins=share_bins(predicted, share, count, votes.codes, conf_level=level),

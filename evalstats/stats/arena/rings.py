@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from evalstats.stats.arena.decided_votes import BoolArray, DecidedVotes
+from evalstats.stats.arena.decided_votes import DecidedVotes
 from evalstats.stats.arena.honest_votes import ATTENUATION
 from evalstats.stats.arena.loyalty import loyal_log
 from evalstats.stats.checks import FloatArray, IntArray
@@ -25,6 +25,7 @@ _FARTHEST = 4.0  # log-units by which a ring may lift a rating
 _SURE = 0.9
 _GOLDEN = (math.sqrt(5.0) - 1.0) / 2.0
 _SEARCH = 14
+_TINY = 1e-250
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,9 +67,10 @@ def rings(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> Ri
     Notes
     -----
     What counts are raters with at least three decided votes on the model. Honest votes of one rater on a model share its
-    taste for it, integrated by quadrature; tastes for the opponents blur each vote. A ring member chooses the model
-    with a probability of .85, .95 or .99. Averaged are rings of 2, 5, 10 and 20% of the raters and ratings lower than the
-    fitted one by 0, 1, 2, 4, ... standard errors.
+    taste for it and, on one opponent, the taste for that one, both integrated over a grid. (With tastes for opponents as a blur
+    of single votes, 13% to 19% of tables of 8 to 12 honest raters with 80 votes on each of 4 models had a ring.) A ring member
+    chooses the model with a probability of .85, .95 or .99. Averaged are rings of 2, 5, 10 and 20% of the raters and ratings
+    lower than the fitted one by 0, 1, 2, 4, ... standard errors.
 
     References
     ----------
@@ -88,14 +90,18 @@ def rings(votes: DecidedVotes, *, taste: float, line: tuple[float, float]) -> Ri
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Cells:
-    """Votes of one rater on one model; `start` and `stop` are their places in `eta`, which holds the model's log-odds."""
+    """Votes of one rater on one model; `start` and `stop` are their places among those of one rater, model and opponent.
+
+    Of these `eta` holds the model's log-odds (their mean, where covariates make them differ), `won` and `lost` their number.
+    """
 
     model: IntArray
     rater: IntArray
     start: IntArray
     stop: IntArray
     eta: FloatArray
-    won: BoolArray
+    won: FloatArray
+    lost: FloatArray
     taste: float
     sharper: float
 
@@ -103,26 +109,45 @@ class _Cells:
         """Return the likelihoods of the cells of one model (side by side)."""
         rows = slice(int(self.start[at[0]]), int(self.stop[at[-1]]))
         starts = self.start[at] - rows.start
-        signs = np.where(self.won[rows], 1.0, -1.0)
-        # Tastes for opponents blur each vote of its own.
-        blurred = signs / math.sqrt(1.0 + ATTENUATION * self.taste**2)
-        logs = special.log_expit(blurred[:, None] * (self.eta[rows, None] + _GRID))
-        sums = np.add.reduceat(logs, starts, axis=0)
+        won, lost = self.won[rows], self.lost[rows]
+        sums = np.add.reduceat(self._by_opponent(rows), starts, axis=0)
         most = sums.max(axis=1)
+        logs = sums - most[:, None]
+        wins, met = np.add.reduceat(won, starts), np.add.reduceat(won + lost, starts)
         return _Model(
             most=most,
-            likelihood=np.exp(sums - most[:, None]),
-            loyal=loyal_log(np.add.reduceat(self.won[rows].astype(np.float64), starts), (self.stop - self.start)[at]),
+            logs=logs,
+            likelihood=np.exp(logs),
+            loyal=loyal_log(wins, met.astype(np.int64)),
             taste=max(self.taste, _LEAST_TASTE),
             sharper=self.sharper,
         )
 
+    def _by_opponent(self, rows: slice) -> FloatArray:
+        """Return log-likelihoods over the grid of own ratings, the taste for the opponent integrated out."""
+        eta, won, lost = self.eta[rows, None], self.won[rows, None], self.lost[rows, None]
+        one = (won + lost)[:, 0] == 1.0
+        out = np.empty((one.size, _GRID.size))
+        # Of a single vote, and of no taste, the integral of a logistic is near a logistic.
+        blur = math.sqrt(1.0 + ATTENUATION * self.taste**2)
+        out[one] = special.log_expit((won[one] - lost[one]) / blur * (eta[one] + _GRID))
+        several = ~one
+        if several.any():
+            at = eta[several] + _GRID
+            logs = won[several] * special.log_expit(at) + lost[several] * special.log_expit(-at)
+            most = logs.max(axis=1, keepdims=True)
+            kernel = np.exp(-0.5 * ((_GRID[:, None] - _GRID) / max(self.taste, _LEAST_TASTE)) ** 2)
+            mean = np.exp(logs - most) @ (kernel / kernel.sum(axis=0))
+            out[several] = most + np.log(np.maximum(mean, _TINY))
+        return out
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Model:
-    """Votes on one model: log-likelihoods of each rater's, `most` + log `likelihood` over the grid of own ratings."""
+    """Votes on one model: log-likelihoods of each rater's over the grid of own ratings are `most` + `logs`."""
 
     most: FloatArray
+    logs: FloatArray
     likelihood: FloatArray
     loyal: FloatArray
     taste: float
@@ -130,9 +155,14 @@ class _Model:
 
     def honest(self, shift: float) -> FloatArray:
         """Return log-likelihoods of honest raters if the model's strength is higher by `shift`, shape (n_cells,)."""
-        z = (_GRID - self.sharper * shift) / self.taste
-        weight = np.exp(-0.5 * z**2)
-        return self.most + np.log(self.likelihood @ (weight / weight.sum()))
+        log_weight = -0.5 * ((_GRID - self.sharper * shift) / self.taste) ** 2
+        log_weight -= special.logsumexp(log_weight)
+        mean = self.likelihood @ np.exp(log_weight)
+        # Votes far from the narrow law of tastes: products of the two are too small for numbers, and not for logs.
+        tiny = mean < _TINY
+        found = self.most + np.log(np.where(tiny, 1.0, mean))
+        found[tiny] = self.most[tiny] + special.logsumexp(self.logs[tiny] + log_weight, axis=1)
+        return found
 
 
 def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cells:
@@ -146,14 +176,20 @@ def _cells(votes: DecidedVotes, taste: float, line: tuple[float, float]) -> _Cel
     kept = met[place] >= FEWEST_MET
     order = np.flatnonzero(kept)[np.argsort(place[kept], kind="stable")]
     large = levels[met >= FEWEST_MET]
-    ends = np.cumsum(met[met >= FEWEST_MET])
+    owner = np.repeat(np.arange(large.size), met[met >= FEWEST_MET])
+    against = np.concatenate([votes.second, votes.first])[order]
+    group, place, count = np.unique(owner * n_models + against, return_inverse=True, return_counts=True)
+    ends = np.searchsorted(group // max(n_models, 1), np.arange(large.size), side="right")
+    ahead = np.concatenate([eta, -eta])[order]
+    won = np.bincount(place, weights=np.concatenate([votes.a_won, ~votes.a_won])[order], minlength=group.size)
     return _Cells(
         model=large // votes.n_raters,
         rater=large % votes.n_raters,
         start=np.concatenate([[0], ends[:-1]]).astype(np.int64)[: large.size],
         stop=ends.astype(np.int64),
-        eta=np.concatenate([eta, -eta])[order] if n_models else eta[:0],
-        won=np.concatenate([votes.a_won, ~votes.a_won])[order],
+        eta=np.bincount(place, weights=ahead, minlength=group.size) / np.maximum(count, 1),
+        won=won.astype(np.float64),
+        lost=(count - won).astype(np.float64),
         taste=taste,
         sharper=sharper * line[1],
     )

@@ -1,7 +1,8 @@
 """Votes drawn under a fit, on the pairs that were observed, and the fit made again to each draw.
 
-What checks of fit are held against. Votes are counted, not weighted, and independent of each other: an excess over what is
-drawn here is misfit or votes that depend on each other (one rater, one prompt), and these cannot be told apart by it.
+What checks of fit are held against. Votes are counted, not weighted. Votes of one cluster (rater, prompt, session) follow
+tastes of its own, as far as residuals show them: raters of honest taste are no misfit. Without clusters votes are independent,
+and an excess over what is drawn is misfit or votes that depend on each other, which cannot be told apart by it.
 """
 
 from dataclasses import dataclass
@@ -12,12 +13,14 @@ from scipy.special import expit
 from evalstats.stats.arena.fit import PairFit, Ties
 from evalstats.stats.arena.replicate_fits import fit_replicates
 from evalstats.stats.arena.scores import summed
+from evalstats.stats.arena.tastes import TastedCells, Tastes, tasted_cells, tastes_of
 from evalstats.stats.arena.vote_law import VoteLaw, tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 from evalstats.stats.threads import one_thread
 
 _MOST_CELLS = 8_000  # cells of pair and class of covariates
+_PILOT = 60
 _CLASSES = (20, 8, 4, 2, 1)
 
 
@@ -110,6 +113,7 @@ class Simulated:
     cells: CheckCells
     observed: VoteTables
     drawn: VoteTables
+    tastes: Tastes
     seed: int
 
     @property
@@ -129,7 +133,8 @@ def simulated(
     fit
         The fit to these rows.
     rows
-        Votes; every one counts once, whatever its weight, and graded preferences by their outcome. Both bad is a tie.
+        Votes; every one counts once, whatever its weight, and graded preferences by their outcome. Both bad is a tie. Votes of
+        one cluster are drawn with its tastes (`evalstats.stats.arena.tastes`).
     as_fitted
         Draw with the fitted strengths as they are. By default they are first drawn together.
 
@@ -153,27 +158,49 @@ def simulated(
     ((20, 3), [10.0, 10.0, 10.0])
     """
     n_resamples = check_count(n_resamples, "n_resamples", least=1)
-    cells, won, tied = check_cells(fit, rows)
-    tie = tie_parameter(fit, rows)
-    observed = _fitted(fit, cells, won[None], tied[None], tie)
-    law = observed.law(cells) if as_fitted else _drawn_together(fit, cells, observed, tied)
+    cells, won, tied, cell = check_cells(fit, rows)
+    observed = _fitted(fit, cells, won[None], tied[None], tie_parameter(fit, rows))
+    tastes = tastes_of(fit, rows)
+    tasted = tasted_cells(rows, cell, (cells.first, cells.second), tastes) if tastes.sd else None
     rng = np.random.default_rng(seed)
-    size, count = (n_resamples, cells.count.size), cells.count.astype(np.int64)
-    wins = rng.binomial(count, law.win[0], size=size)
-    rest = np.clip(law.tie[0] / np.maximum(law.tie[0] + law.loss[0], 1e-300), 0.0, 1.0)
-    even = rng.binomial(count - wins, rest)
-    drawn = _fitted(fit, cells, wins.astype(np.float64), even.astype(np.float64), float(observed.tie[0, 0]))
-    return Simulated(cells=cells, observed=observed, drawn=drawn, seed=seed)
+    factor = 1.0
+    if not as_fitted:
+        factor = _together(_noise(cells, observed))
+        if tasted is not None:
+            # What tastes add to the noise in strengths is seen in a few draws.
+            pilot = _drawn(fit, cells, observed, tasted, factor=factor, n=_PILOT, rng=rng)
+            spread = float(np.square(pilot.strengths).sum(axis=1).mean())
+            factor = _together(spread / max(float(np.square(observed.strengths).sum()), 1e-300) - factor**2)
+    drawn = _drawn(fit, cells, observed, tasted, factor=factor, n=n_resamples, rng=rng)
+    return Simulated(cells=cells, observed=observed, drawn=drawn, tastes=tastes, seed=seed)
 
 
-def _drawn_together(fit: PairFit, cells: CheckCells, observed: VoteTables, tied: FloatArray) -> VoteLaw:
-    """Return the law of votes with strengths from which the spread that noise adds is taken away."""
-    factor = float(np.sqrt(max(0.0, 1.0 - _noise(cells, observed))))
-    strengths = factor * observed.strengths
+def _together(noise: float) -> float:
+    """Return by how much strengths must be drawn together; `noise` is its share of their spread."""
+    return float(np.sqrt(max(0.0, 1.0 - max(noise, 0.0))))
+
+
+def _drawn(
+    fit: PairFit,
+    cells: CheckCells,
+    observed: VoteTables,
+    tasted: TastedCells | None,
+    *,
+    factor: float,
+    n: int,
+    rng: np.random.Generator,
+) -> VoteTables:
+    """Draw votes with strengths drawn together by a factor, and fit each table again."""
+    eta = cells.eta(factor * observed.strengths)
     tie = observed.tie
     if fit.ties == "half":
-        tie = np.full((1, 1), tie_of_half(cells.eta(strengths)[0], cells.count, float(tied.sum())))
-    return vote_law(fit.ties, cells.eta(strengths), tie)
+        tie = np.full((1, 1), tie_of_half(eta[0], cells.count, float(observed.tied.sum())))
+    law = vote_law(fit.ties, eta if tasted is None else tasted.shifted(eta[0], n, rng), tie)
+    count = cells.count.astype(np.int64)
+    wins = rng.binomial(count, law.win, size=(n, count.size))
+    rest = np.clip(law.tie / np.maximum(law.tie + law.loss, 1e-300), 0.0, 1.0)
+    even = rng.binomial(count - wins, rest)
+    return _fitted(fit, cells, wins.astype(np.float64), even.astype(np.float64), float(observed.tie[0, 0]))
 
 
 def _noise(cells: CheckCells, observed: VoteTables) -> float:
@@ -191,8 +218,8 @@ def pseudo_inverse(matrix: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.pinv(matrix, hermitian=True), dtype=np.float64)
 
 
-def check_cells(fit: PairFit, rows: VoteRows) -> tuple[CheckCells, FloatArray, FloatArray]:
-    """Return the cells of the votes, and the votes won by the first model and tied in each."""
+def check_cells(fit: PairFit, rows: VoteRows) -> tuple[CheckCells, FloatArray, FloatArray, IntArray]:
+    """Return the cells of the votes, the votes won by the first model and tied in each, and the cell of every row."""
     turned = rows.first > rows.second
     low, high = np.where(turned, rows.second, rows.first), np.where(turned, rows.first, rows.second)
     offset = np.where(turned, -1.0, 1.0) * (rows.covariates @ fit.coefficients)
@@ -216,7 +243,7 @@ def check_cells(fit: PairFit, rows: VoteRows) -> tuple[CheckCells, FloatArray, F
         pair_second=pairs % rows.n_models,
     )
     won = summed(place, count * ahead, cell.size)
-    return cells, won, summed(place, count * ~decided, cell.size)
+    return cells, won, summed(place, count * ~decided, cell.size), place.astype(np.int64)
 
 
 def _classes(offset: FloatArray, count: FloatArray, n_pairs: int) -> tuple[IntArray, FloatArray]:

@@ -107,7 +107,7 @@ def test_every_check_is_a_sentence_with_its_finding(result: ArenaRanking) -> Non
     for line in result.checks:
         assert f"{line.title}: {line.finding}" in text
     titles = [block.title for block in checks_blocks(result) if isinstance(block, Bullets)]
-    order = ["Warnings of checks", "Nothing amiss (which is no proof)", "Not run"]
+    order = ["Warnings of checks", "Limits of these votes", "Nothing amiss (which is no proof)", "Not run"]
     assert titles == [title for title in order if title in titles]
 
 

@@ -177,7 +177,7 @@ def test_covariates_are_held_and_taken_in_classes():
     side = np.column_stack([np.ones(3000), rng.normal(size=3000)])
     rows = drawn_votes(rng, [0.4, 0.1, -0.2, -0.3], 3000, covariates=side, beta=(0.3, 0.8))
     fit = fit_strengths(rows)
-    cells, won, tied = check_cells(fit, rows)
+    cells, won, tied, _ = check_cells(fit, rows)
     assert cells.first.size <= 6 * 20
     assert cells.count.sum() == 3000
     assert won.sum() + tied.sum() <= 3000

@@ -232,3 +232,22 @@ def test_power_against_planted_manipulators() -> None:
     assert np.mean(rings_found) >= 0.6  # .63 here, .85 in 60 others: mostly all or none, so se .08
     assert np.mean(turned) >= 0.5
     assert np.mean(random_clicks) >= 0.1
+
+
+def test_votes_that_no_honest_taste_explains_are_still_numbers() -> None:
+    """One rater votes 600 times for one model where hardly any taste is: products of likelihoods fall below all numbers."""
+    rng = np.random.default_rng(0)
+    rater, n = np.repeat(np.arange(5), 600), 3_000
+    pairs = np.zeros(n, dtype=np.int64), rng.integers(1, 12, n)
+    won = np.where(rater == 0, True, rng.random(n) < 0.5)
+    found = rings(decided_votes(rater, pairs, won, np.zeros(n), np.full(12, 1e-3)), taste=0.0, line=(0.0, 4.0))
+    assert np.isfinite(found.log_e).all()
+    assert found.log_e[0] > 50.0
+
+
+def test_few_raters_with_many_votes_are_no_ring() -> None:
+    """12 honest raters with tastes of 1 and 80 votes on each of 4 models: 19% of tables had a ring."""
+    found = [
+        evidence(honest(np.random.default_rng([1, k]), n_models=4, n_raters=12, each=167, sd=1.0)) for k in range(12)
+    ]
+    assert sum(bool((each.ring_adjusted <= 0.05).any()) for each in found) <= 1
