@@ -30,6 +30,7 @@ from evalstats.analysis.grouping import (
     named_clusters,
     with_item_column,
 )
+from evalstats.analysis.missing import checked_missing
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
 from evalstats.analysis.question import Question, as_invalid
@@ -67,6 +68,7 @@ def compare(
     average: AverageKind | None = None,
     over: str | None = None,
     weights: Mapping[str, float] | None = None,
+    missing: str | None = None,
     plan: Plan | None = None,
     seed: int = 0,
 ) -> Comparison:
@@ -116,6 +118,10 @@ def compare(
         The factor to average over; by itself task, else scenario, subject or category, the first that has several levels.
     weights
         Share of each level, instead of `average`; divided by their sum.
+    missing
+        "ignorable" where scores are missing for a reason that has nothing to do with the answers, such as a machine that was
+        switched off. Otherwise ("bounded") they could be anything: above 5% of either side, what they could undo is not
+        claimed, and below that the first line says so.
     plan
         What was declared before looking, as `evalstats.read_plan` gives it. Options that are given go before it, and the
         result says where it departs from the plan.
@@ -158,6 +164,7 @@ def compare(
         margin=margin,
         conf_level=conf_level,
         accept=tuple(accept),
+        missing=missing,
     )
     options = given.in_force(plan, chosen, split=not sequential)
     _check_level(options.conf_level, options.margin)
@@ -188,6 +195,7 @@ def compare(
         identical=_identical(data, first, second, column),
         sequential=sequential,
         planned_n=planned_n,
+        ignorable=checked_missing(options.missing),
         settled=bool(options.clusters) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
         average=_average(data, pairs, clusters, average, over, weights, sequential=sequential),
     )
@@ -262,6 +270,7 @@ class _Options:
     margin: float | str | None
     conf_level: float
     accept: tuple[str, ...]
+    missing: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,6 +284,7 @@ class _Given:
     margin: float | str | None
     conf_level: float | None
     accept: tuple[str, ...]
+    missing: str | None
 
     @property
     def _named(self) -> dict[str, object]:
@@ -285,6 +295,7 @@ class _Given:
             "margin": self.margin,
             "conf_level": self.conf_level,
             "accept": list(self.accept) or None,
+            "missing": self.missing,
             "baseline": self.baseline,
             "primary": self.metric,
         }
@@ -300,6 +311,7 @@ class _Given:
             margin=cast("float | str | None", found["margin"]),
             conf_level=DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]),
             accept=tuple(cast("Sequence[str]", found["accept"] or ())),
+            missing=cast("str | None", found["missing"]),
         )
 
     def account(self, plan: Plan | None, metric: Metric) -> PlanAccount | None:

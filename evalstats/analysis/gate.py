@@ -97,10 +97,12 @@ def _undeclared(others: Sequence[OtherLevels]) -> str:
 def _worse(result: Comparison) -> tuple[bool, str]:
     if result.verdict == "worse":
         return False, f"{result.candidate.name} is worse: {result.verdict_reason}"
+    if result.missing.withheld == "worse":
+        return False, f"{result.candidate.name} is worse on the items that both have: {result.verdict_reason}"
     lost = [row for row in result.other_levels if not row.holds]
     if lost and result.verdict in DECIDED:
         return False, _undeclared(lost)
-    levels = [group.level for group in result.groups if group.verdict == "worse"]
+    levels = [group.level for group in result.groups if "worse" in (group.verdict, group.withheld)]
     if levels:
         return False, f"{result.candidate.name} is worse in {result.by}: {', '.join(levels)} (adjusted for all levels)"
     if result.verdict in ("better", "equivalent"):

@@ -49,7 +49,7 @@ def withheld(account: AtMargin | None, why: str | None) -> AtMargin | None:
 def missing_beyond(missing: Missing, metric: Metric, margin: float | None) -> str | None:
     """Say that the missing scores alone could make a loss beyond the margin, where they could."""
     estimates = [row.estimate for row in missing.rows if row.estimate is not None]
-    if margin is None or not estimates:
+    if margin is None or not estimates or missing.ignorable:
         return None
     worst = min(estimates) if metric.higher_is_better else max(estimates)
     if (worst if metric.higher_is_better else -worst) > -margin:

@@ -1,14 +1,79 @@
 """What could not be paired, and how far it could move the answer: missing is neither wrong nor ignored."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import PairedScores, headline_interval
-from evalstats.analysis.pairs import Ints, Pairs, item_labels
+from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
 from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import number, plural
+from evalstats.display.numbers import number, plural, share_in_percent
+from evalstats.errors import InputError
 from evalstats.stats.stratified import Strata
+
+# Above this share of either side's scores, what is missing forbids a verdict that it could undo.
+MOST_MISSING = 0.05
+_ROUNDING = 1e-9
+BOUNDED, IGNORABLE = "bounded", "ignorable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A verdict after a look at what is missing: forbidden (`withheld` is then what it was), limited, or as it was."""
+
+    verdict: Verdict
+    reason: str
+    qualifiers: tuple[str, ...] = ()
+    withheld: Verdict | None = None
+
+
+def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, names: tuple[str, str]) -> Judged:
+    """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
+
+    Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
+    all of them at their worst includes 0, no direction is claimed from the rest, unless the user declares the reason harmless
+    or at most 5% of either side are missing.
+
+    Parameters
+    ----------
+    upward
+        Whether the difference is above 0.
+    names
+        Baseline and candidate.
+    """
+    lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
+    if verdict not in ("better", "worse") or missing.ignorable or not lost:
+        return Judged(verdict=verdict, reason=reason)
+    shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
+    of = " and ".join(f"{share_in_percent(share)} of the scores of {name}" for share, name in shares if share > 0)
+    are = f"{of} are missing"
+    case = lost[0].note.partition(";")[0]
+    if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
+        return Judged(verdict=verdict, reason=reason, qualifiers=(f"{are}, and with {case} the interval includes 0",))
+    why = (
+        f"{reason}, but {are}, and with {case} it includes 0; where the reason they are missing has nothing to do with the "
+        "answers, --missing ignorable says so"
+    )
+    return Judged(verdict="inconclusive", reason=why, withheld=verdict)
+
+
+def checked_missing(missing: str | None) -> bool:
+    """Return whether the user declares missing scores ignorable.
+
+    Raises
+    ------
+    InputError
+        If it is neither "bounded" nor "ignorable".
+    """
+    if missing not in (None, BOUNDED, IGNORABLE):
+        message = (
+            f"missing is {missing!r}; it must be {BOUNDED} (what is missing could be anything) or {IGNORABLE} (it is missing for "
+            "a reason that has nothing to do with the answers)"
+        )
+        raise InputError(message)
+    return missing == IGNORABLE
 
 
 def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
@@ -30,11 +95,13 @@ def missing_account(
     conf_level: float,
     method: str,
     strata: Strata | None = None,
+    ignorable: bool = False,
 ) -> Missing:
     """Count what is missing and repeat the headline analysis with every missing score put at either end.
 
-    A metric without bounds gets counts only: no worst case exists. `strata` are those of all items, where levels of a factor
-    are averaged over.
+    Where the metric has no bounds, the lowest and highest item scores seen stand for them. Items that neither side has at all
+    do not exist here; one that a side lacks, or holds as an error or unscored, is missing for it. `strata` are those of all
+    items, where levels of a factor are averaged over.
     """
     counted = Missing(
         n_both=int(pairs.paired.sum()),
@@ -43,16 +110,47 @@ def missing_account(
         n_neither=int((~pairs.paired & ~pairs.only_baseline & ~pairs.only_candidate).sum()),
         only_baseline=item_labels(pairs, pairs.only_baseline),
         only_candidate=item_labels(pairs, pairs.only_candidate),
+        share_baseline=_share(pairs.baseline),
+        share_candidate=_share(pairs.candidate),
+        ignorable=ignorable,
     )
     if not pairs.incomplete():
         return replace(counted, explanation=_complete_words(pairs))
-    if metric.low is None or metric.high is None:
-        return replace(counted, explanation="the metric has no bounds, so no worst case can be computed")
+    ends = _ends(pairs, metric)
     rows = tuple(
-        _assigned(pairs, metric, clusters, conf_level=conf_level, method=method, strata=strata, assignment=assignment)
+        _assigned(
+            pairs,
+            metric,
+            clusters,
+            conf_level=conf_level,
+            method=method,
+            strata=strata,
+            ends=ends,
+            assignment=assignment,
+        )
         for assignment in _assignments(metric)
     )
-    return replace(counted, rows=rows, explanation=_range_words(rows, metric))
+    words = [_range_words(rows, metric)]
+    if metric.low is None or metric.high is None:
+        words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
+    if ignorable:
+        words.append("they are declared to be missing for a reason that has nothing to do with the answers")
+    return replace(counted, rows=rows, explanation="; ".join(words))
+
+
+def _share(side: Side) -> float:
+    """Return the share of a side's scores that is missing: the mean over the items of both sides."""
+    lost = np.divide(side.present - side.n_scored, side.present, out=np.ones(len(side.present)), where=side.present > 0)
+    return float(lost.mean())
+
+
+def _ends(pairs: Pairs, metric: Metric) -> tuple[float, float]:
+    """Return the bounds of the metric; where it has none, those of the item scores seen."""
+    if metric.low is not None and metric.high is not None:
+        return metric.low, metric.high
+    seen = np.concatenate([pairs.baseline.means(), pairs.candidate.means()])
+    low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
+    return low if metric.low is None else metric.low, high if metric.high is None else metric.high
 
 
 def _complete_words(pairs: Pairs) -> str:
@@ -73,10 +171,11 @@ def _assigned(
     conf_level: float,
     method: str,
     strata: Strata | None,
+    ends: tuple[float, float],
     assignment: tuple[str, bool, bool],
 ) -> MethodRow:
     words, baseline_high, candidate_high = assignment
-    low, high = metric.low or 0.0, metric.high if metric.high is not None else 1.0
+    low, high = ends
     expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
     scores = PairedScores(
         baseline=pairs.baseline.filled(high if baseline_high else low, expected),
@@ -94,27 +193,13 @@ def _smallest(present: Ints) -> int:
     return int(seen.min()) if len(seen) else 1
 
 
-def fragile(missing: Missing, verdict: Verdict, *, upward: bool, margin: float | None) -> str | None:
-    """Return a warning when the verdict does not survive every assignment of the missing scores.
-
-    Parameters
-    ----------
-    upward
-        Whether the difference is above 0, where a direction is claimed.
-    margin
-        The declared margin, where equivalence is claimed.
-    """
-    if verdict in ("better", "worse"):
-        lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
-        problem = "the interval does not exclude 0 on that side"
-    elif verdict == "equivalent" and margin is not None:
-        lost = [row for row in missing.rows if not _within(row, margin)]
-        problem = "the interval leaves the margin"
-    else:
+def fragile(missing: Missing, verdict: Verdict, *, margin: float | None) -> str | None:
+    """Return a warning when a verdict of equivalence does not survive every assignment of the missing scores."""
+    lost = [] if margin is None else [row for row in missing.rows if not _within(row, margin)]
+    if verdict != "equivalent" or missing.ignorable or not lost:
         return None
-    if not lost:
-        return None
-    return f"the verdict rests on scores that are missing: with {lost[0].note.partition(';')[0]}, {problem}"
+    case = lost[0].note.partition(";")[0]
+    return f"the verdict rests on scores that are missing: with {case}, the interval leaves the margin"
 
 
 def _beyond_0(row: MethodRow, *, upward: bool) -> bool:

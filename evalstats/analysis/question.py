@@ -17,10 +17,10 @@ from evalstats.analysis.looks.account import sequential_account
 from evalstats.analysis.looks.headline import as_difference, sequential_at_margin
 from evalstats.analysis.looks.results import SequentialAccount
 from evalstats.analysis.margin import at_margin, missing_beyond, withheld
-from evalstats.analysis.missing import fragile, missing_account
+from evalstats.analysis.missing import fragile, judged, missing_account
 from evalstats.analysis.pairs import Bools, Pairs
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict
+from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, Missing, OtherLevels, Score, Verdict
 from evalstats.analysis.rows import method_row
 from evalstats.analysis.runs.account import run_account
 from evalstats.analysis.runs.comparability import cautions as run_cautions
@@ -34,14 +34,15 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.multiplicity import holm
-from evalstats.stats.stratified import stratified_mean
+from evalstats.stats.stratified import Strata, stratified_mean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """One baseline, one candidate, one metric, one set of options: asked of all items or of some.
 
-    `settled` says that somebody declared what items share, or that they share nothing.
+    `settled` says that somebody declared what items share, or that they share nothing; `ignorable` that scores are missing for
+    harmless reasons.
     """
 
     data: EvalData
@@ -60,6 +61,7 @@ class Question:
     planned_n: int | None = None
     settled: bool = False
     average: Average | None = None
+    ignorable: bool = False
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
         """Compare on all paired items."""
@@ -74,12 +76,7 @@ class Question:
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
         strata = None if self.average is None else self.average.strata(self.pairs.items)
-        missing = missing_account(
-            self.pairs, metric, self.clusters, conf_level=self.conf_level, method=self.method, strata=strata
-        )
-        if watched is not None and not self._lost():
-            # Items that are not finished yet are no missing scores.
-            missing = replace(missing, rows=(), explanation="the run is watched while it goes on")
+        missing = self._missing(strata, watching=watched is not None)
         beyond = missing_beyond(missing, metric, self.margin)
         if beyond is not None:
             found = replace(found, no_equivalence=(*found.no_equivalence, beyond))
@@ -94,7 +91,8 @@ class Question:
         headline = found.headline
         names = tuple(label_of(name, self.data.factor_names()) for name in self.clusters)
         upward = headline.estimate > 0
-        shaken = fragile(missing, verdict, upward=upward, margin=self.margin)
+        shaken = fragile(missing, verdict, margin=self.margin)
+        ruled = judged(missing, verdict, reason, upward=upward, names=(self.baseline.name, self.candidate.name))
         first, second = (
             score_of_arm(
                 arm,
@@ -132,9 +130,9 @@ class Question:
             method_reason=found.method_reason,
             estimand=_estimand(names, self.average),
             average=self._average_words(paired),
-            verdict=verdict,
-            verdict_reason=reason,
-            qualifiers=found.qualifiers(verdict),
+            verdict=ruled.verdict,
+            verdict_reason=ruled.reason,
+            qualifiers=(*found.qualifiers(ruled.verdict), *ruled.qualifiers),
             rows=found.rows,
             table=found.table,
             n_items=paired.items.height,
@@ -150,7 +148,7 @@ class Question:
             equivalence_high=high,
             at_margin=at_the_margin,
             sequential=watched,
-            missing=missing,
+            missing=replace(missing, withheld=ruled.withheld),
             flipped=flipped_items(paired, self.baseline, self.candidate, self.data.runs) if self._may_flip else (),
             # Effect sizes take every item alike, which an average over levels does not.
             effects=effect_rows(
@@ -246,9 +244,31 @@ class Question:
             self._group_row(name, each, part, p_holm=p_holm, n_levels=len(levels))
             for name, each, part, p_holm in zip(levels, found, parts, stepped, strict=True)
         ]
+        rows = [
+            self._row_if_missing(row, (self.pairs.items[column].cast(pl.String) == row.level).fill_null(value=False))
+            for row in rows
+        ]
         return tuple(
-            replace(row, qualifiers=self._not_for_others(row, keep, suspects))
+            replace(row, qualifiers=(*row.qualifiers, *self._not_for_others(row, keep, suspects)))
             for row, keep in zip(rows, held, strict=True)
+        )
+
+    def _row_if_missing(self, row: GroupRow, members: pl.Series) -> GroupRow:
+        """Forbid or limit a level's verdict where what is missing in it could undo it."""
+        part = self.pairs.subset(members.to_numpy())
+        if row.verdict not in ("better", "worse") or self.ignorable or not part.incomplete():
+            return row
+        clusters = tuple(name for name in self.clusters if len(np.unique(part.codes(name))) < part.items.height)
+        method = "auto" if self.method == "cr2" and not clusters else self.method
+        account = missing_account(part, self.metric, clusters, conf_level=row.conf_level, method=method)
+        names = (self.baseline.name, self.candidate.name)
+        ruled = judged(account, row.verdict, row.verdict_reason, upward=(row.estimate or 0.0) > 0, names=names)
+        return replace(
+            row,
+            verdict=ruled.verdict,
+            verdict_reason=ruled.reason,
+            qualifiers=(*row.qualifiers, *ruled.qualifiers),
+            withheld=ruled.withheld,
         )
 
     def _not_for_others(self, row: GroupRow, keep: Bools, suspects: Sequence[str]) -> tuple[str, ...]:
@@ -310,6 +330,35 @@ class Question:
             conf_level=self.conf_level,
             planned_n=self.planned_n,
             margin=self.margin,
+        )
+
+    def _missing(self, strata: Strata | None, *, watching: bool) -> Missing:
+        """Account for what is missing; while a run is watched, items that are not finished yet are no missing scores."""
+
+        def account(pairs: Pairs) -> Missing:
+            return missing_account(
+                pairs,
+                self.metric,
+                self.clusters,
+                conf_level=self.conf_level,
+                method=self.method,
+                strata=strata,
+                ignorable=self.ignorable,
+            )
+
+        every = account(self.pairs)
+        if not watching:
+            return every
+        words = "the run is watched while it goes on"
+        if not self._lost():
+            return replace(every, rows=(), share_baseline=0.0, share_candidate=0.0, explanation=words)
+        done = account(self.pairs.subset((self.pairs.baseline.present > 0) & (self.pairs.candidate.present > 0)))
+        return replace(
+            every,
+            rows=done.rows,
+            share_baseline=done.share_baseline,
+            share_candidate=done.share_candidate,
+            explanation=f"{words}; of the items that both sides finished, {done.explanation}",
         )
 
     def _lost(self) -> bool:

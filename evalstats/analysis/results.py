@@ -177,7 +177,10 @@ class Missing:
     """What could not be paired, and how far it could move the answer.
 
     `only_baseline` and `only_candidate` are items scored on one side alone. `rows` repeat the headline analysis with every
-    missing score put at the metric's lowest and highest value, and with the two extreme assignments.
+    missing score put at the metric's lowest and highest value, and with the two extreme assignments. `share_baseline` and
+    `share_candidate` are the shares of all scores that are missing: every item that either side has counts once, and an item
+    with some of its trials scored counts in part. `withheld` is the verdict that the paired items would give, where what is
+    missing forbids it; `ignorable` that the user declared the reason for it harmless.
     """
 
     n_both: int
@@ -188,6 +191,10 @@ class Missing:
     only_candidate: tuple[str, ...] = ()
     rows: tuple[MethodRow, ...] = ()
     explanation: str = ""
+    share_baseline: float = 0.0
+    share_candidate: float = 0.0
+    withheld: Verdict | None = None
+    ignorable: bool = False
 
     @property
     def any(self) -> bool:
@@ -219,7 +226,8 @@ class GroupRow:
     """The comparison within one level of the factor named by `by`.
 
     `p_adjusted` and the interval (at `conf_level`) are Bonferroni's over the levels, so that they agree and the intervals
-    hold together; `p_holm` is Holm's p, which is never larger. `qualifiers` limit the verdict as those of the whole do.
+    hold together; `p_holm` is Holm's p, which is never larger. `qualifiers` limit the verdict
+    as those of the whole do, and `withheld` is what missing scores forbid.
     """
 
     level: str
@@ -238,6 +246,7 @@ class GroupRow:
     verdict: Verdict
     verdict_reason: str
     qualifiers: tuple[str, ...] = ()
+    withheld: Verdict | None = None
     n_clusters: int | None = None
 
 

@@ -49,6 +49,7 @@ def compare(
     average: options.Average = None,
     average_over: options.AverageOver = None,
     weights: options.Weights = None,
+    missing: options.Missing = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     fail_on: FailOn = None,
@@ -112,6 +113,7 @@ def compare(
             planned_n=planned_n,
             accept=accept or (),
             **averages(average, average_over, weights),
+            missing=missing,
             plan=declared.plan if declared else None,
             seed=seed,
         )

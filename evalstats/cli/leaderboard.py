@@ -52,6 +52,7 @@ def leaderboard(
     pass_hat: options.PassHat = None,
     pass_at: options.PassAt = None,
     accept: options.Accept = None,
+    missing: options.Missing = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     explain: options.Explain = False,
@@ -92,6 +93,7 @@ def leaderboard(
             pass_at=pass_at,
             top=levels,
             accept=accept or (),
+            missing=missing,
             plan=declared.plan if declared else None,
             seed=seed,
         )

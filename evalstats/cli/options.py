@@ -72,6 +72,16 @@ Accept = Annotated[
         "--accept", metavar="SETTING", help="The runs differ in this on purpose; may be repeated.", show_default=False
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        "--missing",
+        metavar="bounded|ignorable",
+        help="ignorable: scores are missing for a reason that has nothing to do with the answers; default: they could be "
+        "anything.",
+        show_default=False,
+    ),
+]
 PlanFile = Annotated[
     Path | None,
     typer.Option("--plan", help="Declared plan; default: evalstats.toml in this folder.", show_default=False),

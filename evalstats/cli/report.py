@@ -58,7 +58,7 @@ _OF_LIVE = tuple(dict.fromkeys((*report_arena.OF_ARENA, *report_lab_live.OF_LAB_
 _FOREIGN = {
     Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *_OF_LIVE),
     Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *_OF_LIVE),
-    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", *_OF_LIVE),
+    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", "missing", *_OF_LIVE),
     Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS, *report_lab_live.OF_LAB_LIVE),
     Kind.LAB_LIVE: (*report_lab_live.FOREIGN_TO_LAB_LIVE, *_OF_SCENARIOS),
 }
@@ -180,6 +180,7 @@ def report(
         typer.Option("--planned-n", help="With --sequential: items (or clusters) planned.", show_default=False),
     ] = None,
     accept: options.Accept = None,
+    missing: options.Missing = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     where: options.Where = None,
@@ -210,6 +211,7 @@ def report(
         "sequential": sequential,
         "planned_n": planned_n,
         "accept": accept,
+        "missing": missing,
         "seed": seed,
         "ties": None if ties is None else ties.value,
         "covariate": covariate,

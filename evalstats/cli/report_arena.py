@@ -83,6 +83,7 @@ FOREIGN_TO_ARENA = (
     "sequential",
     "planned_n",
     "accept",
+    "missing",
 )
 
 

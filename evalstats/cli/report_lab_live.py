@@ -119,6 +119,7 @@ FOREIGN_TO_LAB_LIVE = (
     "sequential",
     "planned_n",
     "accept",
+    "missing",
     *(name for name in OF_ARENA if name != "resamples"),
 )
 

@@ -19,7 +19,7 @@ PLAN_FILE = "evalstats.toml"
 T = TypeVar("T")
 
 _MAX_BYTES = 1 << 20
-_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept")
+_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
 _MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
@@ -103,6 +103,7 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
         clusters=_optional(plan, "clusters", _texts) or (),
         families=_optional(plan, "families", _texts) or (),
         accept=_optional(plan, "accept", _texts) or (),
+        missing=_optional(plan, "missing", _text),
         fail_on=_optional(gate, "fail_on", _texts) or (),
         primary=_names(tables, "primary", "the metric that decides the benchmark"),
         margins=_margins(tables.get("margins")),

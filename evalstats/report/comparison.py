@@ -73,6 +73,7 @@ class _Question:
     sequential: bool
     planned_n: int | None
     accept: tuple[str, ...]
+    missing: str | None
     plan: Plan | None
     seed: int
 
@@ -97,6 +98,7 @@ class _Question:
             sequential=self.sequential,
             planned_n=self.planned_n,
             accept=self.accept,
+            missing=self.missing,
             plan=self.plan,
             seed=self.seed,
         )
@@ -118,6 +120,7 @@ def open_page(
     sequential: bool = False,
     planned_n: int | None = None,
     accept: str | Sequence[str] | None = None,
+    missing: str | None = None,
     plan: str | Path | None = None,
     seed: int = 0,
     reading: str = "",
@@ -172,6 +175,7 @@ def open_page(
         sequential=sequential,
         planned_n=planned_n,
         accept=names_given(accept) or (),
+        missing=missing,
         plan=declared,
         seed=seed,
     )
@@ -245,6 +249,7 @@ def _options(
         ("sequential", question.sequential, False),
         ("planned_n", question.planned_n, None),
         ("accept", list(question.accept), []),
+        ("missing", question.missing, None),
         ("plan", plan_again(plan), None),
         ("seed", question.seed, 0),
     )

@@ -20,6 +20,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.settings import check_settings
 
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
+MISSING = ("bounded", "ignorable")
 FAIL_ON = ("worse", "not-noninferior", "inconclusive")
 
 _USUAL_LEVEL = 0.95
@@ -81,6 +82,9 @@ class Plan:
         Factors within whose levels comparisons are repeated; each is one family.
     accept
         Settings in which the runs differ on purpose; each one of `evalstats.schema.settings.SETTINGS`.
+    missing
+        What missing scores may be: "bounded" (anything that the metric allows) or "ignorable" (missing for a reason that has
+        nothing to do with the answers).
     fail_on
         What makes a gate fail: worse, not-noninferior, inconclusive.
     primary
@@ -111,6 +115,7 @@ class Plan:
     clusters: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     accept: tuple[str, ...] = ()
+    missing: str | None = None
     fail_on: tuple[str, ...] = ()
     primary: Mapping[str, str] = field(default_factory=dict[str, str])
     margins: tuple[Margin, ...] = ()
@@ -124,6 +129,8 @@ class Plan:
             raise InputError(message)
         if self.adjust is not None:
             _check_level("adjust", self.adjust, ADJUSTMENTS)
+        if self.missing is not None:
+            _check_level("missing", self.missing, MISSING)
         check_settings(self.accept)
         for name in self.fail_on:
             _check_level("fail_on", name, FAIL_ON)
@@ -213,7 +220,7 @@ def departures(
         metric without bounds.
     given
         Options as the user gave them, None for those left open: baseline, conf_level, adjust, clusters, families, accept,
-        fail_on, margin, primary (the metric asked for).
+        missing, fail_on, margin, primary (the metric asked for).
 
     Returns
     -------
@@ -310,6 +317,7 @@ def _declared(plan: Plan, benchmark: str, metric: str) -> dict[str, object]:
         "conf_level": plan.conf_level,
         "adjust": plan.adjust,
         "accept": plan.accept,
+        "missing": plan.missing,
         "fail_on": plan.fail_on,
     }
 
@@ -371,6 +379,7 @@ def _canonical(plan: Plan) -> dict[str, object]:
         "clusters": sorted(plan.clusters),
         "families": sorted(plan.families),
         "accept": sorted(plan.accept),
+        "missing": plan.missing,
         "fail_on": sorted(plan.fail_on),
         "primary": dict(plan.primary),
         "margins": sorted(

@@ -453,13 +453,16 @@ def test_pandas_frames_arrive_as_well() -> None:
     assert result.estimate == pytest.approx(0.5)
 
 
-def test_a_direction_that_missing_scores_could_undo_is_said_to_be_fragile() -> None:
+def test_a_direction_that_missing_scores_could_undo_is_not_claimed() -> None:
     items = [f"q{i:03d}" for i in range(60)]
     base = [float(i >= 10) for i in range(60)]
     data = data_of(rows_of("a", base, items=items), rows_of("b", [1.0] * 40 + [None] * 20, items=items, status="error"))
     result = compare(data, "a", "b")
-    assert result.verdict == "better"
-    assert any("verdict rests on scores that are missing" in warning for warning in result.warnings)
+    assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
+    assert (
+        "33% of the scores of b are missing, and with every missing score at the lowest value" in result.verdict_reason
+    )
+    assert compare(data, "a", "b", missing="ignorable").verdict == "better"
 
 
 def test_missing_against_the_candidate_means_so_where_lower_is_better() -> None:
@@ -564,15 +567,15 @@ def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalDa
         compare(EvalData(comparisons=votes), "x", "y")
 
 
-def test_missing_scores_that_would_reverse_the_answer_are_said() -> None:
+def test_missing_scores_that_would_reverse_the_answer_forbid_it() -> None:
     items = [f"q{i:03d}" for i in range(400)]
     first = [1.0] * 35 + [0.0] * 65 + [1.0] * 300
     second: list[float | None] = [1.0] * 35 + [1.0] * 30 + [0.0] * 35 + [None] * 300
     result = compare(
         data_of(rows_of("a", first, items=items), rows_of("b", second, items=items, status="error")), "a", "b"
     )
-    assert result.verdict == "better"
-    assert any("verdict rests on scores that are missing" in text for text in result.warnings)
+    assert result.verdict == "inconclusive"
+    assert "75% of the scores of b are missing" in result.verdict_reason
 
 
 def test_identical_systems_on_clusters_are_told_apart_by_nothing() -> None:

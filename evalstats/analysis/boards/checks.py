@@ -200,6 +200,12 @@ def best_if_missing(plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, .
     return tuple(row.name for row in rivals if _could_turn(best[0], row, plan))
 
 
+def missing_share(lines: Sequence[LeaderboardRow], rivals: Sequence[str]) -> float:
+    """Return the largest share of items without a score, of the one best and of those that could overtake it."""
+    named = [row for row in lines if rivals and (row.may_be_best or row.name in rivals)]
+    return max((row.n_missing / max(row.n_missing + (row.n_items or 0), 1) for row in named), default=0.0)
+
+
 def _better_first(found: Standings, plan: Plan) -> list[tuple[int, int]]:
     """Return the separated pairs, the better model first."""
     every = found.every

@@ -13,6 +13,7 @@ from evalstats.analysis.boards.checks import (
     failures_of_the_best,
     for_these_items,
     lead_dependence,
+    missing_share,
     omnibus_of,
     some,
 )
@@ -32,6 +33,7 @@ from evalstats.analysis.grouping import (
     label_of,
     named_clusters,
 )
+from evalstats.analysis.missing import checked_missing
 from evalstats.analysis.passing import wanted_pass
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.wording import dependence_warnings
@@ -67,6 +69,7 @@ def leaderboard(
     pass_at: int | None = None,
     top: Sequence[int] = (1, 3, 5),
     accept: Sequence[str] = (),
+    missing: str | None = None,
     plan: DeclaredPlan | None = None,
     seed: int = 0,
 ) -> Leaderboard:
@@ -104,6 +107,9 @@ def leaderboard(
     accept
         Settings in which the runs differ on purpose (such as "judge"); any other grave difference between runs keeps their
         models apart, as it makes a comparison invalid. See `evalstats.analysis.runs.comparability`.
+    missing
+        As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
+        a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.
     plan
         What was declared before looking; options that are given go before it, and the result says where it departs.
     seed
@@ -141,7 +147,13 @@ def leaderboard(
     """
     if plan is not None:
         given = _Given(
-            metric=metric, baseline=baseline, cluster=cluster, adjust=adjust, conf_level=conf_level, accept=accept
+            metric=metric,
+            baseline=baseline,
+            cluster=cluster,
+            adjust=adjust,
+            conf_level=conf_level,
+            accept=accept,
+            missing=missing,
         )
         rest = {
             "models": models,
@@ -154,6 +166,7 @@ def leaderboard(
         }
         return _planned(with_plan(as_data(data), plan), plan, given, rest)
     adjust, conf_level = adjust or "max-t", DEFAULT_LEVEL if conf_level is None else conf_level
+    ignorable = checked_missing(missing)
     levels = _checked_options(conf_level=conf_level, adjust=adjust, top=top, seed=seed)
     wanted = wanted_pass(pass_hat, pass_at)
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
@@ -186,7 +199,9 @@ def leaderboard(
         top=levels,
         seed=seed,
     )
-    return _answer(table, asked, clusters, contrast=contrast, notes=(*told, *notes), asked_for=bool(cluster))
+    return _answer(
+        table, asked, clusters, contrast=contrast, notes=(*told, *notes), asked_for=bool(cluster), ignorable=ignorable
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,6 +214,7 @@ class _Given:
     adjust: Adjust | None
     conf_level: float | None
     accept: Sequence[str]
+    missing: str | None
 
 
 def _planned(data: EvalData, plan: DeclaredPlan, given: _Given, rest: Mapping[str, Any]) -> Leaderboard:
@@ -213,6 +229,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, given: _Given, rest: Mapping[st
         "adjust": given.adjust,
         "conf_level": given.conf_level,
         "accept": list(given.accept) or None,
+        "missing": given.missing,
     }
     found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **named)
     adjust, told = _known_adjust(plan, found["adjust"], given=given.adjust is not None)
@@ -224,6 +241,7 @@ def _planned(data: EvalData, plan: DeclaredPlan, given: _Given, rest: Mapping[st
         adjust=adjust,
         conf_level=found["conf_level"],
         accept=found["accept"] or (),
+        missing=found["missing"],
         **rest,
     )
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
@@ -252,7 +270,14 @@ def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any,
 
 
 def _answer(
-    table: EntryTable, plan: Plan, clusters: tuple[str, ...], *, contrast: str, notes: tuple[str, ...], asked_for: bool
+    table: EntryTable,
+    plan: Plan,
+    clusters: tuple[str, ...],
+    *,
+    contrast: str,
+    notes: tuple[str, ...],
+    asked_for: bool,
+    ignorable: bool,
 ) -> Leaderboard:
     """Put the result together; `asked_for` says whether the user named what items share, or said that it is nothing."""
     data, metric = table.data, plan.metric
@@ -268,6 +293,7 @@ def _answer(
     gate, no_gate = omnibus_of(scores)
     suspects, untested = lead_dependence(table, found, plan, clusters)
     settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    rivals = () if ignorable else best_if_missing(plan, lines)
     limits = () if settled else for_these_items(table, found, plan, clusters, suspects)
     duplicates = None if clusters else duplicate_rows_warning(data, table.every, table.runs, metric)
     return Leaderboard(
@@ -291,7 +317,8 @@ def _answer(
         rows=lines,
         pairs=pairs,
         rank_reason=_rank_reason(found, graph, table.rulers),
-        best_if_missing=best_if_missing(plan, lines),
+        best_if_missing=rivals,
+        missing_share=missing_share(lines, rivals),
         qualifiers=metric.qualifiers(*limits, *failures_of_the_best(table, found, plan, lines)),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,

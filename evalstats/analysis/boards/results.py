@@ -159,6 +159,8 @@ class Leaderboard:
         Every pair of models, or every model against `baseline`, as one family adjusted by `adjust`.
     best_if_missing
         Where one model is shown to be the best: those that could overtake it if every missing score went against it.
+    missing_share
+        The largest share of items without a score, of the best and of those models; above 5% the best is open.
     qualifiers
         Short phrases without which the headline would mislead; they stand on the first line of every output, after it.
     omnibus
@@ -190,6 +192,7 @@ class Leaderboard:
     tier_method: str = ""
     rank_reason: str | None = None
     best_if_missing: tuple[str, ...] = ()
+    missing_share: float = 0.0
     qualifiers: tuple[str, ...] = ()
     critical: float | None = None
     exact: bool | None = None

@@ -6,11 +6,12 @@ from itertools import pairwise
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow, Winner
+from evalstats.analysis.missing import MOST_MISSING
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import ASSUMED
 from evalstats.analysis.wording import plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.display.numbers import interval, number, p_value, plural, scaled, share_in_percent
 from evalstats.stats.dependence import Dependence
 
 _LISTED = 4
@@ -65,7 +66,8 @@ def _label(result: Leaderboard) -> str:
         return "no rank over all"
     if result.direction == "asked":
         return "which way?"
-    return "one best" if len(result.best()) == 1 and not result.above_the_ranked() else "best open"
+    certain = len(result.best()) == 1 and not result.above_the_ranked() and result.missing_share <= MOST_MISSING
+    return "one best" if certain else "best open"
 
 
 def _whole(result: Leaderboard) -> bool:
@@ -97,6 +99,12 @@ def _answer(result: Leaderboard) -> str:
         return f"{who} of the {ranked} models that can be ranked; {has}, so which is the best of all is open"
     if result.direction == "asked":
         return _highest(result, best, ranked)
+    if len(best) == 1 and result.missing_share > MOST_MISSING:
+        return (
+            f"{best[0]} is the best of {ranked} on the scores there are, but up to {share_in_percent(result.missing_share)} of a "
+            f"model's scores are missing, and {_some(result.best_if_missing)} could overtake it; where the reason has nothing to "
+            "do with the answers, --missing ignorable says so"
+        )
     if len(best) == 1:
         proven = f"{best[0]} is the best of {ranked}: every other model is shown to be worse"
         return (

@@ -62,6 +62,7 @@ class _Question:
     pass_hat: int | None
     pass_at: int | None
     accept: tuple[str, ...]
+    missing: str | None
     plan: Plan | None
     seed: int
 
@@ -78,6 +79,7 @@ class _Question:
             pass_hat=self.pass_hat,
             pass_at=self.pass_at,
             accept=self.accept,
+            missing=self.missing,
             plan=self.plan,
             seed=self.seed,
         )
@@ -96,6 +98,7 @@ def open_page(
     pass_hat: int | None = None,
     pass_at: int | None = None,
     accept: str | Sequence[str] | None = None,
+    missing: str | None = None,
     plan: str | Path | None = None,
     seed: int = 0,
     reading: str = "",
@@ -134,6 +137,7 @@ def open_page(
         pass_hat=pass_hat,
         pass_at=pass_at,
         accept=names_given(accept) or (),
+        missing=missing,
         plan=read_plan(plan) if plan else None,
         seed=seed,
     )
@@ -183,6 +187,7 @@ def _options(
         ("pass_hat", question.pass_hat, None),
         ("pass_at", question.pass_at, None),
         ("accept", list(question.accept), []),
+        ("missing", question.missing, None),
         ("plan", plan_again(plan), None),
         ("seed", question.seed, 0),
     )

@@ -1,0 +1,152 @@
+"""What missing scores allow to be claimed: nothing that they could undo, unless few are missing or the reason is harmless."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import evalstats as es
+from evalstats.analysis.gate import gate
+from evalstats.cli.main import app
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.plan import Plan
+from evalstats.testing import assert_not_worse
+from tests.analysis.builders import data_of, rows_of
+
+N = 200
+OLD = [1.0] * 110 + [0.0] * 90
+
+
+def data(lost: int, *, gained: int = 20, dropped: int = 5, worse: bool = False, status: str = "error") -> EvalData:
+    """The new side gains some items and loses a few; `lost` scores of it are missing, all of items that the old got right."""
+    new = [None] * lost + [1.0] * (110 - lost - dropped) + [0.0] * dropped + [1.0] * gained + [0.0] * (90 - gained)
+    sides = (rows_of("old", OLD), rows_of("new", new, status=status))
+    return data_of(*(sides if not worse else (rows_of("new", OLD), rows_of("old", new, status=status))))
+
+
+def test_above_five_percent_no_direction_is_claimed_that_the_missing_scores_could_undo() -> None:
+    result = es.compare(data(11), "old", "new")
+    assert result.missing.share_candidate == pytest.approx(11 / N)
+    assert result.missing.share_baseline == 0
+    assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
+    assert "5.5% of the scores of new are missing" in result.verdict_reason
+    assert "--missing ignorable" in result.verdict_reason
+
+
+def test_up_to_five_percent_the_first_line_says_so() -> None:
+    result = es.compare(data(10), "old", "new")
+    assert result.verdict == "better"
+    assert result.qualifiers == (
+        "5% of the scores of new are missing, and with every missing score at the lowest value the interval includes 0",
+    )
+
+
+def test_what_the_missing_scores_cannot_undo_is_claimed_without_a_word() -> None:
+    result = es.compare(data(12, gained=60), "old", "new")
+    assert (result.verdict, result.qualifiers, result.missing.withheld) == ("better", (), None)
+
+
+@pytest.mark.parametrize("given", [{"missing": "ignorable"}, {"plan": Plan(missing="ignorable")}])
+def test_a_harmless_reason_is_declared(given: dict[str, object]) -> None:
+    result = es.compare(data(30), "old", "new", **given)
+    assert (result.verdict, result.qualifiers, result.missing.ignorable) == ("better", (), True)
+    assert "declared to be missing for a reason that has nothing to do with the answers" in result.missing.explanation
+    assert result.missing.rows  # how far it could move the answer stands there all the same
+
+
+def test_a_plan_is_departed_from() -> None:
+    result = es.compare(data(30), "old", "new", plan=Plan(missing="bounded"), missing="ignorable")
+    assert "departs from the plan: missing ignorable given, bounded declared" in result.warnings
+
+
+def test_there_are_two_words() -> None:
+    with pytest.raises(InputError, match=r"must be bounded \(.*\) or ignorable"):
+        es.compare(data(3), "old", "new", missing="random")
+    with pytest.raises(InputError, match="missing is 'random'; it must be one of bounded, ignorable"):
+        Plan(missing="random")
+
+
+def test_absent_unscored_and_error_are_missing_alike() -> None:
+    absent = data(20).outcomes.filter(data(20).outcomes["score"].is_not_null())
+    whole = data(20)
+    tables = [data(20).outcomes, data(20, status="unscored").outcomes, absent]
+    results = [
+        es.compare(EvalData(outcomes=table, runs=whole.runs, metrics=whole.metrics), "old", "new") for table in tables
+    ]
+    assert {result.missing.share_candidate for result in results} == {0.1}
+    assert {result.verdict for result in results} == {"inconclusive"}
+
+
+def test_an_item_with_half_of_its_trials_is_half_missing() -> None:
+    old = rows_of("old", [1.0, 0.0] * 50, trials=2)
+    new = rows_of("new", [1.0, None] * 20 + [1.0, 1.0] * 30, trials=2)
+    account = es.compare(data_of(old, new), "old", "new").missing
+    assert account.share_candidate == pytest.approx(20 / 50 / 2)
+
+
+def test_a_worse_candidate_that_also_lost_scores_passes_no_gate() -> None:
+    found = es.compare(data(30, worse=True), "old", "new")
+    assert (found.verdict, found.missing.withheld) == ("inconclusive", "worse")
+    assert not gate(found, "worse").passed
+    with pytest.raises(AssertionError, match="worse on the items that both have"):
+        assert_not_worse(data(30, worse=True), "old", "new")
+
+
+def test_scores_without_bounds_are_bounded_by_those_seen() -> None:
+    old = rows_of("old", [5.0 + (i % 7) for i in range(60)])
+    new = rows_of("new", [None] * 12 + [5.4 + (i % 7) + 0.1 * (i % 3) for i in range(12, 60)])
+    result = es.compare(data_of(old, new), "old", "new")
+    seen = [5.4 + (i % 7) + 0.1 * (i % 3) for i in range(12, 60)]
+    lowest = next(row for row in result.missing.rows if row.note.startswith("missing scores against the candidate"))
+    assert lowest.estimate == pytest.approx((sum(seen) + 12 * 5.0 - sum(5.0 + (i % 7) for i in range(60))) / 60)
+    assert (result.verdict, result.missing.withheld) == ("inconclusive", "better")
+    assert "the lowest and the highest score seen stand for them" in result.missing.explanation
+
+
+def test_a_level_is_judged_by_what_is_missing_in_it() -> None:
+    part = {"part": ["first"] * 110 + ["second"] * 90}
+    new = [None] * 20 + [1.0] * 40 + [0.0] * 50 + [1.0] * 40 + [0.0] * 50
+    sides = (rows_of("old", [0.0] * 200, factors=part), rows_of("new", new, factors=part))
+    old = rows_of("old", [1.0] * 20 + [0.0] * 20 + [1.0] * 25 + [0.0] * 135, factors=part)
+    first, second = es.compare(data_of(old, sides[1]), "old", "new", by="part").groups
+    assert (second.verdict, second.withheld, second.qualifiers) == ("better", None, ())
+    assert (first.verdict, first.withheld) != ("better", None)
+
+
+def test_while_a_run_is_watched_what_is_not_finished_is_not_missing() -> None:
+    """Half of the items are not there yet; of the others two ended in an error."""
+    old = rows_of("old", [0.0] * 40 + [1.0] * 60)
+    new = rows_of("new", [1.0] * 48 + [None, None], status="error")
+    result = es.compare(data_of(old, new), "old", "new", sequential=True)
+    assert result.missing.share_candidate == pytest.approx(2 / 50)
+
+
+def test_the_best_of_a_leaderboard_is_open_where_missing_scores_could_turn_it_round() -> None:
+    third = rows_of("third", [0.0] * N)
+    many, few = (
+        data_of(rows_of("old", OLD), rows_of("new", [None] * lost + [1.0] * (170 - lost) + [0.0] * 30), third)
+        for lost in (100, 9)
+    )
+    board = es.leaderboard(many)
+    assert board.best() == ("new",)
+    assert board.best_if_missing == ("old",)
+    assert board.missing_share == pytest.approx(0.5)
+    first = next(block for block in board.blocks() if type(block).__name__ == "Banner")
+    assert first.label == "best open"
+    assert "50% of a model's scores are missing, and old could overtake it" in first.text
+    declared = es.leaderboard(many, missing="ignorable")
+    assert declared.best_if_missing == ()
+    assert next(block for block in declared.blocks() if type(block).__name__ == "Banner").label == "one best"
+    assert es.leaderboard(many, plan=Plan(missing="ignorable")).best_if_missing == ()
+    assert es.leaderboard(few).best_if_missing == ()
+
+
+def test_the_shell_takes_it(tmp_path: Path) -> None:
+    scores = {"old": OLD, "new": [None] * 30 + [1.0] * 75 + [0.0] * 5 + [1.0] * 30 + [0.0] * 60}
+    rows = [{"model": m, "item": i, "score": s} for m, side in scores.items() for i, s in enumerate(side)]
+    (tmp_path / "r.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = ["compare", str(tmp_path / "r.jsonl"), "--baseline", "old", "--candidate", "new"]
+    assert CliRunner().invoke(app, asked).stdout.count("INCONCLUSIVE") == 1
+    assert CliRunner().invoke(app, [*asked, "--missing", "ignorable"]).stdout.count("BETTER") == 1
