@@ -21,6 +21,7 @@ NAMES = {
     "mean-score": "mean_score",
     "mean-pairs": "mean_pairs",
     "graded-pairs": "graded_pairs",
+    "full-runs": "full_runs",
     "clusters": "clusters",
     "false-claims": "false_claims",
     "ranks": "ranks",

@@ -99,13 +99,20 @@ class Metric:
 class Arm:
     """One side of a comparison: its name, its rows of the metric (one for each trial), and the runs they come from.
 
-    `remarks` say what was done to the rows, or what in them is not used.
+    `remarks` say what was done to the rows, or what in them is not used. `by_run` tells that several runs answered the
+    same items, so that a run is one of its full runs; else its k-th trials are.
     """
 
     name: str
     rows: pl.DataFrame
     runs: tuple[str, ...]
     remarks: tuple[str, ...] = ()
+    by_run: bool = False
+
+    @property
+    def several_trials(self) -> bool:
+        """Whether there is more than one trial that could be a full run."""
+        return self.by_run or self.rows["trial"].n_unique() > 1
 
 
 def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *, contrast: str = "model") -> Metric:
@@ -387,11 +394,23 @@ def make_arm(rows: pl.DataFrame, name: str, metric: Metric, *, role: str) -> Arm
         message = f"the {role} {name!r} has no {metric.name!r}; it has {listed(rows['metric'])}"
         raise InputError(message)
     _refuse_overlap(own, name, role)
+    by_run = _runs_overlap(own)
     own, remarks = _one_row_per_trial(own, name)
+    if by_run:
+        remarks.append(f"{name}: its {own['run'].n_unique()} runs are taken as trials ({listed(own['run'])})")
     weights = own["weight"].drop_nulls()
     if weights.n_unique() > 1:
         remarks.append(f"{name}: the rows carry sampling weights, which are not used: every item counts the same")
-    return Arm(name=name, rows=own, runs=tuple(sorted(own["run"].unique().to_list())), remarks=tuple(remarks))
+    runs = tuple(sorted(own["run"].unique().to_list()))
+    return Arm(name=name, rows=own, runs=runs, remarks=tuple(remarks), by_run=by_run)
+
+
+def _runs_overlap(rows: pl.DataFrame) -> bool:
+    """Tell whether any item was answered by several runs."""
+    if rows["run"].n_unique() < 2:
+        return False
+    counted = rows.group_by("task", "item", "variant").agg(pl.col("run").n_unique().alias("n"))
+    return bool((counted["n"] > 1).any())
 
 
 def _one_row_per_trial(rows: pl.DataFrame, name: str) -> tuple[pl.DataFrame, list[str]]:
@@ -424,7 +443,8 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
     if shared.height:
         message = (
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height} items; "
-            f"name one of the runs {listed(runs)}"
+            f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
+            "--trials-from-runs (data.trials_from_runs() in Python)"
         )
         raise InputError(message)
 
@@ -441,7 +461,10 @@ def only_arm(rows: pl.DataFrame, *, role: str) -> str:
         levels = rows[column].unique().to_list()
         if len(levels) == 1:
             return str(levels[0])
-    message = f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with --{role}"
+    message = (
+        f"the {role}'s file holds several systems: {listed(rows['system'])}; name one with --{role}, or, if they are runs of one "
+        "system (seeds), add --trials-from-runs"
+    )
     raise InputError(message)
 
 

@@ -27,6 +27,7 @@ from evalstats.analysis.grouping import (
     dependence_rows,
     duplicate_rows_warning,
     group_columns,
+    label_of,
     named_clusters,
     with_item_column,
 )
@@ -37,6 +38,7 @@ from evalstats.analysis.question import Question, as_invalid
 from evalstats.analysis.results import DECIDED, Comparison
 from evalstats.analysis.runs.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.runs.rules import RunDifference
+from evalstats.analysis.runs.shared import trials_of_both
 from evalstats.analysis.wording import dependence_warnings, not_for_others
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
@@ -64,6 +66,7 @@ def compare(
     pass_at: int | None = None,
     sequential: bool = False,
     planned_n: int | None = None,
+    shared_trials: bool | None = None,
     accept: Sequence[str] = (),
     average: AverageKind | None = None,
     over: str | None = None,
@@ -108,6 +111,9 @@ def compare(
         in which they were finished. They are wider than for one look at the end.
     planned_n
         With `sequential`: the units planned, declared before the first look; the interval is tuned to be short there.
+    shared_trials
+        Whether trial k is the same judge, seed or simulated user on both sides, so that what it adds to both cancels. None
+        pairs trials whose labels are the same on both sides, and takes trials that are merely counted as independent.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
         comparison invalid. See `evalstats.analysis.runs.comparability`.
@@ -156,6 +162,10 @@ def compare(
     require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, metric, column, plan=plan)
+    both = trials_of_both(
+        first, second, declared=shared_trials, contrast=column, called=label_of("trial", data.factor_names())
+    )
+    first, second = both.baseline, both.candidate
     given = _Given(
         baseline=baseline,
         metric=metric,
@@ -198,8 +208,9 @@ def compare(
         ignorable=checked_missing(options.missing),
         settled=bool(options.clusters) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
         average=_average(data, pairs, clusters, average, over, weights, sequential=sequential),
+        shared_trials=both.shared,
     )
-    result = question.answer(contrast=contrast, notes=(*dropped, *notes))
+    result = question.answer(contrast=contrast, notes=(*dropped, *both.notes, *notes))
     account = given.account(plan, chosen)
     departures = () if account is None else account.departures
     result = replace(result, plan=account, run_differences=differences, warnings=(*departures, *result.warnings))

@@ -44,6 +44,7 @@ from evalstats.stats.planning.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
+from evalstats.stats.run_effects import RunVariance, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
 from evalstats.stats.unseen_failures import UnseenFailures, unseen_failures
 from evalstats.stats.wild_cluster import wild_cluster_p
@@ -63,7 +64,8 @@ class PairedScores:
 
     `n_trials` is the smallest number of scored trials behind any item mean. `clusters` holds whole-number codes for
     each declared cluster column; empty means independent items. Where an item's value is its pass^k or pass@k (`passes`),
-    `n_trials` is the number of steps on which it lies. `strata` are the levels averaged over, where that was asked for.
+    `n_trials` is the number of steps on which it lies. `strata` are the levels averaged over, where that was asked for, `runs`
+    what whole runs add to the variance of the difference.
     """
 
     baseline: Floats
@@ -72,6 +74,7 @@ class PairedScores:
     clusters: tuple[Ints, ...] = ()
     passes: bool = False
     strata: Strata | None = None
+    runs: RunVariance | None = None
 
     def mean(self, values: Floats) -> float:
         """Mean of one value for each item: weighted where levels of a factor are averaged over."""
@@ -154,6 +157,7 @@ def paired_difference(
         )
         found = replace(found, rows=(*found.rows, *more))
     found = replace(found, mde=_reachable(found, metric, conf_level))
+    found = _with_runs(found, scores, metric)
     found = _with_unseen_failures(found, scores, metric, margin=margin, conf_level=conf_level)
     if method == "auto":
         return found
@@ -164,6 +168,11 @@ def paired_difference(
 
 def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
     """Return the headline estimate alone, at another level (for equivalence and simultaneous intervals)."""
+    found = _of_items(scores, metric, conf_level=conf_level, method=method)
+    return _counting_runs(found, scores, metric)
+
+
+def _of_items(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
     chosen = _chosen(scores, metric, method)
     if chosen == "tango":
         return tango(_counts(scores), conf_level=conf_level)
@@ -174,6 +183,31 @@ def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float
     if chosen == "augmented-t":
         return _augmented_headline(scores, metric, conf_level)
     return paired_t(scores.differences, bound=metric.span, conf_level=conf_level)
+
+
+def _counting_runs(found: Estimate, scores: PairedScores, metric: Metric) -> Estimate:
+    if scores.runs is None:
+        return found
+    low, high = (None, None) if metric.span is None else (-metric.span, metric.span)
+    return with_runs(found, scores.runs, low=low, high=high)
+
+
+def _with_runs(found: Difference, scores: PairedScores, metric: Metric) -> Difference:
+    """Count the variation from run to run in the headline; the interval without it stands beside."""
+    plain, headline = found.headline, _counting_runs(found.headline, scores, metric)
+    if headline is plain:
+        return found
+    mde, before, after = found.mde, _mde(plain, plain.conf_level), _mde(headline, plain.conf_level)
+    if mde is not None and before is not None and after is not None:
+        mde *= after / before
+        mde = mde if metric.span is None or mde < metric.span else None
+    note = "leaves out the variation from run to run"
+    rows = (
+        _row(headline, "headline", found.rows[0].note),
+        replace(found.rows[0], role="second interval", note=note),
+        *found.rows[1:],
+    )
+    return replace(found, headline=headline, rows=rows, mde=mde)
 
 
 def _chosen(scores: PairedScores, metric: Metric, method: str) -> str:

@@ -10,7 +10,7 @@ from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.errors import InputError
-from evalstats.schema.columns import column_names
+from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.identifying import plain
 from evalstats.schema.measures import is_answer, is_measure
@@ -37,7 +37,7 @@ _STEP_TOLERANCE = 1e-6
 
 def group_columns(outcomes: pl.DataFrame) -> tuple[str, ...]:
     """Columns that may group items: some standard ones and every factor that is not a measurement."""
-    standard = set(column_names("outcomes"))
+    standard = {*column_names("outcomes"), TRIAL_LABEL}
     factors = [name for name in outcomes.columns if name not in standard and not outcomes[name].dtype.is_float()]
     return (*_STANDARD_GROUPS, *factors)
 

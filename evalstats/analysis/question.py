@@ -22,7 +22,7 @@ from evalstats.analysis.pairs import Bools, Pairs
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, Missing, OtherLevels, Score, Verdict
 from evalstats.analysis.rows import method_row
-from evalstats.analysis.runs.account import run_account
+from evalstats.analysis.runs.account import run_notes, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.runs.comparability import cautions as run_cautions
 from evalstats.analysis.runs.comparability import remarks
 from evalstats.analysis.runs.rules import RunDifference
@@ -34,6 +34,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.multiplicity import holm
+from evalstats.stats.run_effects import RunVariance
 from evalstats.stats.stratified import Strata, stratified_mean
 
 
@@ -62,6 +63,7 @@ class Question:
     settled: bool = False
     average: Average | None = None
     ignorable: bool = False
+    shared_trials: bool = False
 
     def answer(self, *, contrast: str, notes: tuple[str, ...]) -> Comparison:
         """Compare on all paired items."""
@@ -72,7 +74,7 @@ class Question:
             scores, metric, conf_level=self.conf_level, method=self.method, seed=self.seed, margin=self.margin
         )
         watched = self._watched()
-        found = self._with_run_effects(found, paired) if watched is None else as_difference(watched, found)
+        found = self._with_same_items(found, paired, scores.runs) if watched is None else as_difference(watched, found)
         if self.identical is not None:
             found = replace(found, doubts=(self.identical,), no_equivalence=(*found.no_equivalence, self.identical))
         strata = None if self.average is None else self.average.strata(self.pairs.items)
@@ -128,7 +130,7 @@ class Question:
             p_value=headline.p_value,
             method=headline.method,
             method_reason=found.method_reason,
-            estimand=_estimand(names, self.average),
+            estimand=_estimand(names, self.average, new=self._sampled_besides(scores)),
             average=self._average_words(paired),
             verdict=ruled.verdict,
             verdict_reason=ruled.reason,
@@ -139,6 +141,7 @@ class Question:
             n_trials=paired.baseline.n_trials + paired.candidate.n_trials,
             n_clusters=headline.n_clusters,
             clusters=names,
+            runs_counted=bool(self._sampled_besides(scores)),
             design_effect=found.design_effect,
             effective_clusters=found.effective_clusters,
             mde=found.mde,
@@ -180,6 +183,7 @@ class Question:
                 *self.candidate.remarks,
                 *notes_of(self.data, (*self.baseline.runs, *self.candidate.runs)),
                 *remarks(self.differences),
+                *run_notes(scores.runs, self._arms, metric, shared=self.shared_trials),
             ),
         )
 
@@ -365,18 +369,29 @@ class Question:
         """Whether either side holds rows that ended without a score."""
         return any(bool((arm.rows["status"] != "scored").any()) for arm in (self.baseline, self.candidate))
 
-    def _with_run_effects(self, found: Difference, paired: Pairs) -> Difference:
-        """Add what full runs say of the variation from run to run, where there are at least three of each side."""
+    @property
+    def _arms(self) -> tuple[Arm, Arm]:
+        return self.baseline, self.candidate
+
+    def _runs(self, paired: Pairs, strata: Strata | None) -> RunVariance | None:
+        """Estimate what whole runs add; the items' pass^k and looks while the run goes on have no such part."""
+        if self.sequential or self.pairs.steps is not None:
+            return None
+        weights = None if strata is None else strata.item_weights
+        return run_variance_of(paired.items, self._arms, shared=self.shared_trials, weights=weights)
+
+    def _sampled_besides(self, scores: PairedScores) -> str:
+        """Name what else is a sample, where the interval counts it."""
+        counted = scores.runs is not None and scores.runs.variance is not None
+        return "" if not counted else "trial" if self.shared_trials else "run"
+
+    def _with_same_items(self, found: Difference, paired: Pairs, runs: RunVariance | None) -> Difference:
+        """Add the difference on these very items, and a hint where trials look shared."""
         if self.pairs.steps is not None:
             return found
-        codes = [paired.codes(name) for name in self.clusters]
-        account = run_account(paired, self.baseline, self.candidate, codes, conf_level=self.conf_level)
-        return replace(
-            found,
-            rows=(*found.rows, *account.rows),
-            doubts=(*found.doubts, *account.doubts(found.headline)),
-            warnings=(*found.warnings, *account.warnings(self.metric)),
-        )
+        same = same_items_row(paired.items, self._arms, shared=self.shared_trials, conf_level=self.conf_level)
+        hint = () if self.shared_trials else sharing_hint(paired.items, self._arms, runs)
+        return replace(found, rows=(*found.rows, *([] if same is None else [same])), warnings=(*found.warnings, *hint))
 
     def _level_scores(self, pairs: Pairs) -> PairedScores:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
@@ -386,7 +401,7 @@ class Question:
 
     def _scores(self, paired: Pairs, clusters: tuple[str, ...]) -> PairedScores:
         strata = None if self.average is None else self.average.strata(paired.items)
-        return replace(_scores(paired, clusters), strata=strata)
+        return replace(_scores(paired, clusters), strata=strata, runs=self._runs(paired, strata))
 
     def _average_words(self, paired: Pairs) -> str:
         if self.average is not None:
@@ -530,27 +545,24 @@ def _tasks(paired: Pairs) -> tuple[str, ...]:
     return tuple(name for name in paired.items["task"].unique().sort().to_list() if name)
 
 
-def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
+def _estimand(clusters: tuple[str, ...], average: Average | None, *, new: str = "") -> str:
+    """Say over what the mean is taken and what was sampled; `new` is "run" or "trial" where these were sampled as well."""
+    also = f" and new {new}s" if new else ""
     if average is not None:
-        new = f"levels of {' and '.join(clusters)}" if clusters else "items"
-        return f"{average.how()}, for new {new} of these same levels of {average.label}"
-    if clusters == ("item",):
-        return (
-            "mean difference over items and variants, for new items like these (the item is the unit that was sampled)"
-        )
-    if clusters:
-        names = " and ".join(clusters)
-        return (
-            f"mean difference over items, for new levels of {names} like these ({names} is the unit that was sampled)"
-        )
-    return "mean difference over items, for new items like these (the item is the unit that was sampled)"
+        units = f"levels of {' and '.join(clusters)}" if clusters else "items"
+        return f"{average.how()}, for new {units} of these same levels of {average.label}{also}"
+    variants = " and variants" if clusters == ("item",) else ""
+    names = " and ".join(clusters) if clusters and not variants else ""
+    over = f"for new levels of {names} like these" if names else "for new items like these"
+    sampled = f"{names or 'the item'} and the {new} were" if new else f"{names or 'the item'} is the unit that was"
+    return f"mean difference over items{variants}, {over}{also} ({sampled} sampled)"
 
 
 def _test_behind(found: Difference) -> str:
     """Name the test whose smallest attainable p bounds what the design can show."""
     if found.headline.n_clusters:
         return "the cluster sign-flip, which must agree,"
-    return "the sign-flip on these items" if found.headline.method == "paired t" else "the test"
+    return "the sign-flip on these items" if found.headline.method.startswith("paired t") else "the test"
 
 
 def _own_warnings(*sides: Score) -> list[str]:

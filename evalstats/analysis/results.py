@@ -265,6 +265,8 @@ class Comparison:
         Why this method was picked.
     average
         Which average over the levels of a factor the estimate is; "" where levels of equal size make it none in particular.
+    runs_counted
+        Whether the interval counts the variation from run to run (or from one shared trial to another).
     mde
         Smallest true difference that this design would detect with 80% power (same unit as `estimate`).
     rows
@@ -311,6 +313,7 @@ class Comparison:
     n_trials: int = 0
     n_clusters: int | None = None
     clusters: tuple[str, ...] = ()
+    runs_counted: bool = False
     design_effect: float | None = None
     effective_clusters: float | None = None
     mde: float | None = None

@@ -27,6 +27,7 @@ from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pa
 from evalstats.analysis.provenance import notes_of
 from evalstats.analysis.results import ClaimTest, Score
 from evalstats.analysis.rows import method_row
+from evalstats.analysis.runs.account import run_notes, run_variance_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap.law import percentile_law
@@ -41,6 +42,7 @@ from evalstats.stats.one_score import (
     variance_matched_wilson,
     wilson,
 )
+from evalstats.stats.run_effects import with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
 
@@ -260,7 +262,12 @@ def score_of_arm(
     codes = _grouping(pairs, clusters)
     plain = _rows(means, side, metric, codes, conf_level)
     rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
+    weights = None if strata is None else strata.item_weights
+    runs = None if side.trials is not None else run_variance_of(pairs.items, [arm], shared=False, weights=weights)
+    if runs is not None and (wider := with_runs(rows[0], runs, low=metric.low, high=metric.high)) is not rows[0]:
+        rows = [wider, *rows]
     headline = rows[0]
+    counted = runs is not None and runs.variance is not None
     failures = _failure_words(means, side, metric, codes, conf_level) if strata is None else ()
     return Score(
         name=arm.name,
@@ -278,7 +285,7 @@ def score_of_arm(
         higher_is_better=metric.higher_is_better,
         direction=metric.direction,
         reason=headline.reason,
-        estimand=f"mean score over {'clusters of ' if codes else ''}items like these",
+        estimand=f"mean score over {'clusters of ' if codes else ''}items{' and runs' if counted else ''} like these",
         n_items=len(means),
         n_trials=side.n_trials,
         n_clusters=headline.n_clusters,
@@ -293,7 +300,7 @@ def score_of_arm(
         # pass^k takes every item alike, which an average over levels does not.
         pass_hat=_pass_hat(side, metric, codes, conf_level) if strata is None else (),
         warnings=headline.warnings,
-        notes=(*failures, *arm.remarks, *notes_of(data, arm.runs)),
+        notes=(*failures, *arm.remarks, *notes_of(data, arm.runs), *run_notes(runs, [arm], metric, shared=False)),
     )
 
 

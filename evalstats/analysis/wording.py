@@ -367,7 +367,7 @@ def method_items(result: Comparison) -> list[str]:
             f"{100 * (2 * result.conf_level - 1):g}% interval is "
             f"{interval(result.equivalence_low, result.equivalence_high, result.scale)}."
         )
-    if len(result.baseline.runs) == len(result.candidate.runs) == 1:
+    if len(result.baseline.runs) == len(result.candidate.runs) == 1 and not result.runs_counted:
         items.append(
             "One run of each side: variation from run to run cannot be told from these data and is not in the interval."
         )

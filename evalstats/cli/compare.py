@@ -9,6 +9,14 @@ from evalstats.cli import options
 from evalstats.cli.gate import FailOn, Junit
 
 _CANNOT_ANSWER = 3
+SharedTrials = Annotated[
+    bool | None,
+    typer.Option(
+        "--shared-trials/--independent-trials",
+        help="Whether trial k is the same judge or seed on both sides; default: where trials have the same labels.",
+        show_default=False,
+    ),
+]
 
 
 def register(app: typer.Typer) -> None:
@@ -54,6 +62,8 @@ def compare(
     no_plan: options.NoPlan = False,
     fail_on: FailOn = None,
     junit: Junit = None,
+    trials_from_runs: options.TrialsFromRuns = False,
+    shared_trials: SharedTrials = None,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -92,6 +102,7 @@ def compare(
             where=where,
             columns=column_map(map_) or columns_for(declared, targets),
             input_format=input_format,
+            trials_from_runs=trials_from_runs,
             quiet=quiet,
         )
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
@@ -111,6 +122,7 @@ def compare(
             pass_at=pass_at,
             sequential=sequential,
             planned_n=planned_n,
+            shared_trials=shared_trials,
             accept=accept or (),
             **averages(average, average_over, weights),
             missing=missing,

@@ -36,6 +36,7 @@ def frontier(
     conf_level: options.ConfLevel = 0.95,
     contrast: Annotated[str, typer.Option(help="What names the entries: model, or another column (run).")] = "model",
     accept: options.Accept = None,
+    trials_from_runs: options.TrialsFromRuns = False,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -52,6 +53,7 @@ def frontier(
     from evalstats.cli.show import show, step_line
 
     data = load(paths or [], store=store, where=where, columns=column_map(map_), input_format=input_format, quiet=quiet)
+    data = data.trials_from_runs() if trials_from_runs else data
     with step_line(quiet=quiet) as on_step:
         result = frontier_of(
             data,

@@ -56,6 +56,7 @@ def leaderboard(
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     explain: options.Explain = False,
+    trials_from_runs: options.TrialsFromRuns = False,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -76,6 +77,7 @@ def leaderboard(
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
     data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    data = data.trials_from_runs() if trials_from_runs else data
     data = data if data.outcomes.height else keep_published(data, conditions(where))
     with step_line(quiet=quiet) as on_step:
         on_step("comparing all pairs of models")

@@ -124,6 +124,7 @@ def sides(
     columns: "ColumnMap | None",
     input_format: str | None,
     quiet: bool,
+    trials_from_runs: bool = False,
 ) -> Sides:
     """Read what `compare A B`, `compare A B --store DIR` or `compare DATA --baseline A --candidate B` mean.
 
@@ -134,6 +135,7 @@ def sides(
     """
     if baseline is not None and candidate is not None:
         data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+        data = data.trials_from_runs() if trials_from_runs else data
         return Sides(data=data, baseline=baseline, candidate=candidate)
     if baseline is not None or candidate is not None or len(targets) != 2:
         message = (
@@ -145,8 +147,17 @@ def sides(
         raise InputError(message)
     if store is not None:
         data = load((), store=store, where=where, quiet=quiet)
+        data = data.trials_from_runs() if trials_from_runs else data
         return Sides(data=data, baseline=str(targets[0]), candidate=str(targets[1]))
-    return _two_files(targets, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    found = _two_files(
+        targets,
+        where=where,
+        columns=columns,
+        input_format=input_format,
+        quiet=quiet,
+        trials_from_runs=trials_from_runs,
+    )
+    return replace(found, data=found.data.trials_from_runs()) if trials_from_runs else found
 
 
 def _two_files(
@@ -156,6 +167,7 @@ def _two_files(
     columns: "ColumnMap | None",
     input_format: str | None,
     quiet: bool,
+    trials_from_runs: bool,
 ) -> Sides:
     from evalstats.analysis.arms import only_arm
     from evalstats.schema.data import combine
@@ -166,6 +178,9 @@ def _two_files(
             message = f"{target}: holds no scores of single items, so nothing can be paired"
             raise InputError(message)
     _refuse_copies(targets, parts)
+    if trials_from_runs:
+        # Files that name no system are called after themselves (seed-1, seed-2): what was given as one side is one.
+        parts = [_one_system(part, name) for part, name in zip(parts, _labels(targets), strict=True)]
     names = [only_arm(part.outcomes, role=role) for part, role in zip(parts, ("baseline", "candidate"), strict=True)]
     if names[0] == names[1]:
         # The same model twice (two prompts, two dates): the files tell the sides apart.
@@ -205,6 +220,14 @@ def averages(average: str | None, over: str | None, weights: Path | None) -> "Av
 
     mix = read_live_mix(weights, factor=over or "")
     return {"average": kind, "over": over or mix.factor or None, "weights": mix.shares}
+
+
+def _one_system(part: "EvalData", name: str) -> "EvalData":
+    import polars as pl
+
+    if part.outcomes["system"].n_unique() == 1:
+        return part
+    return replace(part, outcomes=part.outcomes.with_columns(model=pl.lit(name), system=pl.lit(name)))
 
 
 def on_terminal() -> bool:

@@ -25,6 +25,9 @@ OutputFormat = Annotated[Format, typer.Option("--format", "-f", help="How to pri
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", help="Write to this file instead of the screen.", show_default=False)
 ]
+TrialsFromRuns = Annotated[
+    bool, typer.Option("--trials-from-runs", help="Take several runs of one system (seeds) as trials of its items.")
+]
 MetricName = Annotated[
     str | None,
     typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False),

@@ -96,6 +96,7 @@ def scenarios(
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     explain: options.Explain = False,
+    trials_from_runs: options.TrialsFromRuns = False,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -117,6 +118,7 @@ def scenarios(
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     columns = column_map(map_) or columns_for(declared, paths or [])
     data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    data = data.trials_from_runs() if trials_from_runs else data
     with _progress(quiet=quiet) as on_step:
         result = scenarios_of(
             data,

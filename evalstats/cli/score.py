@@ -36,6 +36,7 @@ def score(
     against_se: Annotated[
         str | None, typer.Option(help="Standard error of the published number.", show_default=False)
     ] = None,
+    trials_from_runs: options.TrialsFromRuns = False,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -56,6 +57,7 @@ def score(
     if store is not None and system is None and len(targets) == 1 and not targets[0].exists():
         system, targets = str(targets[0]), []  # `score NAME --store DIR`, as `compare A B --store DIR`
     data = load(targets, store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
+    data = data.trials_from_runs() if trials_from_runs else data
     found = score_data(
         data,
         system,

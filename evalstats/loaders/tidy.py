@@ -4,6 +4,7 @@ Whole columns are worked on at a time, so that a table of a million rows takes s
 """
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -20,7 +21,7 @@ from evalstats.loaders.presumed import Presumed
 from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
 from evalstats.loaders.suggestion import repeats_told_apart
-from evalstats.schema.columns import KEYS, OUTCOMES
+from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.metric_names import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
@@ -32,6 +33,8 @@ _SHOWN_COLUMNS = 30
 _SHOWN_LEVELS = 12
 _LOOKED_AT = 200
 _REASON_CHARS = 500
+# A column called so names what stands behind a trial, be it a text or a number; any other number only counts.
+_NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|scorer|seed|simulator|persona")
 
 
 @dataclass(slots=True)
@@ -61,6 +64,7 @@ class Tidier:
     _keys: SeenKeys = field(default_factory=SeenKeys)
     _items: GroupCounter = field(default_factory=GroupCounter)
     _trials: GroupCounter = field(default_factory=GroupCounter)
+    _trial_labels: dict[str, int] = field(default_factory=dict[str, int])
     _outside: set[str] = field(default_factory=set[str])
     _presumed: Presumed = field(init=False)
     _levels: dict[str, set[str]] = field(default_factory=dict[str, set[str]])
@@ -215,6 +219,9 @@ class Tidier:
         columns = {PLACE: block.places}
         for column in OUTCOMES:
             if column.name not in {"score", *MADE} and (cells := self._given(column.name, block)) is not None:
+                if column.name == "trial" and self._names_trials():
+                    columns[TRIAL_LABEL] = text_of(cells)
+                    cells = self._numbers_of_trials(columns[TRIAL_LABEL])
                 columns[column.name] = read_standard(column, cells, places)
         for name in ("item", "model", "run", "benchmark", "metric"):
             if name in columns:
@@ -234,6 +241,20 @@ class Tidier:
             if name not in frame.columns
         )
         return frame.with_columns(pl.col("system").fill_null(pl.col("model")), pl.col("task", "variant").fill_null(""))
+
+    def _names_trials(self) -> bool:
+        """Tell whether trials have names (a judge, a seed), and not mere numbers that count them."""
+        source = self.binding.columns.get("trial", "")
+        if source not in self.survey.seen:
+            return False
+        holds_names = self.survey.dtype(source) == pl.String and not self.survey.are_numbers(source)
+        return holds_names or _NAMED_TRIALS.search(source.lower()) is not None
+
+    def _numbers_of_trials(self, labels: pl.Series) -> pl.Series:
+        """Return a number for each named trial, in the order in which the table brings the names."""
+        for label in labels.drop_nulls().unique(maintain_order=True).to_list():
+            self._trial_labels.setdefault(label, len(self._trial_labels))
+        return labels.replace_strict(self._trial_labels, default=None, return_dtype=pl.Int64)
 
     def _given(self, name: str, block: Block) -> pl.Series | None:
         """Return the cells of a standard column, their labels put in the standard words for them."""

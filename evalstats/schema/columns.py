@@ -74,6 +74,9 @@ def _count(
 _TIMESTAMP = Column(name="timestamp", dtype=_T, meaning="When the row came into being", unit="UTC")
 _SETTING = _text("setting", "Where the outcome was seen", fill="lab", levels=("lab", "live"))
 
+# Where trials have names (a judge, a seed) and not mere numbers, a factor of this name holds them.
+TRIAL_LABEL = "trial_label"
+
 OUTCOMES: tuple[Column, ...] = (
     _text("run", "One execution of one system on one benchmark; key into `runs`", required=True),
     _text("model", "Name of the language model", required=True),

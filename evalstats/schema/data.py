@@ -118,6 +118,39 @@ class EvalData:
         """Name every (benchmark, metric) that has a score."""
         parts = [frame.select("benchmark", "metric").unique() for frame in (self.outcomes, self.aggregates)]
         return sorted(pl.concat(parts).unique().iter_rows())
+    def trials_from_runs(self) -> "EvalData":
+        """Take several runs of one system on one benchmark (seeds in folders of their own) as trials of its items.
+
+        Trials are numbered on from run to run; the runs keep their names, and `compare` and the others count what they
+        differ by.
+
+        Examples
+        --------
+        >>> rows = {
+        ...     "system": ["m"] * 2,
+        ...     "model": ["m"] * 2,
+        ...     "run": ["seed-1", "seed-2"],
+        ...     "item": ["q"] * 2,
+        ...     "trial": [0, 0],
+        ... }
+        >>> rest = {"benchmark": ["b"] * 2, "metric": ["acc"] * 2, "score": [1.0, 0.0], "status": ["scored"] * 2}
+        >>> as_data({**rows, **rest}).trials_from_runs().outcomes["trial"].to_list()
+        [0, 1]
+        """
+        if not self.outcomes.height:
+            return self
+        system = ["model", "system", "benchmark"]
+        # In the order of their files, so that seed-1 of one system meets seed-1 of another.
+        known = self.runs.select("run", "source").unique("run", keep="first")
+        runs = self.outcomes.select("run").unique().join(known, on="run", how="left").sort("source", "run")
+        order = {run: place for place, run in enumerate(runs["run"].to_list())}
+        run = pl.col("run").replace_strict(order, return_dtype=pl.Int64)
+        # Within a system: first by run, then by trial; what is known only as an average of trials is one of its run.
+        trial = pl.col("trial").fill_null(-1) + 1
+        place = (run * (trial.max() + 1) + trial).rank("dense").over(system) - 1
+        several = pl.col("run").n_unique().over(system) > 1
+        numbered = pl.when(several).then(place).otherwise(pl.col("trial")).cast(pl.Int64)
+        return replace(self, outcomes=self.outcomes.with_columns(numbered.alias("trial")))
 
     def factor_names(self) -> dict[str, str]:
         """Map the sources' own names of standard columns to those columns (`dimension` to `scenario`)."""

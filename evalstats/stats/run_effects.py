@@ -1,7 +1,8 @@
 """Several full runs of a model: whether whole runs differ, and intervals for new runs."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,38 +14,49 @@ from evalstats.stats.cr2 import cr2_of_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.tails import positive_p, t_quantile, two_sided_t_p
 
-FEWEST_RUNS = 3
+# Run-to-run variation is estimated where all sides together leave so many degrees of freedom for it.
+_FEWEST_DF = 2
 
 _ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RunEffects:
-    """How much whole runs differ beyond the noise of single trials, and the interval that takes it into account.
+class RunVariance:
+    """How much whole runs differ beyond the noise of single trials, and what that adds to the variance of a mean.
 
     Attributes
     ----------
-    estimate
-        The mean (or the difference) with an interval for new items and new runs.
+    variance
+        What is added to the squared standard error of the mean or the difference, squared score units; 0 where the
+        run means differ by no more than the noise of trials explains, None where it cannot be estimated.
+    slack
+        Sum of (var(run means)/K)^2/(K - 1) over the sides: its place in Satterthwaite's degrees of freedom.
+    always
+        Whether the degrees of freedom count where `variance` is 0 too.
+    n_runs
+        Runs of every side.
     run_means
-        Mean score of every run: one tuple for a single model; baseline, then candidate for two.
+        Mean score of every run: one tuple for a single model or for shared trials; baseline, then candidate for two.
     run_sd
-        Standard deviation of the runs' true means, one per model, in score units; 0 where the observed means differ by
-        no more than the noise of trials explains, None where it cannot be estimated.
+        Standard deviation of the runs' true means, one per side, in score units; 0 where `variance` would be, None for a
+        side with one run.
     noise_sd
-        Standard deviation of a run's mean that the noise of trials explains, one per model; None with a single run.
+        Standard deviation of a run's mean that the noise of trials explains, one per side; None with a single run.
     f_statistic, df_runs, df_noise
         Variance of the run means over what noise explains, and its degrees of freedom.
     p_value
         P of "runs differ by the noise of trials only".
     reason
-        Why there is no test of the runs.
+        Why there is no estimate, or no test of the runs.
     """
 
-    estimate: Estimate
-    run_means: tuple[tuple[float, ...], ...]
-    run_sd: tuple[float | None, ...]
-    noise_sd: tuple[float | None, ...]
+    variance: float | None
+    n_runs: tuple[int, ...]
+    slack: float = 0.0
+    always: bool = False
+    run_means: tuple[tuple[float, ...], ...] = ()
+    run_sd: tuple[float | None, ...] = ()
+    noise_sd: tuple[float | None, ...] = ()
     f_statistic: float | None = None
     df_runs: float | None = None
     df_noise: float | None = None
@@ -53,34 +65,41 @@ class RunEffects:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunEffects:
+    """The variation of whole runs, and the mean (or the difference) with an interval for new items and new runs."""
+
+    estimate: Estimate
+    runs: RunVariance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Side:
     """The runs of one model; variances of a run's mean: seen among the runs, and explained by noise."""
 
-    item_means: FloatArray
     run_means: FloatArray
     seen: float
     noise: float
+    df_noise: int
 
     @property
     def n_runs(self) -> int:
         return self.run_means.size
 
 
-def run_effects(scores: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> RunEffects:
-    """Test whether a model's full runs differ as a whole, and give its mean an interval that counts their variation.
+def run_variance(*sides: ArrayLike, weights: Sequence[ArrayLike] | None = None) -> RunVariance:
+    """Estimate how much whole runs differ as a whole, from the scores of every side's items in every run.
 
     The trials of one run share a seed, a server, a build of the prompts and a judge. If these move all items together,
     averaging over items does not average them out, and an interval from item means alone is too short.
 
     Parameters
     ----------
-    scores
-        float64 array, shape (n_items, n_runs): one score per item and run, none missing. A column must be one run;
-        trials that merely stand in k-th place have nothing in common that could be found.
-    conf_level
-        Level of the two-sided interval.
-    clusters
-        Integer codes, shape (n_items,), where items come in groups that are a sample.
+    *sides
+        float64 arrays, shape (n_items, n_runs) each: one score per item and run, none missing. One for a single model;
+        two for a difference of models whose runs have nothing in common; for trials that both models share (the k-th is
+        the same judge or seed), one, of the differences. Sides may have other items and other numbers of runs.
+    weights
+        For every side the weights of its items in the mean, shape (n_items,), where they do not count alike.
 
     Raises
     ------
@@ -89,10 +108,67 @@ def run_effects(scores: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayL
 
     Notes
     -----
-    With y_ir = item_i + run_r + noise_ir, F = n var(run means)/MS, where MS is the mean square of
-    y_ir - mean_i - mean_r + mean, on K - 1 and (n - 1)(K - 1) degrees of freedom. Where F > 1 the run variance
-    s_run^2 = var(run means) - MS/n is counted: SE^2 = s^2/n + s_run^2/K, s^2 the variance of item means (CR2 for clusters),
-    with Satterthwaite df. With fewer than 3 runs run-to-run variation is not estimable: no interval, and `reason` says so.
+    With y_ir = item_i + run_r + noise_ir, s_run^2 = var(run means) - MS/n, where MS is the mean square of
+    y_ir - mean_i - mean_r + mean on (n - 1)(K - 1) degrees of freedom. `variance` is the sum of s_run^2/K over the sides,
+    cut off at 0; F is sum (K_m - 1) var_m over sum (K_m - 1) MS_m/n. With weights w that sum to 1, MS/n becomes
+    sum_i w_i^2 sum_r rest_ir^2/(K - 1)/(1 - sum w_i^2), which equal weights leave as it is. Where the sides leave fewer than 2 degrees of
+    freedom (one run each; 2 shared trials) there is no estimate, and `reason` says so. A side with one run adds nothing.
+
+    References
+    ----------
+    Searle, Casella & McCulloch 1992, Variance Components, ch. 4.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> items, runs = rng.normal(size=(500, 1)), np.array([-0.3, 0.0, 0.4])
+    >>> r = run_variance(items + runs + 0.5 * rng.normal(size=(500, 3)))
+    >>> round(r.run_sd[0], 2), round(r.noise_sd[0], 3), r.p_value < 0.001
+    (0.38, 0.022, True)
+    """
+    given = [None] * len(sides) if weights is None else weights
+    parts = [_side(_checked(side, "scores"), w) for side, w in zip(sides, given, strict=True)]
+    n_runs = tuple(part.n_runs for part in parts)
+    run_means = tuple(tuple(part.run_means.tolist()) for part in parts)
+    noise_sd = tuple(math.sqrt(part.noise) if part.n_runs > 1 else None for part in parts)
+    if sum(n_runs) - len(n_runs) < _FEWEST_DF:
+        return RunVariance(
+            variance=None, n_runs=n_runs, run_means=run_means, noise_sd=noise_sd, reason=_too_few_runs(n_runs)
+        )
+    several = [part for part in parts if part.n_runs > 1]
+    raw = sum((part.seen - part.noise) / part.n_runs for part in several)
+    found = RunVariance(
+        variance=max(0.0, raw),
+        n_runs=n_runs,
+        slack=sum((part.seen / part.n_runs) ** 2 / (part.n_runs - 1) for part in several),
+        # With 2 degrees of freedom an estimate is cut off at 0 too often for a normal law to do.
+        always=len(several) == 1 and several[0].n_runs - 1 == _FEWEST_DF,
+        run_means=run_means,
+        run_sd=tuple(math.sqrt(max(0.0, part.seen - part.noise)) if part.n_runs > 1 else None for part in parts),
+        noise_sd=noise_sd,
+    )
+    return _tested(several, found)
+
+
+def with_runs(
+    estimate: Estimate, runs: RunVariance, *, low: float | None = None, high: float | None = None
+) -> Estimate:
+    """Return an estimate for new items as one for new items and new runs.
+
+    Parameters
+    ----------
+    estimate
+        With a standard error and degrees of freedom: a t, augmented t or CR2 estimate, or a variance-matched Wilson one.
+    runs
+        What whole runs add.
+    low, high
+        Ends of the scale, to which the interval is clipped; None where there are none.
+
+    Notes
+    -----
+    SE^2 = SE_items^2 + variance, on SE^4/(SE_items^4/df + slack) degrees of freedom (Satterthwaite), at most `df`. An
+    estimate with a test keeps the centre of its test, so that p < 1 - conf_level where the interval excludes 0. Without
+    one, either end moves out so that ((end - estimate)/t)^2 grows by `variance`: Wilson's interval stays asymmetric.
 
     References
     ----------
@@ -100,26 +176,92 @@ def run_effects(scores: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayL
 
     Examples
     --------
+    >>> from evalstats.stats.paired_means import paired_t
+    >>> plain = paired_t([0.3, 0.1, 0.4, -0.1, 0.2])
+    >>> wide = with_runs(plain, RunVariance(variance=0.01, n_runs=(3, 3), slack=0.0001))
+    >>> round(plain.conf_low, 3), round(wide.conf_low, 3), wide.method
+    (-0.059, -0.272, 'paired t, runs counted')
+    """
+    if runs.variance is None or estimate.std_error is None or estimate.df is None or estimate.conf_low is None:
+        return estimate
+    if estimate.conf_high is None or not (runs.variance or runs.always):
+        return estimate
+    squared = estimate.std_error**2
+    total = squared + runs.variance
+    df = min(estimate.df, total**2 / (squared**2 / estimate.df + runs.slack))
+    std_error, quantile = math.sqrt(total), t_quantile(estimate.conf_level, df)
+    p_value = statistic = None
+    if estimate.statistic is not None:
+        centre = estimate.statistic * estimate.std_error
+        ends = centre - quantile * std_error, centre + quantile * std_error
+        statistic = centre / std_error
+        p_value = two_sided_t_p(statistic, df)
+    else:
+        before = t_quantile(estimate.conf_level, estimate.df)
+        reach = [
+            quantile * math.hypot((end - estimate.estimate) / before, math.sqrt(runs.variance))
+            for end in (estimate.conf_low, estimate.conf_high)
+        ]
+        ends = estimate.estimate - reach[0], estimate.estimate + reach[1]
+    return replace(
+        estimate,
+        method=f"{estimate.method}, runs counted",
+        std_error=std_error,
+        conf_low=ends[0] if low is None else max(low, ends[0]),
+        conf_high=ends[1] if high is None else min(high, ends[1]),
+        statistic=statistic,
+        df=df,
+        p_value=p_value,
+    )
+
+
+def run_effects(scores: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> RunEffects:
+    """Mean score of a model over items, with an interval that counts the variation of its full runs.
+
+    Parameters
+    ----------
+    scores
+        float64 array, shape (n_items, n_runs), as in `run_variance`.
+    conf_level
+        Level of the two-sided interval.
+    clusters
+        Integer codes, shape (n_items,), where items come in groups that are a sample.
+
+    Notes
+    -----
+    `run_variance` added to t over items (CR2 over clusters) by `with_runs`. Where it cannot be estimated (2 runs), there
+    is no interval for new runs, and `reason` says so.
+
+    Examples
+    --------
     >>> rng = np.random.default_rng(0)
     >>> items, runs = rng.normal(size=(500, 1)), np.array([-0.3, 0.0, 0.4])
     >>> r = run_effects(items + runs + 0.5 * rng.normal(size=(500, 3)))
-    >>> round(r.run_sd[0], 2), round(r.noise_sd[0], 3), r.p_value < 0.001, round(r.estimate.df, 1)
-    (0.38, 0.022, True, 2.2)
+    >>> round(r.estimate.std_error, 2), round(r.estimate.df, 1)
+    (0.23, 2.2)
     """
     y = _checked(scores, "scores")
-    return _answer([_side(y)], y.mean(axis=1), check_level(conf_level), clusters, of_difference=False)
+    found = _answer(run_variance(y), y.mean(axis=1), check_level(conf_level), clusters)
+    return replace(found, estimate=replace(found.estimate, statistic=None, p_value=None))
 
 
 def paired_run_effects(
-    baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None
+    baseline: ArrayLike,
+    candidate: ArrayLike,
+    *,
+    shared: bool = False,
+    conf_level: float = 0.95,
+    clusters: ArrayLike | None = None,
 ) -> RunEffects:
-    """Test whether the full runs of two models differ as a whole, and give the difference an interval that counts them.
+    """Mean difference of two models over items, with an interval that counts the variation of full runs.
 
     Parameters
     ----------
     baseline, candidate
-        float64 arrays, shapes (n_items, n_runs) each, for the same items in the same order; the models may have
-        different numbers of runs, at least 3 each.
+        float64 arrays, shapes (n_items, n_runs) each, for the same items in the same order.
+    shared
+        Whether the k-th runs of both are one trial that they share (a judge, a seed of the simulated user), so that what
+        it adds to both cancels; they then have the same number of runs.
     conf_level
         Level of the two-sided interval.
     clusters
@@ -132,25 +274,28 @@ def paired_run_effects(
 
     Notes
     -----
-    As `run_effects`, with the variance of item mean differences, and both models' runs added up: F is
-    sum (K_m - 1) var_m over sum (K_m - 1) MS_m/n, and s_run^2/K is summed over the models.
-
-    Simulated type I error at 5% with 10,000 items and 3 runs a model, runs with sd 0, .1, .25, .5 and 1 point: .03 to .06;
-    without counting runs .05, .06, .10, .23 and .47. Counting them only where F is significant gives up to .085.
+    `run_variance` of both models, or of the differences where trials are shared, added to t over item mean differences by
+    `with_runs`. To take independent trials as shared costs degrees of freedom and is valid; to take shared ones as
+    independent counts what cancels. `design/trials.md` has the error rates.
 
     Examples
     --------
     >>> rng = np.random.default_rng(1)
-    >>> items = rng.normal(size=(300, 1))
-    >>> a, b = (items + rng.normal(size=(1, 4)) * 0.2 + rng.normal(size=(300, 4)) for _ in range(2))
-    >>> r = paired_run_effects(a, b)
-    >>> len(r.run_means[1]), r.df_runs, r.df_noise
-    (4, 6.0, 1794.0)
+    >>> items, judges = rng.normal(size=(300, 1)), 0.5 * rng.normal(size=4)
+    >>> a, b = (items + judges + rng.normal(size=(300, 4)) for _ in range(2))
+    >>> [round(paired_run_effects(a, b, shared=shared).estimate.std_error, 2) for shared in (True, False)]
+    [0.04, 0.1]
     """
     a, b = _checked(baseline, "baseline scores"), _checked(candidate, "candidate scores")
     _check_items(a, b)
+    if shared and a.shape[1] != b.shape[1]:
+        message = (
+            f"shared trials are the same on both sides, and there are {a.shape[1]} and {b.shape[1]}; give both the same"
+        )
+        raise InputError(message)
     differences = b.mean(axis=1) - a.mean(axis=1)
-    return _answer([_side(a), _side(b)], differences, check_level(conf_level), clusters, of_difference=True)
+    runs = run_variance(b - a) if shared else run_variance(a, b)
+    return _answer(runs, differences, check_level(conf_level), clusters)
 
 
 def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
@@ -201,66 +346,49 @@ def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_lev
         reason = "every item has the same score in all its trials, so their noise is unknown"
         return Estimate(estimate=estimate, method=method, conf_level=level, n=n, reason=reason)
     squares = sum(float(np.square(piece).sum()) / (y.shape[1] - 1) for piece, y in zip(pieces, (a, b), strict=True))
-    return _t_estimate(estimate, variance, variance**2 * n**4 / squares, level, method=method, n=n, of_difference=True)
+    return _t_estimate(estimate, variance, variance**2 * n**4 / squares, level, method=method, n=n)
 
 
-def _answer(
-    sides: list[_Side], item_values: FloatArray, level: float, clusters: ArrayLike | None, *, of_difference: bool
-) -> RunEffects:
+def _answer(runs: RunVariance, item_values: FloatArray, level: float, clusters: ArrayLike | None) -> RunEffects:
     n, mean = item_values.size, float(item_values.mean())
-    method = (
-        "t over items and runs, Satterthwaite df"
-        if clusters is None
-        else "CR2 over clusters and runs, Satterthwaite df"
-    )
-    fewest = min(side.n_runs for side in sides)
+    method = "t over items" if clusters is None else "CR2 over clusters"
     item_variance, item_df, n_clusters = _item_variance(item_values, clusters)
-    run_means = tuple(tuple(side.run_means.tolist()) for side in sides)
-    noise_sd = tuple(math.sqrt(side.noise) if side.n_runs > 1 else None for side in sides)
-    reason = None if n_clusters is None else too_few_clusters(n_clusters)
-    too_few = None
-    if fewest < FEWEST_RUNS:
-        runs = "1 run" if fewest == 1 else f"{fewest} runs"
-        too_few = f"run-to-run variation is not estimable from {runs}; at least {FEWEST_RUNS} full runs are needed"
-    if reason is not None or too_few is not None:
-        why = too_few or reason
-        bare = Estimate(estimate=mean, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=why)
-        nothing = (None,) * len(sides)
-        return RunEffects(estimate=bare, run_means=run_means, run_sd=nothing, noise_sd=noise_sd, reason=why)
-    counted = max(0.0, sum((side.seen - side.noise) / side.n_runs for side in sides))
-    variance = item_variance + counted
-    df = item_df
-    if counted > 0.0:
-        slack = sum((side.seen / side.n_runs) ** 2 / (side.n_runs - 1) for side in sides)
-        df = min(item_df, variance**2 / (item_variance**2 / item_df + slack))
-    found = _t_estimate(
-        mean, variance, df, level, method=method, n=n, n_clusters=n_clusters, of_difference=of_difference
-    )
-    return _tested(sides, found, run_means, noise_sd, n)
+    reason = runs.reason if runs.variance is None else None if n_clusters is None else too_few_clusters(n_clusters)
+    if reason is None and item_variance + (runs.variance or 0.0) == 0.0:
+        reason = "neither items nor runs vary, so their spread is unknown"
+    if reason is not None:
+        warnings = () if n_clusters is not None else few_items(n)
+        bare = Estimate(
+            estimate=mean, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason, warnings=warnings
+        )
+        return RunEffects(estimate=bare, runs=runs)
+    if item_variance == 0.0:
+        # All items agree: the runs alone vary.
+        df = (runs.variance or 0.0) ** 2 / runs.slack
+        found = _t_estimate(mean, runs.variance or 0.0, df, level, method=method, n=n, n_clusters=n_clusters)
+        return RunEffects(estimate=replace(found, method=f"{method}, runs counted"), runs=runs)
+    items = _t_estimate(mean, item_variance, item_df, level, method=method, n=n, n_clusters=n_clusters)
+    return RunEffects(estimate=with_runs(items, runs), runs=runs)
 
 
-def _tested(
-    sides: list[_Side],
-    estimate: Estimate,
-    run_means: tuple[tuple[float, ...], ...],
-    noise_sd: tuple[float | None, ...],
-    n: int,
-) -> RunEffects:
+def _too_few_runs(n_runs: tuple[int, ...]) -> str:
+    runs = " and ".join(str(runs) for runs in n_runs)
+    what = "1 run" if n_runs == (1,) else f"{runs} runs"
+    needed = "at least 2 of each side" if len(n_runs) > 1 else "at least 3"
+    return f"run-to-run variation is not estimable from {what}; {needed} are needed"
+
+
+def _tested(sides: list[_Side], found: RunVariance) -> RunVariance:
     """Add the F test of the runs."""
-    run_sd = tuple(math.sqrt(max(0.0, side.seen - side.noise)) for side in sides)
     df_runs = sum(side.n_runs - 1 for side in sides)
     noise = sum((side.n_runs - 1) * side.noise for side in sides)
     seen = sum((side.n_runs - 1) * side.seen for side in sides)
     if noise == 0.0:
         same = "the runs agree on every item" if seen == 0.0 else "the runs differ by the same amount on every item"
-        reason = f"{same}: there is no noise of trials to compare them with"
-        return RunEffects(estimate=estimate, run_means=run_means, run_sd=run_sd, noise_sd=noise_sd, reason=reason)
-    f, df_noise = seen / noise, (n - 1) * df_runs
-    return RunEffects(
-        estimate=estimate,
-        run_means=run_means,
-        run_sd=run_sd,
-        noise_sd=noise_sd,
+        return replace(found, reason=f"{same}: there is no noise of trials to compare them with")
+    f, df_noise = seen / noise, sum(side.df_noise for side in sides)
+    return replace(
+        found,
         f_statistic=f,
         df_runs=float(df_runs),
         df_noise=float(df_noise),
@@ -268,19 +396,22 @@ def _tested(
     )
 
 
-def _side(y: FloatArray) -> _Side:
+def _side(y: FloatArray, weights: ArrayLike | None) -> _Side:
     n, runs = y.shape
-    item_means, run_means = y.mean(axis=1), y.mean(axis=0)
+    w = np.full(n, 1.0 / n) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = w / w.sum()
+    run_means = w @ y
     if runs < 2:
-        return _Side(item_means=item_means, run_means=run_means, seen=0.0, noise=0.0)
-    rest = y - item_means[:, np.newaxis] - run_means + y.mean()
+        return _Side(run_means=run_means, seen=0.0, noise=0.0, df_noise=0)
+    rest = y - y.mean(axis=1)[:, np.newaxis] - run_means + run_means.mean()
     square, rounding = float(np.square(rest).sum()), (_ROUNDING * float(np.abs(y).max())) ** 2
+    noise = float(np.square(w) @ np.square(rest).sum(axis=1)) / (runs - 1) / (1.0 - float(np.square(w).sum()))
     seen = float(run_means.var(ddof=1))
     return _Side(
-        item_means=item_means,
         run_means=run_means,
+        df_noise=(n - 1) * (runs - 1),
         seen=seen if seen > rounding else 0.0,
-        noise=square / ((n - 1) * (runs - 1)) / n if square > rounding * y.size else 0.0,
+        noise=noise if square > rounding * y.size else 0.0,
     )
 
 
@@ -304,28 +435,8 @@ def _noise_of_items(y: FloatArray) -> FloatArray:
 
 
 def _t_estimate(
-    mean: float,
-    variance: float,
-    df: float,
-    level: float,
-    *,
-    method: str,
-    n: int,
-    of_difference: bool,
-    n_clusters: int | None = None,
+    mean: float, variance: float, df: float, level: float, *, method: str, n: int, n_clusters: int | None = None
 ) -> Estimate:
-    warnings = () if n_clusters is not None else few_items(n)
-    if variance == 0.0:
-        reason = "neither items nor runs vary, so their spread is unknown"
-        return Estimate(
-            estimate=mean,
-            method=method,
-            conf_level=level,
-            n=n,
-            n_clusters=n_clusters,
-            reason=reason,
-            warnings=warnings,
-        )
     std_error = math.sqrt(variance)
     reach = t_quantile(level, df) * std_error
     return Estimate(
@@ -336,11 +447,11 @@ def _t_estimate(
         std_error=std_error,
         conf_low=mean - reach,
         conf_high=mean + reach,
-        statistic=mean / std_error if of_difference else None,
+        statistic=mean / std_error,
         df=df,
-        p_value=two_sided_t_p(mean / std_error, df) if of_difference else None,
+        p_value=two_sided_t_p(mean / std_error, df),
         n_clusters=n_clusters,
-        warnings=warnings,
+        warnings=() if n_clusters is not None else few_items(n),
     )
 
 

@@ -513,10 +513,8 @@ def test_repetitions_are_found_across_blocks(csv: Any, monkeypatch: pytest.Monke
 def test_trials_that_the_table_numbers(csv: Any) -> None:
     data = csv("item,model,score,epoch\n1,m,1,1\n1,m,0,2\n", "trial=epoch")
     assert data.outcomes.select("trial", "n_trials").rows() == [(1, 1), (2, 1)]
-    with pytest.raises(
-        UnreadableFileError, match=r"has a trial that is no number \(line 2: 'first'\).*--map trial=#order"
-    ):
-        csv("item,model,score,epoch\n1,m,1,first\n", "trial=epoch")
+    named = csv("item,model,score,epoch\n1,m,1,first\n1,m,0,second\n2,m,0,second\n", "trial=epoch")
+    assert named.outcomes.select("trial", "trial_label").rows() == [(0, "first"), (1, "second"), (1, "second")]
     with pytest.raises(UnreadableFileError, match=r"has a trial that is no whole number \(line 2: '1\.5'\)"):
         csv("item,model,score,epoch\n1,m,1,1.5\n", "trial=epoch")
 

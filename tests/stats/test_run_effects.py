@@ -11,9 +11,15 @@ from statsmodels.stats.anova import anova_lm
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.one_score import mean_t
-from evalstats.stats.paired_means import paired_t
-from evalstats.stats.run_effects import paired_run_effects, run_effects, same_items_difference
+from evalstats.stats.one_score import mean_t, variance_matched_wilson
+from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.run_effects import (
+    paired_run_effects,
+    run_effects,
+    run_variance,
+    same_items_difference,
+    with_runs,
+)
 
 
 def made(seed, n=40, runs=4, run_sd=0.3, noise=1.0):
@@ -26,13 +32,13 @@ def test_f_equals_two_way_analysis_of_variance():
     long = pd.DataFrame({"y": y.ravel(), "item": np.repeat(np.arange(40), 4), "run": np.tile(np.arange(4), 40)})
     table = anova_lm(ols("y ~ C(item) + C(run)", data=long).fit())
     found = run_effects(y)
-    assert found.f_statistic == pytest.approx(table.loc["C(run)", "F"], rel=1e-9)
-    assert found.p_value == pytest.approx(table.loc["C(run)", "PR(>F)"], rel=1e-8)
-    assert (found.df_runs, found.df_noise) == (table.loc["C(run)", "df"], table.loc["Residual", "df"])
+    assert found.runs.f_statistic == pytest.approx(table.loc["C(run)", "F"], rel=1e-9)
+    assert found.runs.p_value == pytest.approx(table.loc["C(run)", "PR(>F)"], rel=1e-8)
+    assert (found.runs.df_runs, found.runs.df_noise) == (table.loc["C(run)", "df"], table.loc["Residual", "df"])
     component = (table.loc["C(run)", "mean_sq"] - table.loc["Residual", "mean_sq"]) / 40
     assert component > 0
-    assert found.run_sd[0] == pytest.approx(math.sqrt(component), rel=1e-9)
-    assert found.noise_sd[0] == pytest.approx(math.sqrt(table.loc["Residual", "mean_sq"] / 40), rel=1e-9)
+    assert found.runs.run_sd[0] == pytest.approx(math.sqrt(component), rel=1e-9)
+    assert found.runs.noise_sd[0] == pytest.approx(math.sqrt(table.loc["Residual", "mean_sq"] / 40), rel=1e-9)
 
 
 def test_interval_written_out():
@@ -49,19 +55,21 @@ def test_interval_written_out():
     assert (found.estimate.conf_low, found.estimate.conf_high) == pytest.approx((y.mean() - reach, y.mean() + reach))
     assert found.estimate.df == pytest.approx(df)
     assert found.estimate.p_value is None
-    assert found.run_means[0] == pytest.approx(tuple(y.mean(axis=0)))
+    assert found.runs.run_means[0] == pytest.approx(tuple(y.mean(axis=0)))
 
 
 def test_two_models_add_up_their_runs():
     a, b = made(1, runs=3), made(2, runs=5) + 0.5
     one, two = run_effects(a), run_effects(b)
     both = paired_run_effects(a, b)
-    seen = [np.var(means, ddof=1) for means in both.run_means]
-    noise = [sd**2 for sd in both.noise_sd]
-    assert both.f_statistic == pytest.approx((2 * seen[0] + 4 * seen[1]) / (2 * noise[0] + 4 * noise[1]), rel=1e-12)
-    assert (both.df_runs, both.df_noise) == (6, 39 * 6)
-    assert both.p_value == pytest.approx(stats.f.sf(both.f_statistic, 6, 234), rel=1e-9)
-    assert both.run_sd == pytest.approx((*one.run_sd, *two.run_sd))
+    seen = [np.var(means, ddof=1) for means in both.runs.run_means]
+    noise = [sd**2 for sd in both.runs.noise_sd]
+    assert both.runs.f_statistic == pytest.approx(
+        (2 * seen[0] + 4 * seen[1]) / (2 * noise[0] + 4 * noise[1]), rel=1e-12
+    )
+    assert (both.runs.df_runs, both.runs.df_noise) == (6, 39 * 6)
+    assert both.runs.p_value == pytest.approx(stats.f.sf(both.runs.f_statistic, 6, 234), rel=1e-9)
+    assert both.runs.run_sd == pytest.approx((*one.runs.run_sd, *two.runs.run_sd))
     d = b.mean(axis=1) - a.mean(axis=1)
     items = d.var(ddof=1) / 40
     variance = items + (seen[0] - noise[0]) / 3 + (seen[1] - noise[1]) / 5
@@ -71,7 +79,7 @@ def test_two_models_add_up_their_runs():
     assert both.estimate.p_value == pytest.approx(2 * stats.t.sf(d.mean() / math.sqrt(variance), df), rel=1e-9)
     swapped = paired_run_effects(b, a)
     assert swapped.estimate.conf_low == pytest.approx(-both.estimate.conf_high)
-    assert swapped.run_means == both.run_means[::-1]
+    assert swapped.runs.run_means == both.runs.run_means[::-1]
 
 
 def test_runs_no_further_apart_than_noise_leave_the_t_interval():
@@ -80,8 +88,8 @@ def test_runs_no_further_apart_than_noise_leave_the_t_interval():
     y -= y.mean(axis=0)
     y += rng.normal(size=(60, 1))
     found = run_effects(y)
-    assert found.f_statistic < 1
-    assert found.run_sd == (0.0,)
+    assert found.runs.f_statistic < 1
+    assert found.runs.run_sd == (0.0,)
     plain = mean_t(y.mean(axis=1))
     assert (found.estimate.conf_low, found.estimate.conf_high) == pytest.approx((plain.conf_low, plain.conf_high))
     pair = paired_run_effects(y, y[:, [1, 2, 0]] + rng.normal(size=(60, 1)))
@@ -103,36 +111,114 @@ def test_clusters_replace_the_items():
     y, clusters = made(5, n=48, runs=3, run_sd=1.0), np.arange(48) // 4
     grouped = cluster_mean(y.mean(axis=1), clusters).estimate
     found = run_effects(y, clusters=clusters)
-    run_part = found.run_sd[0] ** 2 / 3
+    run_part = found.runs.run_sd[0] ** 2 / 3
     assert found.estimate.std_error**2 == pytest.approx(grouped.std_error**2 + run_part, rel=1e-9)
     assert found.estimate.n_clusters == 12
-    assert found.f_statistic == pytest.approx(run_effects(y).f_statistic)
+    assert found.runs.f_statistic == pytest.approx(run_effects(y).runs.f_statistic)
     few = run_effects(y, clusters=np.arange(48) % 4)
-    assert (
-        few.reason == few.estimate.reason == "4 clusters are too few for an interval or a test; at least 5 are needed"
+    assert few.estimate.reason == "4 clusters are too few for an interval or a test; at least 5 are needed"
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        (run_effects(made(0, runs=1)), "1 run; at least 3"),
+        (run_effects(made(0, runs=2)), "2 runs; at least 3"),
+        (paired_run_effects(made(0, runs=2), made(1, runs=1)), "2 and 1 runs; at least 2 of each side"),
+        (paired_run_effects(made(0, runs=2), made(1, runs=2), shared=True), "2 runs; at least 3"),
+    ],
+)
+def test_too_few_runs_say_so(found, words):
+    assert found.runs.reason == found.estimate.reason
+    assert found.runs.reason == f"run-to-run variation is not estimable from {words} are needed"
+    assert found.estimate.conf_low is None
+    assert (found.runs.variance, found.runs.f_statistic, found.runs.p_value) == (None, None, None)
+    assert found.runs.run_sd == ()
+
+
+def test_two_runs_of_each_side_will_do():
+    a, b = made(1, runs=2, run_sd=0.0), made(2, runs=2, run_sd=0.0)
+    a, b = a + np.array([0.0, 2.0]), b + np.array([1.0, 0.0])
+    seen, noise = zip(
+        *((np.var(y.mean(axis=0), ddof=1), np.var(y[:, 0] - y[:, 1], ddof=1) / 2 / 40) for y in (a, b)), strict=True
     )
+    found = paired_run_effects(a, b)
+    assert found.runs.variance == pytest.approx((sum(seen) - sum(noise)) / 2)
+    assert found.runs.slack == pytest.approx(sum((s / 2) ** 2 for s in seen))
+    one = run_variance(a[:, :1], made(3, runs=3, run_sd=2.0))
+    assert one.run_sd[0] is None
+    assert one.variance == pytest.approx(run_variance(made(3, runs=3, run_sd=2.0)).variance)
 
 
-@pytest.mark.parametrize(("runs", "words"), [(1, "1 run"), (2, "2 runs")])
-def test_fewer_than_three_runs_say_so(runs, words):
-    expected = f"run-to-run variation is not estimable from {words}; at least 3 full runs are needed"
-    for found in (run_effects(made(0, runs=runs)), paired_run_effects(made(0, runs=5), made(1, runs=runs))):
-        assert found.reason == found.estimate.reason == expected
-        assert found.estimate.conf_low is None
-        assert (found.f_statistic, found.p_value) == (None, None)
-        assert set(found.run_sd) == {None}
-    assert found.estimate.estimate == pytest.approx(made(1, runs=runs).mean() - made(0, runs=5).mean())
+def test_weights_of_items_are_those_of_the_mean():
+    """An item of weight 2 is as good as two; the noise is that of the weighted mean."""
+    y = made(9, n=30, runs=4, run_sd=0.5)
+    weights = np.where(np.arange(30) < 10, 2.0, 1.0)
+    found, equal = run_variance(y, weights=[weights]), run_variance(y, weights=[np.full(30, 3.0)])
+    assert equal.variance == pytest.approx(run_variance(y).variance, rel=1e-12)
+    assert found.run_means[0] == pytest.approx(tuple(np.average(y, axis=0, weights=weights)))
+    noise = []
+    for seed in range(3000):
+        drawn = np.random.default_rng(seed).normal(size=(30, 3))
+        side = run_variance(drawn, weights=[weights])
+        noise.append(side.noise_sd[0] ** 2)
+    assert np.mean(noise) == pytest.approx((weights**2).sum() / weights.sum() ** 2, rel=0.02)
+
+
+def test_shared_trials_are_paired():
+    """What a judge adds to both sides cancels: the variance is that of the mean differences by trial."""
+    a, b = made(1, runs=5), made(2, runs=5)
+    judges = 3 * np.random.default_rng(0).normal(size=5)
+    found = paired_run_effects(a + judges, b + judges, shared=True)
+    alone = run_effects(b - a)
+    assert found.estimate.std_error == pytest.approx(alone.estimate.std_error, rel=1e-9)
+    assert found.estimate.df == pytest.approx(alone.estimate.df, rel=1e-9)
+    assert found.runs.run_means[0] == pytest.approx(tuple((b - a).mean(axis=0)))
+    assert found.runs.df_runs == 4
+    assert paired_run_effects(a + judges, b + judges).estimate.std_error > 3 * found.estimate.std_error
+    with pytest.raises(InputError, match="the same on both sides, and there are 5 and 4"):
+        paired_run_effects(a, b[:, :4], shared=True)
+
+
+def test_runs_widen_any_estimate_alike():
+    rng = np.random.default_rng(4)
+    d = rng.choice([-1 / 3, 0, 0, 1 / 3, 2 / 3], 80)
+    runs = run_variance(made(5, runs=3, run_sd=1.0) / 20, made(6, runs=3, run_sd=1.0) / 20)
+    plain = augmented_t(d, n_trials=3)
+    found = with_runs(plain, runs, low=-1.0, high=1.0)
+    total = plain.std_error**2 + runs.variance
+    df = total**2 / (plain.std_error**4 / plain.df + runs.slack)
+    centre = plain.statistic * plain.std_error
+    assert found.estimate == plain.estimate
+    assert (found.std_error, found.df) == pytest.approx((math.sqrt(total), df))
+    assert found.conf_low == pytest.approx(centre - stats.t.ppf(0.975, df) * math.sqrt(total))
+    assert found.p_value == pytest.approx(2 * stats.t.sf(abs(centre) / math.sqrt(total), df))
+    score = variance_matched_wilson(np.clip(rng.normal(0.97, 0.05, 60), 0, 1))
+    wide = with_runs(score, runs, low=0.0, high=1.0)
+    assert wide.conf_high <= 1.0
+    assert wide.conf_low < score.conf_low
+    assert wide.p_value is None
+
+
+@pytest.mark.parametrize("level", [0.9, 0.95, 0.99])
+def test_the_test_and_the_interval_agree(level):
+    rng = np.random.default_rng(8)
+    for seed in range(60):
+        a, b = made(seed, n=30, runs=3, run_sd=0.2), made(seed + 500, n=30, runs=3, run_sd=0.2) + rng.uniform(0, 1)
+        plain = paired_t(b.mean(axis=1) - a.mean(axis=1), conf_level=level)
+        found = with_runs(plain, run_variance(a, b))
+        assert (found.p_value < 1 - level) == (found.conf_low > 0 or found.conf_high < 0)
 
 
 def test_runs_without_noise_have_no_test():
     items = np.random.default_rng(0).normal(size=(30, 1))
     same = run_effects(np.tile(items, 3))
-    assert same.reason == "the runs agree on every item: there is no noise of trials to compare them with"
+    assert same.runs.reason == "the runs agree on every item: there is no noise of trials to compare them with"
     plain = mean_t(items[:, 0])
     assert same.estimate.conf_low == pytest.approx(plain.conf_low)
     shifted = run_effects(items + np.array([0.0, 0.1, 0.3]))
-    assert shifted.reason.startswith("the runs differ by the same amount on every item")
-    assert shifted.run_sd[0] == pytest.approx(np.std([0, 0.1, 0.3], ddof=1))
+    assert shifted.runs.reason.startswith("the runs differ by the same amount on every item")
+    assert shifted.runs.run_sd[0] == pytest.approx(np.std([0, 0.1, 0.3], ddof=1))
     assert shifted.estimate.conf_high - shifted.estimate.conf_low > plain.conf_high - plain.conf_low
     constant = run_effects(np.full((30, 3), 0.1 + 0.2))
     assert constant.estimate.reason == "neither items nor runs vary, so their spread is unknown"
@@ -215,7 +301,7 @@ def test_size_without_run_effects_of_right_wrong_items(replicates, n):
         rates = rng.beta(0.8, 0.5, size=(n, 1))
         a, b = (1.0 * (rng.random((n, 3)) < rates) for _ in range(2))
         found = paired_run_effects(a, b)
-        runs.append(found.p_value < 0.05)
+        runs.append(found.runs.p_value < 0.05)
         means.append(found.estimate.p_value < 0.05)
     assert np.mean(runs) == pytest.approx(0.05, abs=allowance(replicates) + 0.005)
     assert np.mean(means) <= 0.05 + allowance(replicates)

@@ -319,25 +319,16 @@ _TEXTS: dict[str, MethodText] = {
         ),
         sources=("Cochran 1977, Sampling Techniques, section 5.4", _SATTERTHWAITE),
     ),
-    "t over items and runs": MethodText(
-        what="an interval that counts both which items were drawn and how runs differ",
+    "runs counted": MethodText(
+        what="the same with the variation from run to run added",
         how=(
-            "Full runs of one system differ by more than the noise of their trials explains: a seed, a server, a "
-            "prompt build. That extra spread is added to the spread over items. Degrees of freedom are worked "
-            "out from how well each part is known (Satterthwaite's)."
+            "A seed, a server, a judge or a prompt build moves all items of a run alike, which no number of items averages "
+            "out. What the means of full runs (or of the k-th trials of all items) differ by beyond the noise of single "
+            "trials is added to the spread. Trials that both sides share are compared trial by trial, so that what they "
+            "add to both cancels. Degrees of freedom are worked out from how well each part is known (Satterthwaite's)."
         ),
         takes="The runs must be a fair sample of runs to come; three or four tell little about their spread",
         sources=(_SATTERTHWAITE,),
-    ),
-    "CR2 over clusters and runs": MethodText(
-        what="an interval that counts both which clusters were drawn and how runs differ",
-        how=(
-            "The spread over clusters is the cluster-robust one. What full runs differ by beyond the noise of "
-            "their trials is added to it. Degrees of freedom are worked out from how well each part is known "
-            "(Satterthwaite's)."
-        ),
-        takes="The runs must be a fair sample of runs to come; three or four tell little about their spread",
-        sources=(_SATTERTHWAITE, _PUSTEJOVSKY),
     ),
     "difference on these items, new trials": MethodText(
         what="where the difference would land if these very items were run again",

@@ -1,105 +1,138 @@
-"""Do whole runs differ beyond the noise of single trials, and does the answer survive that?"""
+"""How far whole runs vary: what that adds to an interval, and the estimand of these very items."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.items import HELPER
+from evalstats.aggregate.items import ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import Floats, Ints, Pairs
+from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.results import MethodRow
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import p_value, scaled
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.run_effects import RunEffects, paired_run_effects, same_items_difference
+from evalstats.analysis.runs.shared import unit_of
+from evalstats.display.numbers import p_value, plural, scaled
+from evalstats.stats.run_effects import RunVariance, run_variance, same_items_difference
 
-_FEWEST_RUNS = 3
+# A run that holds fewer than this share of the items of the fullest one says more of its items than of itself.
+_FULL_RUN = 0.5
+# Shared trials whose means move together this much more than apart are worth a hint; three numbers do so by chance in a
+# seventh of cases.
+_TOGETHER = 0.1
 _SMALL = 0.05
-# From here on the interval is so short that variation from run to run, if there is any, is what matters.
-MANY_ITEMS = 5000
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunAccount:
-    """What trials say beyond item means: the estimand of these very items, and the variation of whole runs."""
+def run_scores(items: pl.DataFrame, arm: Arm) -> pl.DataFrame | None:
+    """Return the scores by item (in the order of `items`) and full run; None where only averages of trials are known.
 
-    rows: tuple[MethodRow, ...] = ()
-    effects: RunEffects | None = None
-
-    @property
-    def _shown(self) -> bool:
-        found = self.effects
-        return found is not None and found.p_value is not None and found.p_value <= _SMALL
-
-    def doubts(self, headline: Estimate) -> tuple[str, ...]:
-        """Return why no direction may be claimed: whole runs differ, and with them counted 0 is inside."""
-        found = self.effects
-        if found is None or not self._shown or headline.conf_low is None or headline.conf_high is None:
-            return ()
-        low, high = found.estimate.conf_low, found.estimate.conf_high
-        if low is None or high is None or low > 0 or high < 0:
-            return ()
-        return ("with the variation from run to run counted, the interval includes 0",)
-
-    def warnings(self, metric: Metric) -> tuple[str, ...]:
-        """Warn where whole runs differ."""
-        found = self.effects
-        if found is None or not self._shown:
-            return ()
-        unit = f" {metric.shown_unit}" if metric.shown_unit else ""
-        spread = " and ".join(scaled(sd, metric.scale) for sd in found.run_sd)
-        text = (
-            f"full runs differ by more than the noise of trials explains (F test p {p_value(found.p_value)}; standard "
-            f'deviations {spread}{unit}): the headline interval leaves that out, and the row "{found.estimate.method}" '
-            "counts it"
-        )
-        return (text,)
-
-
-def run_account(pairs: Pairs, baseline: Arm, candidate: Arm, codes: Sequence[Ints], *, conf_level: float) -> RunAccount:
-    """Look at the trials of the paired items, where every item has the same trials.
-
-    Several runs of one side are its full runs; in a single run, its k-th trials are taken for its k-th full run.
-
-    Parameters
-    ----------
-    pairs
-        Paired items only.
-    codes
-        Cluster codes; with more than one column no interval is given here.
+    Several runs of the same items are full runs; in a single run, its k-th trials are taken for its k-th full run.
     """
-    first, second = (_by_run(pairs, arm) for arm in (baseline, candidate))
-    if first is None or second is None or len(pairs.items) < 2 or len(codes) > 1:
-        return RunAccount()
-    rows: list[MethodRow] = []
-    effects: RunEffects | None = None
-    if min(first.shape[1], second.shape[1]) >= _FEWEST_RUNS:
-        effects = paired_run_effects(first, second, conf_level=conf_level, clusters=codes[0] if codes else None)
-        note = "for new items and new runs; the k-th trials of all items are taken for one full run"
-        rows.append(method_row(effects.estimate, term="difference", role="other estimand", note=note))
-    same = same_items_difference(first, second, conf_level=conf_level)
-    rows.append(method_row(same, term="difference", role="other estimand", note="for these very items, and new trials"))
-    return RunAccount(rows=tuple(rows), effects=effects)
-
-
-def _by_run(pairs: Pairs, arm: Arm) -> Floats | None:
-    """Return scores by paired item and run, shape (n_items, n_runs); None where an item lacks a score of some run."""
-    key = [name for name in ("task", "item", "variant") if name in pairs.items.columns]
+    key = [name for name in ITEM_KEY if name in items.columns]
     rows = arm.rows.filter(pl.col("status") == "scored")
-    if rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any():
+    if not arm.by_run and (rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any()):
         return None
-    # Runs are numbered, so that no run's name can be that of a key.
-    run = pl.col("run" if len(arm.runs) > 1 else "trial").rank("dense").cast(pl.String).alias(f"{HELPER}run")
-    wide = pairs.items.select(key).join(
-        rows.select(*key, run, "score").pivot(f"{HELPER}run", index=key, values="score", aggregate_function="mean"),
-        on=key,
-        how="left",
-        maintain_order="left",
-    )
-    scores: npt.NDArray[np.float64] = wide.drop(key).cast(pl.Float64).to_numpy()
-    if scores.shape[1] < 2 or np.isnan(scores).any():
+    unit = unit_of(arm)
+    name = unit.meta.output_name()
+    wide = rows.select(*key, unit, "score").pivot(name, index=key, values="score", aggregate_function="mean")
+    found = items.select(key).join(wide, on=key, how="left", maintain_order="left").drop(key).cast(pl.Float64)
+    return found.select(sorted(found.columns))
+
+
+def run_variance_of(
+    items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, weights: Floats | None = None
+) -> RunVariance | None:
+    """Estimate what whole runs add to the variance of a score (one arm) or of a difference (two).
+
+    Each side's runs are compared on the items that all of them scored, each with its weight in the mean. None where there
+    are no trials to speak of.
+    """
+    if not any(arm.several_trials for arm in arms):
         return None
+    tables = [run_scores(items, arm) for arm in arms]
+    if any(table is None for table in tables):
+        return None
+    wide = [table for table in tables if table is not None]
+    if shared:
+        common = [name for name in wide[0].columns if name in wide[1].columns]
+        wide = [pl.DataFrame([wide[1][name] - wide[0][name] for name in common])]
+    matrices = [_matrix(table) for table in wide]
+    held = [_complete(scores) for scores in matrices]
+    scores = [side[np.ix_(rows, runs)] for side, (rows, runs) in zip(matrices, held, strict=True)]
+    if any(len(side) < 2 or not side.shape[1] for side in scores):
+        return None
+    return run_variance(*scores, weights=None if weights is None else [weights[rows] for rows, _ in held])
+
+
+def _matrix(table: pl.DataFrame) -> Floats:
+    scores: npt.NDArray[np.float64] = table.to_numpy()
     return scores
+
+
+def _complete(scores: Floats) -> tuple[Ints, Ints]:
+    """Return the items to keep and the runs: those that hold most items, and the items that all of these scored."""
+    there = ~np.isnan(scores)
+    counts = there.sum(axis=0)
+    full = counts >= _FULL_RUN * counts.max(initial=1)
+    return np.flatnonzero(there[:, full].all(axis=1)), np.flatnonzero(full)
+
+
+def same_items_row(items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, conf_level: float) -> MethodRow | None:
+    """Return the difference on these very items for new trials, where every item has the same trials."""
+    if not any(arm.several_trials for arm in arms):
+        return None
+    tables = [run_scores(items, arm) for arm in arms]
+    scores = [_matrix(table) for table in tables if table is not None]
+    if len(scores) < 2 or any(side.shape[1] < 2 or np.isnan(side).any() for side in scores):
+        return None
+    if shared:
+        # What trials add to both cancels in the difference of each.
+        scores = [np.zeros_like(scores[0]), scores[1] - scores[0]]
+    found = same_items_difference(*scores, conf_level=conf_level)
+    return method_row(found, term="difference", role="other estimand", note="for these very items, and new trials")
+
+
+def run_notes(runs: RunVariance | None, arms: Sequence[Arm], metric: Metric, *, shared: bool) -> tuple[str, ...]:
+    """Say what the interval takes in of the variation from run to run, and what it cannot."""
+    if runs is None:
+        return ()
+    if runs.variance is None:
+        return (f"{runs.reason}; it is not in the interval",) if max(runs.n_runs) > 1 else ()
+    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    spread = " and ".join(scaled(sd, metric.scale) for sd in runs.run_sd if sd is not None)
+    counts = f"{' and '.join(str(n) for n in runs.n_runs if n > 1)} {'trials' if shared else 'runs'}"
+    what = "the difference varies from one shared trial to another" if shared else "scores vary from run to run"
+    tested = "" if runs.p_value is None else f"; F test p {_p(runs.p_value)}"
+    told = [
+        f"{what} with a standard deviation of {spread}{unit} ({counts}{tested}); the interval counts it"
+        if runs.variance
+        else f"{what} no more than the noise of single trials explains ({counts}{tested})"
+    ]
+    alone = [arm.name for arm, n in zip(arms, runs.n_runs, strict=False) if n == 1 and len(runs.n_runs) > 1]
+    told.extend(f"{name} has one run: its own variation from run to run is not in the interval" for name in alone)
+    return tuple(told)
+
+
+def sharing_hint(items: pl.DataFrame, arms: Sequence[Arm], apart: RunVariance | None) -> tuple[str, ...]:
+    """Hint that trials look shared: their means vary, and rise and fall together on both sides."""
+    if apart is None or not apart.variance or apart.p_value is None or apart.p_value > _SMALL:
+        return ()
+    if len(set(apart.n_runs)) > 1 or any(arm.by_run for arm in arms):
+        return ()
+    tables = [run_scores(items, arm) for arm in arms]
+    columns = [[] if table is None else table.columns for table in tables]
+    if columns[0] != columns[1]:
+        return ()
+    first, second = (np.array(means) for means in apart.run_means)
+    if np.var(second - first) > _TOGETHER * (np.var(first) + np.var(second)):
+        return ()
+    hint = (
+        f"the {plural(apart.n_runs[0], 'trial')} move both sides alike, and the interval counts that as noise. If trial k is "
+        "the same judge or seed on both sides, add --shared-trials (shared_trials=True)"
+    )
+    return (hint,)
+
+
+def _p(p: float) -> str:
+    shown = p_value(p)
+    return shown if shown.startswith(("<", ">")) else f"= {shown}"

@@ -56,6 +56,14 @@ SHAPES: dict[str, Strips | Pairs] = {
         )
     ),
     "mean-pairs": Strips(blocks=(Block(heading="Five worlds; 20 to 300 items", groups=(".",)),)),
+    "full-runs": Strips(
+        blocks=(
+            Block(
+                heading="Runs of their own; 200 to 3000 items", groups=tuple(f"{k} runs a side" for k in (2, 3, 5, 10))
+            ),
+            Block(heading="Judges that both sides share", groups=("shared trials",)),
+        )
+    ),
     "clusters": Strips(
         blocks=(
             Block(

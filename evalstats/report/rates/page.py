@@ -25,6 +25,7 @@ QUESTIONS = (
     "pairs",
     "mean-pairs",
     "graded-pairs",
+    "full-runs",
     "clusters",
     "false-claims",
     "ranks",

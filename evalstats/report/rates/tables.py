@@ -12,6 +12,7 @@ _SIZES = {
     "one-score": ("n", "{:g} items"),
     "pairs": ("n", "{:g} items"),
     "mean-pairs": ("n_items", "{:g} items"),
+    "full-runs": ("n_items", "{:g} items"),
     "clusters": ("n_clusters", "{:g} clusters"),
 }
 # Columns of the tables by situation: their head, and the methods of which the first that was tried stands in it.
