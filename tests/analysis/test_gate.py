@@ -13,6 +13,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.equivalence import t_margin_test, tango_margin_test
 from evalstats.stats.paired_binary import PairedCounts
 from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.run_effects import run_variance, with_runs
 from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, rows_of
 
@@ -59,7 +60,8 @@ def test_trials_are_tested_with_the_headlines_own_law():
         *[rows_of(name, side.ravel().astype(float).tolist(), trials=3) for name, side in (("old", old), ("new", new))]
     )
     found = es.compare(data, "old", "new", margin=0.2).at_margin
-    expected = t_margin_test(augmented_t((new - old).mean(axis=1), n_trials=3), margin=0.2, bound=1.0)
+    counted = with_runs(augmented_t((new - old).mean(axis=1), n_trials=3), run_variance(old, new), low=-1.0, high=1.0)
+    expected = t_margin_test(counted, margin=0.2, bound=1.0)
     assert found.noninferior_p == pytest.approx(expected.noninferior_p, rel=1e-12)
 
 
