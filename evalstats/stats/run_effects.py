@@ -111,8 +111,10 @@ def run_variance(*sides: ArrayLike, weights: Sequence[ArrayLike] | None = None) 
     With y_ir = item_i + run_r + noise_ir, s_run^2 = var(run means) - MS/n, where MS is the mean square of
     y_ir - mean_i - mean_r + mean on (n - 1)(K - 1) degrees of freedom. `variance` is the sum of s_run^2/K over the sides,
     cut off at 0; F is sum (K_m - 1) var_m over sum (K_m - 1) MS_m/n. With weights w that sum to 1, MS/n becomes
-    sum_i w_i^2 sum_r rest_ir^2/(K - 1)/(1 - sum w_i^2), which equal weights leave as it is. Where the sides leave fewer than 2 degrees of
-    freedom (one run each; 2 shared trials) there is no estimate, and `reason` says so. A side with one run adds nothing.
+    sum_i w_i^2 sum_r rest_ir^2/(K - 1)/(1 - sum w_i^2), which equal weights leave as it is.
+
+    Where the sides leave fewer than 2 degrees of freedom (one run each; 2 shared trials) there is no estimate, and `reason`
+    says so. A side with one run adds nothing.
 
     References
     ----------
