@@ -42,7 +42,7 @@ from evalstats.stats.one_score import (
     variance_matched_wilson,
     wilson,
 )
-from evalstats.stats.run_effects import with_runs
+from evalstats.stats.run_effects import RunVariance, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import suite_pass
 
@@ -233,8 +233,10 @@ def _score_alone(
         codes = _grouping(scored_pairs, clusters)
         strata = None if average is None else average.strata(scored_pairs.items)
 
+        runs = _runs_of(arm, scored_pairs, scored_pairs.baseline, strata)
+
         def interval_at(level: float) -> Estimate:
-            return _headline(scored_pairs.baseline, metric, codes, strata, level)
+            return _counting(_headline(scored_pairs.baseline, metric, codes, strata, level), runs, metric)
 
         test = tested_claim(claim, interval_at, conf_level)
         undone = _undone_by_missing(test, pairs, metric, average)
@@ -262,9 +264,8 @@ def score_of_arm(
     codes = _grouping(pairs, clusters)
     plain = _rows(means, side, metric, codes, conf_level)
     rows = plain if strata is None else _averaged(means, metric, codes, strata, conf_level, alike=plain[0])
-    weights = None if strata is None else strata.item_weights
-    runs = None if side.trials is not None else run_variance_of(pairs.items, [arm], shared=False, weights=weights)
-    if runs is not None and (wider := with_runs(rows[0], runs, low=metric.low, high=metric.high)) is not rows[0]:
+    runs = _runs_of(arm, pairs, side, strata)
+    if (wider := _counting(rows[0], runs, metric)) is not rows[0]:
         rows = [wider, *rows]
     headline = rows[0]
     counted = runs is not None and runs.variance is not None
@@ -302,6 +303,18 @@ def score_of_arm(
         warnings=headline.warnings,
         notes=(*failures, *arm.remarks, *notes_of(data, arm.runs), *run_notes(runs, [arm], metric, shared=False)),
     )
+
+
+def _runs_of(arm: Arm, pairs: Pairs, side: Side, strata: Strata | None) -> RunVariance | None:
+    """Estimate what whole runs add to the variance of a score; an item's pass^k has no such part."""
+    if side.trials is not None:
+        return None
+    weights = None if strata is None else strata.item_weights
+    return run_variance_of(pairs.items, [arm], shared=False, weights=weights)
+
+
+def _counting(found: Estimate, runs: RunVariance | None, metric: Metric) -> Estimate:
+    return found if runs is None else with_runs(found, runs, low=metric.low, high=metric.high)
 
 
 def _grouping(pairs: Pairs, clusters: Sequence[str]) -> tuple[Ints, ...]:

@@ -174,6 +174,14 @@ def test_a_score_counts_its_runs() -> None:
     )
 
 
+def test_a_published_number_is_held_against_the_score_with_its_runs() -> None:
+    a, _ = drawn(8, run_sd=0.3)
+    found = score(read(table(a, a)), "old")
+    level = score(read(table(a, a)), "old", against=round(found.rows[1].conf_high + 0.002, 4)).against
+    assert found.conf_high > level.claim > found.rows[1].conf_high
+    assert level.p_value > 0.05
+
+
 def seeds(a: np.ndarray, b: np.ndarray, sources: bool = False) -> EvalData:
     """Every run of either model as a run of its own, all with trial 0."""
     rows = []
