@@ -118,6 +118,7 @@ class EvalData:
         """Name every (benchmark, metric) that has a score."""
         parts = [frame.select("benchmark", "metric").unique() for frame in (self.outcomes, self.aggregates)]
         return sorted(pl.concat(parts).unique().iter_rows())
+
     def trials_from_runs(self) -> "EvalData":
         """Take several runs of one system on one benchmark (seeds in folders of their own) as trials of its items.
 
