@@ -23,7 +23,7 @@ def data(lost: int, *, gained: int = 20, dropped: int = 5, worse: bool = False, 
     """The new side gains some items and loses a few; `lost` scores of it are missing, all of items that the old got right."""
     new = [None] * lost + [1.0] * (110 - lost - dropped) + [0.0] * dropped + [1.0] * gained + [0.0] * (90 - gained)
     sides = (rows_of("old", OLD), rows_of("new", new, status=status))
-    return data_of(*(sides if not worse else (rows_of("new", OLD), rows_of("old", new, status=status))))
+    return data_of(*(sides if not worse else (rows_of("new", OLD), rows_of("old", new, status=status))), kind="binary")
 
 
 def test_above_five_percent_no_direction_is_claimed_that_the_missing_scores_could_undo() -> None:
@@ -110,7 +110,7 @@ def test_a_level_is_judged_by_what_is_missing_in_it() -> None:
     new = [None] * 20 + [1.0] * 40 + [0.0] * 50 + [1.0] * 40 + [0.0] * 50
     sides = (rows_of("old", [0.0] * 200, factors=part), rows_of("new", new, factors=part))
     old = rows_of("old", [1.0] * 20 + [0.0] * 20 + [1.0] * 25 + [0.0] * 135, factors=part)
-    first, second = es.compare(data_of(old, sides[1]), "old", "new", by="part").groups
+    first, second = es.compare(data_of(old, sides[1], kind="binary"), "old", "new", by="part").groups
     assert (second.verdict, second.withheld, second.qualifiers) == ("better", None, ())
     assert (first.verdict, first.withheld) != ("better", None)
 
