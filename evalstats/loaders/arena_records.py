@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import cast
 
@@ -216,7 +217,7 @@ def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
     >>> found["a"].to_list(), found["b"]
     ([1, 2], ['x', [1]])
     """
-    names = dict.fromkeys(name for record in records for name in record)
+    names = dict.fromkeys(chain.from_iterable(records))
     return {as_text(name) or "": _of_a_kind([record.get(name) for record in records]) for name in names}
 
 

@@ -8,6 +8,8 @@ import json
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Literal, cast
 
@@ -16,7 +18,7 @@ from polars.selectors import by_name
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
-from evalstats.loaders.delimited import header_of, iter_rows
+from evalstats.loaders.delimited import header_of, iter_frames
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines, load_json
 from evalstats.loaders.mapping import MADE
 from evalstats.loaders.nested import listings, oriented, rows_at, seen
@@ -329,24 +331,10 @@ def delimited_blocks(path: Path, delimiter: str) -> Iterator[Block]:
     header = header_of(path, delimiter)
     check_width(len(header))
     keep = [place for place, name in enumerate(header) if name]
-    rows: list[list[str]] = []
-    lines: list[int] = []
-    chars = 0
-    for line, cells in iter_rows(path, delimiter, n_columns=len(header)):
-        rows.append(cells)
-        lines.append(line)
-        chars += sum(map(len, cells))
-        if len(rows) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
-            yield _text_block(header, keep, rows, lines)
-            rows, lines, chars = [], [], 0
-    if rows:
-        yield _text_block(header, keep, rows, lines)
-
-
-def _text_block(header: list[str], keep: list[int], rows: list[list[str]], lines: list[int]) -> Block:
-    columns = list(zip(*rows, strict=True))
-    frame = pl.DataFrame({safe_name(header[place]): pl.Series(columns[place], dtype=pl.String) for place in keep})
-    return Block(frame.with_columns(pl.all().replace("", None)), _places(lines))
+    size = {"most_rows": BLOCK_ROWS, "most_chars": BLOCK_CHARS}
+    for frame, lines in iter_frames(path, delimiter, n_columns=len(header), **size):
+        columns = [frame[f"{place}"].alias(safe_name(header[place])) for place in keep]
+        yield Block(pl.DataFrame(columns), _places(lines))
 
 
 def parquet_blocks(path: Path) -> Iterator[Block]:
@@ -402,7 +390,7 @@ def json_blocks(records: Iterable[Place]) -> Iterator[Block]:
         plain = flat(record)
         cells.append(plain)
         places.append(place)
-        chars += sum(len(value) for value in plain.values() if isinstance(value, str)) + _CELL_CHARS * len(plain)
+        chars += sum([len(value) for value in plain.values() if isinstance(value, str)]) + _CELL_CHARS * len(plain)
         if len(cells) >= BLOCK_ROWS or chars >= BLOCK_CHARS:
             yield _cell_block(cells, places)
             cells, places, chars = [], [], 0
@@ -418,6 +406,9 @@ def flat(record: dict[str, object]) -> dict[str, object]:
     >>> flat({"id": 1, "grade": {"score": 0.5}})
     {'id': 1, 'grade.score': 0.5}
     """
+    check_width(len(record))
+    if dict not in set(map(type, record.values())):
+        return {_name(name): value for name, value in record.items()}
     found: dict[str, object] = {}
     for name, value in record.items():
         inner = as_dict(value)
@@ -429,12 +420,14 @@ def flat(record: dict[str, object]) -> dict[str, object]:
     return found
 
 
+@lru_cache(maxsize=MAX_COLUMNS)
 def _name(name: str) -> str:
     return safe_name(name if name.isascii() else as_text(name) or "")
 
 
 def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
-    names = dict.fromkeys(name for row in cells for name in row if name)
+    names = dict.fromkeys(chain.from_iterable(cells))
+    names.pop("", None)
     check_width(len(names))
     texts: set[str] = set()
     nested: set[str] = set()
@@ -442,7 +435,12 @@ def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
     columns: dict[str, pl.Series] = {}
     for name in names:
         values = [row.get(name) for row in cells]
-        kinds = {type(value) for value in values}
+        kinds = set(map(type, values))
+        plain = _of_a_kind(values, kinds - {type(None)})
+        if plain is not None:
+            texts.update([name] if str in kinds else [])
+            columns[name] = plain.alias(name)
+            continue
         texts.update([name] if str in kinds else [])
         nested.update([name] if kinds & {list, dict} else [])
         if str in kinds:  # numbers among texts are ids: 12.0 is the same as "12"
@@ -457,6 +455,18 @@ def _cell_block(cells: list[dict[str, object]], places: list[int]) -> Block:
         repaired=frozenset(repaired),
         kind="json",
     )
+
+
+def _of_a_kind(values: list[object], kinds: set[type]) -> pl.Series | None:
+    """Return values of one kind as text; None where they are of several, or one of them is none that a table can hold."""
+    try:
+        if kinds <= {str}:
+            return pl.Series(values, dtype=pl.String)
+        if kinds in ({int}, {bool}):
+            return pl.Series(values, dtype=pl.Int64 if kinds == {int} else pl.Boolean).cast(pl.String)
+    except (OverflowError, UnicodeEncodeError):
+        pass
+    return None
 
 
 def _is_unfit(value: object) -> bool:

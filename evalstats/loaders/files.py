@@ -30,6 +30,7 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _BOMS = ((b"\xef\xbb\xbf", "utf-8-sig"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _CHUNK = 1 << 20
 _MANY_DIGITS = 400  # a float ends at 309
+_DECODER = json.JSONDecoder()
 _SPACE = re.compile(r"\s*")
 # What a fault may point at because the file ends there: in a number the decoder stops before "." and "e".
 _JSON_WORDS = ("true", "false", "null", "NaN", "Infinity", "-Infinity")
@@ -221,7 +222,14 @@ def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
     with open_text(path) as stream:
         try:
             for number, line in enumerate(bounded_lines(stream, str(path)), start=1):
-                if line.strip():
+                # An object that fills its line is read at once; whatever else there is goes the long way.
+                try:
+                    value, end = _DECODER.raw_decode(line)
+                except (ValueError, RecursionError):
+                    value, end = None, 0
+                if end and (end == len(line) or line[end:].strip(" \t\r\n") == ""):
+                    yield number, value
+                elif line.strip():
                     yield number, loads(line, f"{path}: line {number}")
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(path), error)) from error

@@ -1,18 +1,27 @@
 """Tables as people have them: which open as they are, which with the line that the error gives, and which are refused."""
 
+import csv as csv_module
 import json
 import shlex
+from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalstats.errors import InputError
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.cells import plain_numbers, units_of_times
+from evalstats.loaders.delimited import iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.nested import listings, oriented, rows_at
 from evalstats.loaders.registry import read
+from evalstats.loaders.values import as_number, as_time
 from evalstats.schema.data import EvalData
 
 MODELS = ("gpt-4o", "claude-3-5-sonnet")
@@ -506,3 +515,84 @@ def test_what_a_map_of_votes_cannot_say(tmp_path: Path, options: list[str], said
     with pytest.raises(InputError) as caught:
         read(path, column_map=ColumnMap.from_options(options), strict=True)
     assert said in str(caught.value)
+
+
+# Delimited text as a whole and line by line
+
+
+CELL = st.text(alphabet=st.sampled_from('ab1 ",\n;é'), max_size=4)
+
+
+@given(
+    rows=st.lists(st.tuples(CELL, CELL, CELL), max_size=12),
+    ends=st.sampled_from(["\n", "\r\n"]),
+    size=st.integers(1, 5),
+)
+def test_lines_read_as_a_whole_are_those_read_one_by_one(
+    tmp_path_factory: pytest.TempPathFactory, rows: list[tuple[str, str, str]], ends: str, size: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "text.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        csv_module.writer(stream, lineterminator=ends).writerows([("x", "y", "z"), *rows])
+    one_by_one = [(line, tuple(cell or None for cell in cells)) for line, cells in iter_rows(path, ",", n_columns=3)]
+    found = [
+        (line, row)
+        for frame, lines_ in iter_frames(path, ",", n_columns=3, most_rows=size, most_chars=1000)
+        for line, row in zip(lines_, frame.rows(), strict=True)
+    ]
+    assert found == one_by_one
+
+
+@given(text=st.text(alphabet=st.sampled_from('ab,"\n\r'), max_size=30), size=st.integers(1, 3))
+def test_a_fault_in_text_is_named_alike(tmp_path_factory: pytest.TempPathFactory, text: str, size: int) -> None:
+    path = tmp_path_factory.getbasetemp() / "fault.csv"
+    path.write_bytes(b"x,y\n" + text.encode())
+
+    def said(read_rows: Callable[[], object]) -> str:
+        try:
+            read_rows()
+        except UnreadableFileError as error:
+            return str(error)
+        return ""
+
+    slow = said(lambda: list(iter_rows(path, ",", n_columns=2)))
+    fast = said(lambda: list(iter_frames(path, ",", n_columns=2, most_rows=size, most_chars=1000)))
+    assert fast == slow
+
+
+@given(text=st.one_of(st.text(max_size=12), st.floats(allow_nan=True).map(str), st.integers().map(str)))
+def test_numbers_in_text_are_read_as_one_by_one(text: str) -> None:
+    assert plain_numbers(pl.Series([text])).to_list() == [
+        as_number(text) if text.isascii() and "\x1c" not in text else ANY
+    ]
+
+
+@given(
+    st.datetimes(min_value=datetime(1000, 1, 1)),  # noqa: DTZ001 - times of files have no zone as often as not
+    st.sampled_from(["", "Z", "+02:00", "-11:30"]),
+    st.sampled_from(["T", " "]),
+    st.sampled_from(["auto", "seconds", "milliseconds", "microseconds"]),
+)
+def test_times_in_text_are_read_as_one_by_one(time: datetime, zone: str, between: str, spec: str) -> None:
+    text = time.isoformat(sep=between, timespec=spec) + zone
+    read_, units = units_of_times(pl.Series([text, None, "x"]))
+    assert read_.to_list() == [as_time(text), None, None]
+    assert units.to_list() == [None if as_time(text) is None else "dates", None, None]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "20250101",
+        "2025-13-01",
+        "2025-02-30T10:00:00",
+        "1687849300",
+        "1687849300.5",
+        "99999999",
+        "2024",
+        "0001-01-01",
+        "2025-W01-1",
+    ],
+)
+def test_odd_times_in_text_are_read_as_one_by_one(text: str) -> None:
+    assert units_of_times(pl.Series([text]))[0].to_list() == [as_time(text)]
