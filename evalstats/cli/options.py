@@ -135,7 +135,9 @@ Where = Annotated[
 Map = Annotated[
     list[str] | None,
     typer.Option(
-        "--map", help="For a table of your own: STANDARD=COLUMN, or a TOML file; may be repeated.", show_default=False
+        "--map",
+        help="For a table or votes of your own: STANDARD=COLUMN, rows=PATH inside JSON, or a TOML file; may be repeated.",
+        show_default=False,
     ),
 ]
 InputFormat = Annotated[
