@@ -53,6 +53,9 @@ def leaderboard(
     pass_at: options.PassAt = None,
     accept: options.Accept = None,
     missing: options.Missing = None,
+    average: options.Average = None,
+    average_over: options.AverageOver = None,
+    weights: options.Weights = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
     explain: options.Explain = False,
@@ -69,7 +72,7 @@ def leaderboard(
     """How do all models stand, and which ranks are certain?"""
     from evalstats.analysis.boards.leaderboard import leaderboard as leaderboard_of
     from evalstats.analysis.boards.published import keep_published
-    from evalstats.cli.load import column_map, conditions, load
+    from evalstats.cli.load import averages, column_map, conditions, load
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show_result, step_line
 
@@ -96,6 +99,7 @@ def leaderboard(
             top=levels,
             accept=accept or (),
             missing=missing,
+            **averages(average, average_over, weights),
             plan=declared.plan if declared else None,
             seed=seed,
         )

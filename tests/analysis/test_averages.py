@@ -9,10 +9,11 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.compare import compare
 from evalstats.analysis.explaining.explain import explain_text
 from evalstats.analysis.scores import score
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
 from tests.typed import typed
@@ -32,11 +33,9 @@ def subjects(seed: int = 1, *, column: str = "subject", gain: float = 0.1, **mor
     return from_frame(pl.DataFrame(rows), item="q", score="score", model="model")
 
 
-def differences(data: EvalData, column: str = "subject") -> dict[str, np.ndarray]:
+def differences(data: EvalData, column: str = "subject", a: str = "a", b: str = "b") -> dict[str, np.ndarray]:
     wide = data.outcomes.pivot("model", index=["item", column], values="score")
-    return {
-        name: part.select(pl.col("b") - pl.col("a")).to_series().to_numpy() for (name,), part in wide.group_by(column)
-    }
+    return {name: part.select(pl.col(b) - pl.col(a)).to_series().to_numpy() for (name,), part in wide.group_by(column)}
 
 
 def test_macro_is_the_mean_of_level_means_with_the_stratified_error() -> None:
@@ -219,3 +218,81 @@ def test_the_command_line_takes_them(tmp_path: Path) -> None:
     assert weighted["average"].startswith("weighted average over 3 subjects")
     scores = json.loads(typed("score", "t.csv", "--average", "macro", "-f", "json", folder=tmp_path).stdout)
     assert {each["average"] for each in scores} == {"macro average over 3 subjects of 40 to 400 items"}
+
+
+def board(seed: int = 1, lost: int = 0) -> EvalData:
+    rng = np.random.default_rng(seed)
+    rows: list[dict[str, object]] = []
+    for name, n in SIZES.items():
+        for i in range(n):
+            u = rng.random()
+            for model, p in (("a", 0.5), ("b", 0.55), ("c", 0.9 if name != "law" else 0.3)):
+                gone = model == "b" and name == "law" and i < lost
+                rows.append(
+                    {"item": f"{name}{i}", "model": model, "score": None if gone else int(u < p), "subject": name}
+                )
+    return from_frame(pl.DataFrame(rows, infer_schema_length=None), item="item", score="score", model="model")
+
+
+def test_a_leaderboard_ranks_by_the_average() -> None:
+    data = board()
+    micro, macro = leaderboard(data), leaderboard(data, average="macro")
+    assert [row.name for row in micro.rows] == ["b", "a", "c"]
+    assert [row.name for row in macro.rows] == ["c", "b", "a"]
+    assert micro.average.startswith("micro average over 3 subjects of 40 to 400 items; --average macro")
+    assert macro.average == "macro average over 3 subjects of 40 to 400 items"
+    assert "It is the macro average" in macro.summary()
+    for row in macro.rows:
+        own = score(data, row.name, average="macro")
+        assert isinstance(own, es.Score)
+        assert (row.estimate, row.conf_low, row.conf_high) == pytest.approx((own.estimate, own.conf_low, own.conf_high))
+    for pair in macro.pairs:
+        found = compare(data, pair.second, pair.first, average="macro")
+        parts = differences(data, "subject", pair.second, pair.first)
+        assert pair.estimate == pytest.approx(found.estimate)
+        # The stratified error as it stands; `compare` adds two pseudo-items.
+        assert pair.std_error == pytest.approx(math.sqrt(sum(np.var(d, ddof=1) / len(d) for d in parts.values()) / 9))
+    assert macro.row("c").rank_low == 1
+    weighted = leaderboard(data, weights=dict.fromkeys(SIZES, 1.0))
+    assert [row.ranks for row in weighted.rows] == [row.ranks for row in macro.rows]
+    assert "no description" not in explain_text(macro)
+
+
+def test_a_leaderboard_says_what_an_average_leaves_out() -> None:
+    data = board(lost=30)
+    found = leaderboard(data, average="macro")
+    assert "30 items without a score of every model are left out where models are compared" in found.warnings
+    row = found.row("b")
+    assert (row.n_missing, row.n_items) == (30, 490)
+    rows = data.outcomes.filter((pl.col("model") == "b") & (pl.col("status") == "scored"))
+    levels = rows.group_by("subject").agg(pl.col("score").sum(), pl.len().alias("n"))
+    assert row.estimate == pytest.approx((levels["score"] / levels["n"]).mean())
+    right = dict(levels.select("subject", "score").iter_rows())
+    low = np.mean([right[name] / n for name, n in SIZES.items()])
+    assert row.missing_low == pytest.approx(low)
+    assert row.missing_high == pytest.approx(low + 30 / 400 / 3)
+    with pytest.raises(CannotAnswerError, match="needs items that every model has"):
+        leaderboard(board(lost=300), average="macro")
+
+
+def test_a_leaderboard_of_few_differences_separates_nothing() -> None:
+    rows = {
+        "item": [f"{i}" for i in range(60)] * 2,
+        "model": ["a"] * 60 + ["b"] * 60,
+        "score": [1] * 60 + [0] * 5 + [1] * 55,
+        "task": (["x"] * 20 + ["y"] * 40) * 2,
+    }
+    found = leaderboard(from_frame(rows, item="item", score="score", model="model"), average="macro")
+    assert not found.pairs[0].separated
+
+
+def test_published_numbers_have_nothing_to_average() -> None:
+    table = {"model": ["a", "b"], "estimate": [0.9, 0.8], "std_error": [0.01, 0.01]}
+    with pytest.raises(InputError, match="no items to average over"):
+        leaderboard(table, average="macro")
+
+
+def test_the_board_takes_the_options_on_the_command_line(tmp_path: Path) -> None:
+    board().outcomes.select("item", "model", "score", "subject").write_csv(tmp_path / "t.csv")
+    run = typed("leaderboard", "t.csv", "--average", "macro", "-f", "json", folder=tmp_path)
+    assert json.loads(run.stdout)["average"] == "macro average over 3 subjects of 40 to 400 items"

@@ -27,6 +27,8 @@ def omnibus_of(scores: Scores) -> tuple[Omnibus | None, str | None]:
     n = len(common.values)
     if not scores.allowed.all():
         return None, "models that were measured differently are not tested together"
+    if scores.raw is not None:
+        return None, "tests over all models take items alike, and levels are averaged over"
     if scores.clusters:
         return None, "tests over all models take items as independent, and they are clustered"
     if n < MIN_SHARED:

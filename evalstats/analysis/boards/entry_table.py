@@ -9,6 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.matrix import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.averages import Average, fixed_by
 from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.boards.graph import ComparabilityGraph, comparability_graph
 from evalstats.analysis.boards.item_values import ItemValues, item_values
@@ -19,8 +20,10 @@ from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.passing import PassKind
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
+from evalstats.stats.stratified import Strata, linearised
 
 Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +43,10 @@ class EntryTable:
         Which of them were measured alike.
     silent
         Systems without a single scored item.
+    average
+        The levels averaged over, where that was asked for: all items are then scored by every system.
+    whole
+        For an average, the same systems with all of their items: a line shows a system's score on its own items.
     """
 
     data: EvalData
@@ -50,6 +57,8 @@ class EntryTable:
     silent: tuple[Arm, ...]
     groups: tuple[str, ...]
     ungrouped: tuple[str, ...] = ()
+    average: Average | None = None
+    whole: "EntryTable | None" = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -86,25 +95,76 @@ class EntryTable:
     def scores(self, clusters: Sequence[str]) -> Scores:
         """Return the values as the statistics take them; a column with a level for every item is no clustering."""
         codes = [self.every.codes(name) for name in clusters]
+        strata, raw = self.strata(), self.values.values
         return Scores(
-            values=self.values.values,
+            values=raw if strata is None else linearised(raw, strata),
             clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
-            single=self.values.single,
+            single=self.values.single and strata is None,
             allowed=self.rulers.allowed(),
+            raw=None if strata is None else raw,
+        )
+
+    def strata(self) -> Strata | None:
+        """Return the levels averaged over; None where every item counts alike."""
+        return None if self.average is None else self.average.strata(self.every.items)
+
+    def own_scores(self) -> Floats:
+        """Return every system's score on its own items."""
+        if self.average is None:
+            return np.asarray(np.nanmean(self.values.values, axis=0))
+        lines = (self.whole or self).values
+        own = [lines.pairs(j) for j in range(len(self.arms))]
+        strata = [self.average.strata(each.items) for each in own]
+        means = [each.baseline.means() for each in own]
+        pairs = zip(means, strata, strict=True)
+        return np.array([float(x.mean() if of is None else of.item_weights @ x) for x, of in pairs])
+
+    @property
+    def n_left_out(self) -> int:
+        """Items that an average leaves out, since some system has no score there."""
+        return 0 if self.whole is None else len(self.whole.values.values) - len(self.values.values)
+
+    def averaged_over(self, average: Average) -> "EntryTable":
+        """Average over the levels of a factor, on the items that all systems have.
+
+        Raises
+        ------
+        CannotAnswerError
+            If fewer than half of the items are left.
+        """
+        keep: Bools = np.asarray(self.scored.all(axis=1), dtype=np.bool_)
+        if 2 * int(keep.sum()) < len(keep):
+            message = (
+                f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
+                f"{len(keep):,} are; name models that answered the same items (--models; models= in Python)"
+            )
+            raise CannotAnswerError(message)
+        return replace(
+            self,
+            values=self.values.subset(keep),
+            every=self.every.subset(keep),
+            groups=tuple(name for name in self.groups if not fixed_by(average, self.every, name)),
+            average=average,
+            whole=replace(self, average=average),
         )
 
     def best_first(self) -> "EntryTable":
         """Put the systems in the order of the lines: by part of the graph, then by score, then by name."""
         part = {name: number for number, names in enumerate(self.graph().components) for name in names}
-        means = np.nanmean(self.values.values, axis=0)
+        means = self.own_scores()
         sign = -1.0 if self.values.metric.higher_is_better else 1.0
         names = self.names
         order = sorted(range(len(names)), key=lambda j: (part[names[j]], round(sign * means[j], 12), names[j]))
+        return self.ordered(order)
+
+    def ordered(self, order: Sequence[int]) -> "EntryTable":
+        """Put the systems in another order."""
         return replace(
             self,
             arms=tuple(self.arms[j] for j in order),
             values=self.values.ordered(order),
             rulers=self.rulers.ordered(order),
+            whole=None if self.whole is None else self.whole.ordered(order),
         )
 
 

@@ -73,6 +73,10 @@ class ItemValues:
         """Put the models in another order."""
         return replace(self, matrix=self.matrix.ordered(order), values=self.values[:, list(order)])
 
+    def subset(self, keep: Bools) -> "ItemValues":
+        """Keep some of the items."""
+        return replace(self, matrix=self.matrix.subset(keep), values=self.values[keep])
+
     def pairs(self, j: int) -> Pairs:
         """Return one model's items, those with a value, in the shape that `score` works on."""
         side = self.side(j)
@@ -84,10 +88,11 @@ class ItemValues:
         given = self.matrix.n_scored[:, members] + self.matrix.n_lost[:, members]
         return np.asarray((given > 0).any(axis=1), dtype=np.bool_)
 
-    def bounds_if_missing(self, j: int, items: Bools) -> tuple[float, float] | None:
+    def bounds_if_missing(self, j: int, items: Bools, weights: Floats | None = None) -> tuple[float, float] | None:
         """Return the model's score on `items` if all that is missing had scored the lowest, the highest value.
 
-        None where nothing is missing, or the metric has no bounds.
+        `weights` are those of the items in the mean, all alike by default. None where nothing is missing, or the metric has no
+        bounds.
         """
         low, high = self.metric.low, self.metric.high
         scored, lost = self.matrix.n_scored[items, j], self.matrix.n_lost[items, j]
@@ -98,10 +103,12 @@ class ItemValues:
             # A trial that is missing may have failed or succeeded, and so may all of an item with too few of them.
             at_worst, at_best = (_passed(scored + lost, total, self.wanted) for total in self._totals(j, items))
             worst, best = np.where(np.isnan(at_worst), 0.0, at_worst), np.where(np.isnan(at_best), 1.0, at_best)
-            return float(worst.mean()), float(best.mean())
+            return float(np.average(worst, weights=weights)), float(np.average(best, weights=weights))
         side = self.side(j)
         expected = max(1, int((self.matrix.n_scored + self.matrix.n_lost).max(initial=0)))
-        return float(side.filled(low, expected)[items].mean()), float(side.filled(high, expected)[items].mean())
+        ends = (side.filled(end, expected)[items] for end in (low, high))
+        worst_mean, best_mean = (float(np.average(each, weights=weights)) for each in ends)
+        return worst_mean, best_mean
 
     def _totals(self, j: int, items: Bools) -> tuple[Floats, Floats]:
         total: Floats = np.rint(self.matrix.total[items, j]).astype(np.float64)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
+from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.boards.checks import (
     best_if_missing,
     cautions,
@@ -21,7 +22,7 @@ from evalstats.analysis.boards.entries import entries_of, entry_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.boards.graph import MIN_SHARED, ComparabilityGraph, shared_counts
 from evalstats.analysis.boards.lines import model_rows, pair_rows
-from evalstats.analysis.boards.luck import luck_of
+from evalstats.analysis.boards.luck import luck_of, uncorrected
 from evalstats.analysis.boards.published import published_leaderboard
 from evalstats.analysis.boards.results import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.boards.rulers import Rulers
@@ -70,6 +71,9 @@ def leaderboard(
     top: Sequence[int] = (1, 3, 5),
     accept: Sequence[str] = (),
     missing: str | None = None,
+    average: AverageKind | None = None,
+    over: str | None = None,
+    weights: Mapping[str, float] | None = None,
     plan: DeclaredPlan | None = None,
     seed: int = 0,
 ) -> Leaderboard:
@@ -110,6 +114,8 @@ def leaderboard(
     missing
         As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
         a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.
+    average, over, weights
+        As in `compare`: the mean over the levels of a factor, on the items that all models have.
     plan
         What was declared before looking; options that are given go before it, and the result says where it departs.
     seed
@@ -162,6 +168,9 @@ def leaderboard(
             "pass_hat": pass_hat,
             "pass_at": pass_at,
             "top": top,
+            "average": average,
+            "over": over,
+            "weights": weights,
             "seed": seed,
         }
         return _planned(with_plan(as_data(data), plan), plan, given, rest)
@@ -171,6 +180,9 @@ def leaderboard(
     wanted = wanted_pass(pass_hat, pass_at)
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     if not data.outcomes.height and data.aggregates.height and wanted is None:
+        if average is not None or over is not None or weights is not None:
+            message = "published numbers have no items to average over; leave out the average, or give item scores"
+            raise InputError(message)
         return published_leaderboard(
             data,
             metric=metric,
@@ -189,8 +201,12 @@ def leaderboard(
     chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
     named = named_clusters(data, cluster)
     head = None if baseline is None else entry_of(arms, baseline)
-    table = entry_table(data, chosen, arms, named, wanted, contrast=column, accept=accept, baseline=head).best_first()
+    factors = [*named, *([] if over is None else [data.factor(over)])]
+    table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=accept, baseline=head)
+    averaged = wanted_average(data, table.every.items, average=average, over=over, weights=weights)
+    table = (table if averaged is None else table.averaged_over(averaged)).best_first()
     clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast=column)
+    refuse_clusters(averaged, clusters, table.every)
     asked = Plan(
         metric=table.values.metric,
         conf_level=conf_level,
@@ -287,6 +303,8 @@ def _answer(
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = table.graph()
     luck = luck_of(scores, plan, table.names, graph)
+    if table.n_left_out:
+        luck = uncorrected(table.own_scores(), plan, table.names, "the models did not see the same items")
     lines = snapped_rows(model_rows(table, found, plan, clusters, luck), metric.span)
     pairs = snapped_pairs(pair_rows(table, found, plan), metric.span)
     head = table.names[plan.baseline or 0]
@@ -312,7 +330,10 @@ def _answer(
         method=found.shown.method,
         method_reason=_REASONS[found.shown.adjust],
         rank_method=found.ranks.method,
-        estimand=_estimand(labels),
+        estimand=_estimand(labels, table.average),
+        average=plain_average(data, table.every.items, clusters)
+        if table.average is None
+        else table.average.words(table.every.items),
         basis=_basis(graph, labels, found),
         rows=lines,
         pairs=pairs,
@@ -340,6 +361,7 @@ def _answer(
         sources=sources_of(data, table.runs),
         warnings=(
             *metric.cautions,
+            *_left_out_of_average(table),
             *_compared_with_nobody(plan, pairs, table.names),
             *found.warnings,
             *table.rulers.refusal(),
@@ -374,7 +396,18 @@ def _compared_with_nobody(plan: Plan, pairs: Sequence[PairRow], names: Sequence[
     return [f"no model is compared with the baseline {names[plan.baseline]} ({why})"]
 
 
-def _estimand(clusters: tuple[str, ...]) -> str:
+def _left_out_of_average(table: EntryTable) -> list[str]:
+    if not table.n_left_out:
+        return []
+    verb = "is" if table.n_left_out == 1 else "are"
+    return [
+        f"{plural(table.n_left_out, 'item')} without a score of every model {verb} left out where models are compared"
+    ]
+
+
+def _estimand(clusters: tuple[str, ...], average: Average | None) -> str:
+    if average is not None:
+        return f"{average.how()}, for new {'clusters' if clusters else 'items'} of these same levels"
     if not clusters or clusters == ("item",):
         over = "items and variants" if clusters else "items"
         return f"mean score over {over}, for new items like these (the item is the unit that was sampled)"

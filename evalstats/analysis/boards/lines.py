@@ -25,7 +25,8 @@ def model_rows(
 ) -> tuple[LeaderboardRow, ...]:
     """Return the line of every model, those without a score at the end."""
     part = np.array(found.ranks.part)
-    items = {label: table.values.seen(part == label) for label in np.unique(part).tolist()}
+    values = (table.whole or table).values
+    items = {label: values.seen(part == label) for label in np.unique(part).tolist()}
     rows = [_row(table, found, plan, clusters, luck, j, items[int(part[j])]) for j in range(len(table.arms))]
     return (*with_ties(rows), *(_silent_row(arm, table) for arm in table.silent))
 
@@ -39,7 +40,8 @@ def _row(  # noqa: PLR0917 - what a line is made of
     j: int,
     items: npt.NDArray[np.bool_],
 ) -> LeaderboardRow:
-    own = table.values.pairs(j)
+    lines = table.whole or table
+    own = lines.values.pairs(j)
     score = score_of_arm(
         table.arms[j],
         plan.metric,
@@ -48,8 +50,10 @@ def _row(  # noqa: PLR0917 - what a line is made of
         conf_level=plan.conf_level,
         pairs=own,
         side=own.baseline,
+        strata=None if table.average is None else table.average.strata(own.items),
     )
-    bounds = table.values.bounds_if_missing(j, items)
+    every = None if table.average is None else table.average.strata(lines.every.subset(items).items)
+    bounds = lines.values.bounds_if_missing(j, items, None if every is None else every.item_weights)
     ranks = found.ranks
     top = dict(ranks.top[j])
     return LeaderboardRow(

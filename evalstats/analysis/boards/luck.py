@@ -44,16 +44,16 @@ def luck_of(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabili
     units = [len(np.unique(groups[~np.isnan(column)])) for column in scores.values.T]
     what = "items" if codes is None else "clusters"
     if not scores.allowed.all() or np.isnan(scores.values).any():
-        return _without(estimates, plan, names, "the models did not see the same items")
+        return uncorrected(estimates, plan, names, "the models did not see the same items")
     least = _MIN_ITEMS if codes is None else _MIN_CLUSTERS
     tied = _tied(estimates, plan, names)
     if min(units) < least and len(tied) < 2:
         few = f"there are {min(units)} {what}, and at least {least} are needed to know the noise by"
-        return _without(estimates, plan, names, few)
+        return uncorrected(estimates, plan, names, few)
     near = _near_an_end(scores.values[:, int(np.argmax(plan.turned(estimates)))], plan)
     if near is not None:
         found = luck_of_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
-        return replace(_without(estimates, plan, names, near), shrunken=found.shrunken)
+        return replace(uncorrected(estimates, plan, names, near), shrunken=found.shrunken)
     return luck_of_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
 
 
@@ -64,14 +64,14 @@ def luck_of_estimates(estimates: Floats, covariance: Floats, plan: Plan, names: 
         name for name, variance in zip(names, noise.tolist(), strict=True) if not variance > _ROUNDING * noise.max()
     ]
     if flat:
-        return _without(estimates, plan, names, f"the scores of {flat[0]} are all equal, so its noise is not known")
+        return uncorrected(estimates, plan, names, f"the scores of {flat[0]} are all equal, so its noise is not known")
     drawn = (
         shrunken_means(estimates, covariance=covariance).shrunken.tolist() if len(names) > 2 else [None] * len(names)
     )
     best = int(np.argmax(plan.turned(estimates)))
     tied = _tied(estimates, plan, names)
     if len(tied) > 1:
-        luck = _without(estimates, plan, names, f"{len(tied)} models share it, so the data picked none of them")
+        luck = uncorrected(estimates, plan, names, f"{len(tied)} models share it, so the data picked none of them")
         return replace(luck, shrunken=tuple(drawn))
     found = winner_interval(plan.turned(estimates), covariance, conf_level=plan.conf_level)
     found = _sober(found, math.sqrt(float(noise[best])))
@@ -123,7 +123,7 @@ def _near_an_end(values: Floats, plan: Plan) -> str | None:
     return f"it lies within {_MIN_EITHER} items of an end of the scale, where its noise is not normal"
 
 
-def _without(estimates: Floats, plan: Plan, names: Sequence[str], reason: str) -> Luck:
+def uncorrected(estimates: Floats, plan: Plan, names: Sequence[str], reason: str) -> Luck:
     """Name the model on top and say why its score is not corrected."""
     tied = _tied(estimates, plan, names)
     best = float(estimates[int(np.argmax(plan.turned(estimates)))])

@@ -165,6 +165,8 @@ class Leaderboard:
         Short phrases without which the headline would mislead; they stand on the first line of every output, after it.
     omnibus
         One test of whether the models differ at all, only a gate; `omnibus_reason` says why there is none.
+    average
+        Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
     basis
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     """
@@ -188,6 +190,7 @@ class Leaderboard:
     basis: str
     rows: tuple[LeaderboardRow, ...]
     pairs: tuple[PairRow, ...]
+    average: str = ""
     pairs_method: str = ""
     tier_method: str = ""
     rank_reason: str | None = None

@@ -55,12 +55,16 @@ class Scores:
         Whether every value is one right-or-wrong answer.
     allowed
         Which two models may be compared at all, shape (n_models, n_models).
+    raw
+        Where levels of a factor are averaged over, the item values themselves; `values` are then linearised, so that plain
+        means and errors are those of the average (`evalstats.stats.stratified.linearised`). None otherwise.
     """
 
     values: Floats
     clusters: tuple[Ints, ...]
     single: bool
     allowed: Bools
+    raw: Floats | None = None
 
     @property
     def n_models(self) -> int:
@@ -89,6 +93,7 @@ class Scores:
             values=self.values[np.ix_(seen, members)],
             clusters=tuple(each[seen] for each in self.clusters),
             allowed=self.allowed[np.ix_(members, members)],
+            raw=None if self.raw is None else self.raw[np.ix_(seen, members)],
         )
 
     def common(self) -> "Scores":
@@ -158,6 +163,10 @@ class Plan:
             return values
         return -values if self.bounds is None else sum(self.bounds) - values
 
+    def without_bounds(self) -> "Plan":
+        """Return the plan for values that the bounds of the score do not hold for."""
+        return replace(self, metric=replace(self.metric, kind="continuous", low=None, high=None))
+
     @property
     def bounds(self) -> tuple[float, float] | None:
         """Lowest and highest score, where there are both."""
@@ -173,6 +182,8 @@ def standings(scores: Scores, plan: Plan) -> Standings:
     CannotAnswerError
         If no two models share enough items.
     """
+    if scores.raw is not None:
+        plan = plan.without_bounds()
     linked = scores.linked()
     part = components(linked)
     pairs = [(i, j) for i in range(scores.n_models) for j in range(i + 1, scores.n_models) if linked[i, j]]
@@ -210,6 +221,8 @@ def standings(scores: Scores, plan: Plan) -> Standings:
 
 def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
     """Compare the named pairs as one family."""
+    if scores.raw is not None:
+        plan = plan.without_bounds()
     if len(scores.clusters) > 1:
         return crossed_pairs(
             scores.values,
@@ -219,7 +232,7 @@ def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]
             conf_level=plan.conf_level,
             adjust=plan.adjust,
         )
-    return pairwise_differences(
+    found = pairwise_differences(
         scores.values,
         pairs=pairs,
         clusters=scores.clusters[0] if scores.clusters else None,
@@ -231,6 +244,11 @@ def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]
         adjust=plan.adjust,
         seed=plan.seed,
     )
+    if scores.raw is None or scores.clusters:
+        return found
+    # Linearised values differ everywhere; what counts is on how many items the models do.
+    differing = [int(np.count_nonzero(scores.raw[:, i] != scores.raw[:, j])) for i, j in pairs]
+    return replace(found, n_differing=np.array(differing, dtype=np.int64))
 
 
 def separated(found: PairwiseDifferences, conf_level: float) -> Bools:

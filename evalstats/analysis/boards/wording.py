@@ -9,7 +9,7 @@ from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairR
 from evalstats.analysis.missing import MOST_MISSING
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import ASSUMED
-from evalstats.analysis.wording import plan_items
+from evalstats.analysis.wording import average_sentence, plan_items
 from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.display.numbers import interval, number, p_value, plural, scaled, share_in_percent
 from evalstats.stats.dependence import Dependence
@@ -131,7 +131,7 @@ def _standing_sentences(result: Leaderboard) -> list[str]:
         better = ASSUMED
     clusters = f" in {result.n_clusters} clusters" if result.n_clusters is not None else ""
     basis = f"{_capital(result.basis)}{clusters}; {result.metric}{unit}, {better}."
-    said = [basis]
+    said = [f"{basis}{average_sentence(result.average)}"]
     ranked = [row for row in result.rows if row.rank_low is not None]
     if ranked:
         certain = sum(row.rank_low == row.rank_high for row in ranked)
