@@ -296,3 +296,22 @@ def test_the_board_takes_the_options_on_the_command_line(tmp_path: Path) -> None
     board().outcomes.select("item", "model", "score", "subject").write_csv(tmp_path / "t.csv")
     run = typed("leaderboard", "t.csv", "--average", "macro", "-f", "json", folder=tmp_path)
     assert json.loads(run.stdout)["average"] == "macro average over 3 subjects of 40 to 400 items"
+
+
+def test_a_leaderboard_does_not_take_silence_in_heavy_levels_for_certainty() -> None:
+    """All differences lie in the level of 500 items, which weighs a quarter; the 10 of each other level never differ."""
+    sizes = {"w": 10, "x": 10, "y": 10, "z": 500}
+    task = [name for name, n in sizes.items() for _ in range(n)]
+    b = [1] * 530
+    a = [1] * 500 + [0] * 30
+    rows = {
+        "item": [f"{i}" for i in range(530)] * 2,
+        "model": ["a"] * 530 + ["b"] * 530,
+        "score": a + b,
+        "task": task * 2,
+    }
+    data = from_frame(rows, item="item", score="score", model="model")
+    assert leaderboard(data).pairs[0].separated
+    # 30 items of a 50th of the weight count for less than one of the heaviest.
+    assert not leaderboard(data, average="macro").pairs[0].separated
+    assert compare(data, "a", "b", average="macro").verdict != "better"

@@ -102,6 +102,7 @@ class EntryTable:
             single=self.values.single and strata is None,
             allowed=self.rulers.allowed(),
             raw=None if strata is None else raw,
+            weights=None if strata is None else strata.item_weights,
         )
 
     def strata(self) -> Strata | None:

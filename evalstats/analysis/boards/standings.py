@@ -55,9 +55,10 @@ class Scores:
         Whether every value is one right-or-wrong answer.
     allowed
         Which two models may be compared at all, shape (n_models, n_models).
-    raw
+    raw, weights
         Where levels of a factor are averaged over, the item values themselves; `values` are then linearised, so that plain
-        means and errors are those of the average (`evalstats.stats.stratified.linearised`). None otherwise.
+        means and errors are those of the average (`evalstats.stats.stratified.linearised`), and the weight of each item in
+        it. None otherwise.
     """
 
     values: Floats
@@ -65,6 +66,7 @@ class Scores:
     single: bool
     allowed: Bools
     raw: Floats | None = None
+    weights: Floats | None = None
 
     @property
     def n_models(self) -> int:
@@ -94,6 +96,7 @@ class Scores:
             clusters=tuple(each[seen] for each in self.clusters),
             allowed=self.allowed[np.ix_(members, members)],
             raw=None if self.raw is None else self.raw[np.ix_(seen, members)],
+            weights=None if self.weights is None else self.weights[seen],
         )
 
     def common(self) -> "Scores":
@@ -246,8 +249,10 @@ def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]
     )
     if scores.raw is None or scores.clusters:
         return found
-    # Linearised values differ everywhere; what counts is on how many items the models do.
-    differing = [int(np.count_nonzero(scores.raw[:, i] != scores.raw[:, j])) for i, j in pairs]
+    # Linearised values differ everywhere; what counts is on how many items the models do, each by its weight against the
+    # heaviest: differences in light items say little of the heavy ones, where t would take silence for certainty.
+    weight = np.ones(len(scores.raw)) if scores.weights is None else scores.weights / scores.weights.max()
+    differing = [int(weight @ (scores.raw[:, i] != scores.raw[:, j]) + _ROUNDING) for i, j in pairs]
     return replace(found, n_differing=np.array(differing, dtype=np.int64))
 
 
