@@ -51,19 +51,21 @@ class FittedScenarios:
         return self.scores if self.fit is None else self.fit.family
 
 
-def is_complete(table: ScenarioTable, choice: Choice) -> bool:
-    """Whether plain means of cells are the estimates of the model: fixed scenarios, each with items of its own, nothing missing.
+def no_model_because(table: ScenarioTable, choice: Choice) -> str:
+    """Return why plain means of cells are the answer; "" where a model is to be fitted.
 
-    Beyond eight scenarios items may also be shared by scenarios: no model of so many crossed cells is fitted in good time.
+    They are the model's estimates where scenarios are fixed, each with items of its own, and nothing is missing. Beyond eight
+    fixed scenarios they are the answer in any case: a model of so many cells takes minutes.
     """
     if choice.given or choice.scenario_as != "fixed":
-        return False
+        return ""
     counts = table.frame[COUNT].to_numpy()
     questions = table.frame.select("item", "version", "scenario").n_unique()
-    if table.frame.height != questions * len(table.models) or counts.min() != counts.max():
-        return False
+    complete = table.frame.height == questions * len(table.models) and counts.min() == counts.max()
     nested = table.frame.select("item", "scenario").n_unique() == table.frame["item"].n_unique()
-    return nested or len(table.scenarios) > MOST_FIXED
+    if complete and nested:
+        return "no score is missing, so that a model would give the same"
+    return "a model of so many cells takes long" if len(table.scenarios) > MOST_FIXED else ""
 
 
 def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:

@@ -13,7 +13,7 @@ from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.scenarios.choice import As, Choice, chosen_model, weight_shares
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows, pair_rows
 from evalstats.analysis.scenarios.design import CellDesign, cell_design, formula_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, is_complete, plain_scenarios
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, no_model_because, plain_scenarios
 from evalstats.analysis.scenarios.paired import item_means
 from evalstats.analysis.scenarios.pooled import pooled_cells
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
@@ -32,7 +32,6 @@ OnStep = Callable[..., None]
 _FEW_ITEMS = 10
 _MOST_SPLIT = 20_000
 PLAIN = "plain means of cells"
-_PLAIN_REASON = "no score is missing, so that a model would give the same"
 # A binomial model beyond these is not believed: log-odds between levels, and distance of a cell from its plain mean.
 _WIDEST = 6.0
 _FARTHEST = 0.03
@@ -184,7 +183,8 @@ def scenarios(
     step = on_step or _silent
     step("fitting the model")
     laid, choice = _laid(table, formula, as_)
-    if is_complete(table, choice):
+    plain = no_model_because(table, choice)
+    if plain:
         fitted = plain_scenarios(table, laid)
         # The variation alone is split by a model then, and a binomial one of so many scores takes long.
         choice = replace(choice, family="gaussian") if table.frame.height > _MOST_SPLIT else choice
@@ -307,7 +307,7 @@ def _answer(
         formula=choice.formula,
         family=choice.family,
         method=PLAIN if fit is None else _method(fit.method, choice),
-        method_reason=_PLAIN_REASON if fit is None else _method_reason(table, choice),
+        method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
         estimand=_estimand(table, choice),
         conf_level=level,
         weights=asked.weights,
@@ -408,9 +408,21 @@ def _family(drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
     return (note,)
 
 
+def _lacking(table: ScenarioTable) -> tuple[str, ...]:
+    """Say where plain means of models are not of the same questions."""
+    n = table.frame.select("item", "version", "scenario").n_unique() * len(table.models) - table.frame.height
+    if not n:
+        return ()
+    text = (
+        f"{plural(n, 'score')} of single models {'is' if n == 1 else 'are'} missing, and plain means do not allow for how hard "
+        "those questions are; compare models on items that all of them have"
+    )
+    return (text,)
+
+
 def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:
     """Say what every reader must know."""
-    out = [*choice.notes, *(() if fitted.fit is None else fitted.fit.warnings)]
+    out = [*choice.notes, *(_lacking(table) if fitted.fit is None else fitted.fit.warnings)]
     if fitted.no_interval:
         out.append(f"no interval can be given: {fitted.no_interval}")
     few = table.frame.group_by("model", "scenario").len().filter(pl.col("len") < _FEW_ITEMS).sort("model", "scenario")

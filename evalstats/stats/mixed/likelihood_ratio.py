@@ -131,6 +131,8 @@ def check_nested(null: MixedFit, alternative: MixedFit) -> None:
             raise InputError("the two models are fitted to different responses; fit both to the same rows")
     if _same_cells(null.design, alternative.design):
         x, inner = alternative.design.fixed, null.design.fixed
+        if np.array_equal(x, inner):
+            return
         left = inner - x @ np.linalg.lstsq(x, inner, rcond=None)[0]
         if float(np.abs(left).max(initial=0.0)) > 1e-7 * float(np.abs(inner).max(initial=1.0)):
             raise InputError("the fixed effects of the smaller model are not all within the larger; give nested models")

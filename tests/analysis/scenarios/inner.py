@@ -6,7 +6,7 @@ from evalstats.analysis.boards.entries import entries_of
 from evalstats.analysis.scenarios.choice import Choice, chosen_model
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows
 from evalstats.analysis.scenarios.design import cell_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, is_complete, plain_scenarios
+from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, no_model_because, plain_scenarios
 from evalstats.analysis.scenarios.paired import item_means
 from evalstats.analysis.scenarios.pooled import PooledCells, pooled_cells
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
@@ -42,7 +42,7 @@ def inner(data, *, reference=None, cluster=None, as_=None, pool=True):
     )  # fmt: skip
     choice = chosen_model(table, as_)
     laid = cell_design(table, choice)
-    fitted = plain_scenarios(table, laid) if is_complete(table, choice) else fitted_scenarios(table, choice, laid)
+    fitted = plain_scenarios(table, laid) if no_model_because(table, choice) else fitted_scenarios(table, choice, laid)
     fixed = choice.scenario_as == "fixed"
     return Inner(
         table=table,

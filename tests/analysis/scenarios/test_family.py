@@ -120,3 +120,11 @@ def test_missing_scores_need_the_model():
     scores[0, 1, 4] = np.nan
     found = scenarios(table(scores, kind="binary", nested=True), n_resamples=0)
     assert found.method.startswith("binomial (logit) mixed model")
+
+
+def test_many_fixed_scenarios_with_missing_scores_say_so():
+    scores = binary(np.random.default_rng(6), logits=np.zeros((2, 10)), n_items=12, nested=True)
+    scores[0, 1, 4] = np.nan
+    found = scenarios(table(scores, kind="binary", nested=True), as_="fixed", n_resamples=0)
+    assert found.method == "plain means of cells"
+    assert any("1 score of single models is missing" in text for text in found.warnings)
