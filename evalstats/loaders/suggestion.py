@@ -153,7 +153,7 @@ _FAMILIES: Final = re.compile(
     r"(?i)\b(?:gpt|chatgpt|claude|gemini|gemma|llama|mistral|mixtral|ministral|codestral|qwen|qwq|deepseek|grok|phi|command|"
     r"o[134](?:-mini|-pro|-preview)?|yi|glm|kimi|falcon|vicuna|nova|olmo|sonnet|opus|haiku|minimax|ernie|hunyuan|nemotron|"
     r"palm|bard|koala|alpaca|dbrx|jamba|solar|granite|smollm|pythia|internlm|starcoder|wizardlm|zephyr|tulu|doubao)"
-    r"(?![a-z])|[\d.]+b(?:-|\b)"
+    r"(?![a-z])|[\d.]+b(?:-|\b)|\bmodel[-_ ]?(?:\d+|[a-z])(?![a-z])"
 )
 _ROUGH: Final = 200
 _SHORT: Final = 120
@@ -265,12 +265,13 @@ def _wide(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     """Fit a table with a column of scores for each model."""
     if _model(columns, records) is not None:
         return []
-    scores = [name for name in columns if _counts_as_score(records, name) and _words(name) not in _SCORES]
+    numbers = [name for name in columns if _holds_scores(records, name)]
+    scores = [name for name in numbers if _counts_as_score(records, name) and _words(name) not in _SCORES]
     by_model = [name for name in scores if names_a_model(name)]
     item = _item(columns, records, {*scores})
     if len(by_model) > 1:
         scores = by_model
-    elif len(scores) < 2 or item is None or any(_words(name) in _SCORES for name in columns):
+    elif len(scores) < 2 or item is None or any(_called(_SCORES, [name]) for name in numbers):
         return []
     if any("," in name for name in scores):
         return []
@@ -315,13 +316,14 @@ def _outcomes(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     keys = [(as_text(row.get(item)), as_text(row.get(model)) if model else None) for row in records]
     if len(set(keys)) == len(keys):
         return found
-    return [*found, repeats_told_apart([name for name in left if name not in {item, score}], records, keys)]
+    apart = repeats_told_apart([name for name in left if name not in {item, score}], records, keys)
+    return [*found, *([apart] if apart else [])]
 
 
 def repeats_told_apart(
     columns: Sequence[str], records: Sequence[Record], keys: Sequence[tuple[str | None, ...]]
 ) -> str:
-    """Say what tells rows with the same key apart: a column of trials, another column, or their order."""
+    """Say what tells rows with the same key apart: a column of trials, another column, or their order; "" if unclear."""
 
     def tells(column: str) -> bool:
         with_it = {(*key, as_text(row.get(column))) for key, row in zip(keys, records, strict=True)}
@@ -333,4 +335,7 @@ def repeats_told_apart(
         return f"trial={trial}" if whole else f"variant={trial}"
     few = [name for name in columns if len(set(_cells(records, name))) <= max(2, len(records) // 2)]
     other = next((name for name in few if tells(name)), None)
-    return f"trial={ORDER}" if other is None else f"variant={other}"
+    if other is not None:
+        return f"variant={other}"
+    # Where a further column might say what the rows are, their order is no answer: the reader will ask.
+    return "" if any(len(set(_cells(records, name))) > 1 for name in few) else f"trial={ORDER}"

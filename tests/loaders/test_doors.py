@@ -596,3 +596,21 @@ def test_times_in_text_are_read_as_one_by_one(time: datetime, zone: str, between
 )
 def test_odd_times_in_text_are_read_as_one_by_one(text: str) -> None:
     assert units_of_times(pl.Series([text]))[0].to_list() == [as_time(text)]
+
+
+def test_order_is_no_answer_where_a_column_may_say_what_rows_are(tmp_path: Path) -> None:
+    """Items that are numbered anew in every part are no repetitions of each other."""
+    path = tmp_path / "t.csv"
+    rows = [
+        {"idx": i, "llm": "gpt-4o", "part": part, "ok": i % 2, "k": k}
+        for part in "xy"
+        for i in range(5)
+        for k in range(2)
+    ]
+    path.write_text(csv(rows))
+    with pytest.raises(InputError) as caught:
+        read(path)
+    assert "#order" not in str(caught.value)
+    path.write_text(csv([{"idx": i, "llm": "gpt-4o", "ok": i % 2} for i in range(5) for _ in range(2)]))
+    with pytest.raises(InputError, match="trial=#order"):
+        read(path)
