@@ -1,5 +1,6 @@
 """The decision of `compare` on arrays: the method it picks, its interval, its checks and its verdict."""
 
+import math
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -86,6 +87,19 @@ def compared(scores: Sequence[np.ndarray], of: Metric, clusters: np.ndarray | No
     scores
         Baseline's and candidate's scores, shape (n_items, n_trials) each.
     """
+    data = _table(scores, of, {} if clusters is None else {"passage": clusters})
+    found = compare(data, *SIDES, cluster=None if clusters is None else "passage", conf_level=LEVEL)
+    return Decision(
+        low=found.conf_low,
+        high=found.conf_high,
+        claims=found.verdict in ("better", "worse"),
+        p_values={row.method: row.p_value for row in found.rows if row.p_value is not None},
+        mde=found.mde,
+    )
+
+
+def _table(scores: Sequence[np.ndarray], of: Metric, columns: Mapping[str, np.ndarray]) -> EvalData:
+    """Return a table with one row an item, side and trial; a score that is no number is an error."""
     rows = [
         {
             "run": side,
@@ -95,9 +109,9 @@ def compared(scores: Sequence[np.ndarray], of: Metric, clusters: np.ndarray | No
             "item": f"i{item:05d}",
             "trial": trial,
             "metric": of.name,
-            "score": score,
-            "status": "scored",
-            **({} if clusters is None else {"passage": f"c{clusters[item]:04d}"}),
+            "score": None if math.isnan(score) else score,
+            "status": "error" if math.isnan(score) else "scored",
+            **{name: f"c{codes[item]:04d}" for name, codes in columns.items()},
         }
         for side, values in zip(SIDES, scores, strict=True)
         for item, trials in enumerate(values.tolist())
@@ -107,12 +121,16 @@ def compared(scores: Sequence[np.ndarray], of: Metric, clusters: np.ndarray | No
         "benchmark": of.benchmark, "metric": of.name, "kind": of.kind, "low": of.low, "high": of.high,
         "higher_is_better": True, "primary": True,
     }  # fmt: skip
-    data = EvalData(outcomes=frame_from_rows(rows, "outcomes"), metrics=frame_from_rows([declared], "metrics"))
-    found = compare(data, *SIDES, cluster=None if clusters is None else "passage", conf_level=LEVEL)
-    return Decision(
-        low=found.conf_low,
-        high=found.conf_high,
-        claims=found.verdict in ("better", "worse"),
-        p_values={row.method: row.p_value for row in found.rows if row.p_value is not None},
-        mde=found.mde,
-    )
+    return EvalData(outcomes=frame_from_rows(rows, "outcomes"), metrics=frame_from_rows([declared], "metrics"))
+
+
+def compared_undeclared(scores: Sequence[np.ndarray], of: Metric, groups: np.ndarray | None) -> bool:
+    """Tell whether `compare` claims a direction without a qualifier, on a table whose column "chapter" holds the groups."""
+    found = compare(_table(scores, of, {} if groups is None else {"chapter": groups}), *SIDES, conf_level=LEVEL)
+    return found.verdict in ("better", "worse") and not found.qualifiers
+
+
+def compared_missing(baseline: np.ndarray, candidate: np.ndarray, lost: np.ndarray, of: Metric) -> bool:
+    """Tell whether `compare` claims a direction where some of the candidate's scores are missing."""
+    found = compare(_table((baseline[:, None], np.where(lost, np.nan, candidate)[:, None]), of, {}), *SIDES)
+    return found.verdict in ("better", "worse")

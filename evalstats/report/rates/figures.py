@@ -88,6 +88,21 @@ SHAPES: dict[str, Strips | Pairs] = {
     "false-claims": Pairs(
         ours="evalstats: verdict", other="t on items", said="the verdict of evalstats, and hollow a t-test on items"
     ),
+    "undeclared-clusters": Pairs(
+        ours="evalstats: first line, unqualified",
+        other="verdict on items alone",
+        said="claims on the first line without a qualifier, and hollow the verdict on items alone",
+    ),
+    "suspected-groups": Pairs(
+        ours="evalstats: columns that describe items",
+        other="every column, where it differs a level of its own",
+        said="tables in which evalstats suspects the column, and hollow those in which every column counts",
+    ),
+    "missing-failures": Pairs(
+        ours="evalstats: verdict, unqualified",
+        other="items that both have",
+        said="claims without a qualifier, and hollow those from the items that both have",
+    ),
     "ranks": Pairs(
         ours="evalstats: rank sets",
         other="rank sets by a normal law",

@@ -41,6 +41,20 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("Bootstrap of items", ("bootstrap of items",)),
         ("t on all trials", ("t on all trials as items",)),
     ),
+    "undeclared-clusters": (
+        ("First line", ("evalstats: first line, unqualified",)),
+        ("Cluster declared", ("evalstats: cluster declared",)),
+        ("Items alone", ("verdict on items alone",)),
+    ),
+    "suspected-groups": (
+        ("Suspected", ("evalstats: columns that describe items",)),
+        ("Every column", ("every column, where it differs a level of its own",)),
+    ),
+    "missing-failures": (
+        ("Unqualified", ("evalstats: verdict, unqualified",)),
+        ("Any claim", ("evalstats: any claim",)),
+        ("Items that both have", ("items that both have",)),
+    ),
     "ranks": (
         ("Rank sets", ("evalstats: rank sets",)),
         ("Max-T", ("all pairs, max-T",)),
