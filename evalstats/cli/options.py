@@ -136,7 +136,8 @@ Map = Annotated[
     list[str] | None,
     typer.Option(
         "--map",
-        help="For a table or votes of your own: STANDARD=COLUMN, rows=PATH inside JSON, or a TOML file; may be repeated.",
+        help="For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside "
+        "JSON, or a TOML file; may be repeated.",
         show_default=False,
     ),
 ]

@@ -111,4 +111,4 @@ def with_facts(metrics: pl.DataFrame, key: tuple[str, str], facts: Mapping[str, 
     rows = metrics.filter(own).to_dicts() or [{"benchmark": key[0], "metric": key[1], "primary": False}]
     told = pl.DataFrame([{**row, **facts} for row in rows], schema=schema)
     # Sources that contradicted each other in nothing but what is now declared are one again.
-    return one_definition(pl.concat([metrics.filter(~own).cast(dict(schema)), told]))[0]
+    return one_definition(pl.concat([metrics.filter(~own), told], how="diagonal_relaxed"))[0]
