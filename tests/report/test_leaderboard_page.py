@@ -107,7 +107,7 @@ def test_the_title_is_the_question(plain: LeaderboardPage) -> None:
 def test_the_answer_is_the_set_of_those_that_may_be_the_best(plain: LeaderboardPage) -> None:
     text = words(opening.verdict(plain))
     assert "Best open" in text
-    assert "2 of 4 models may be the best, the data do not tell which: north and east." in text
+    assert "2 of 4 models may be the best, the data do not tell which: north and east; higher taken as better." in text
     assert "2 of 4 ranks are certain; there are 3 tiers." in text
     assert opening.headline_number(plain.board) == ("2 of 4", "may be the best")
 
@@ -143,7 +143,7 @@ def test_without_ranks_nothing_is_said_of_them(plain: LeaderboardPage) -> None:
     bare = replace(plain, board=replace(plain.board, rows=rows, rank_reason="4 clusters: at least 6 are needed"))
     text = words(opening.verdict(bare))
     assert "No ranks" in text
-    assert "4 clusters: at least 6 are needed." in text
+    assert "4 clusters: at least 6 are needed;" in text
     assert "tier" not in text
     assert "Tiers" not in {label for label, _, _ in opening.key_facts(bare.board)}
 
