@@ -57,6 +57,7 @@ def test_the_example_of_the_page_says_what_it_says(tmp_path: Path, example: str)
             Margin(value=0.5, reason="users do not notice half a second in a chat", metric="latency_s"),
         ),
         aliases={"assistant-2026-02-01": "assistant-v1", "gpt-4.1-2025-04-14": "gpt-4.1"},
+        metrics={"jailbroken": {"higher_is_better": False}, "helpfulness": {"low": 1.0, "high": 5.0}},
         column_map={
             "dependence": ["passage"],
             "columns": {"item": "question_id", "score": "correct"},
@@ -184,3 +185,21 @@ def test_a_plan_is_found_in_its_folder_and_not_above(tmp_path: Path) -> None:
 
 def test_a_plan_without_a_map_has_none() -> None:
     assert column_map_of(plan_from_tables({})) is None
+
+
+def test_a_metric_is_declared_by_its_scale_as_well() -> None:
+    assert plan_from_tables({"metrics": {"x": {"scale": "0.."}}}).metrics == {"x": {"low": 0.0}}
+
+
+@pytest.mark.parametrize(
+    ("facts", "said"),
+    [
+        ({"better": "lower"}, "better = 'lower' is not understood; it may hold"),
+        ({"primary": True}, "primary belongs in [primary]"),
+        ({"low": 2, "high": 1}, "low = 2 is not below high = 1"),
+    ],
+)
+def test_what_no_metric_has_is_refused(facts: dict[str, object], said: str) -> None:
+    with pytest.raises(InputError) as caught:
+        plan_from_tables({"metrics": {"x": facts}})
+    assert said in str(caught.value)
