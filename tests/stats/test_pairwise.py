@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import numpy as np
 import pytest
@@ -10,10 +11,12 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.many import reference_laws
+from evalstats.stats.many import max_t, reference_laws
+from evalstats.stats.many.best import with_the_best
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
 from evalstats.stats.many.pair_table import canonical_order, pair_table
 from evalstats.stats.many.pairwise import pairwise_differences
+from evalstats.stats.many.rank_sets import rank_sets
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items
 from evalstats.stats.many.sign_patterns import sign_patterns
 from evalstats.stats.many.tango_limits import tango_limits
@@ -544,3 +547,45 @@ def test_one_item_says_nothing():
 def test_bad_input_is_refused_in_words(change, says):
     with pytest.raises(InputError, match=says):
         pairwise_differences(**({"scores": made(0)} | change))
+
+
+@pytest.mark.parametrize(("n", "missing"), [(40, 0.0), (40, 0.2), (150, 0.0)])
+def test_how_draws_are_grouped_changes_no_number(monkeypatch, n, missing):
+    """Draws come in small chunks and are worked on in large ones; the stream of random numbers is that of the small."""
+    scores = made(11, n=n, models=6, missing=missing)
+    whole = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)
+    monkeypatch.setattr(reference_laws, "_TAKEN", 1)
+    monkeypatch.setattr(max_t, "ROWS", 4)
+    monkeypatch.setattr(reference_laws, "ROWS", 3)
+    again = pairwise_differences(scores), rank_sets(scores), with_the_best(scores)
+    close(again[0].p_adjusted, whole[0].p_adjusted)
+    close(again[0].conf_low, whole[0].conf_low)
+    assert (again[1].low.tolist(), again[1].high.tolist()) == (whole[1].low.tolist(), whole[1].high.tolist())
+    close(again[2].low, whole[2].low)
+    close(again[2].high, whole[2].high)
+
+
+def test_many_pairs_on_different_items_have_the_same_law(monkeypatch):
+    """Above 5,000 pairs normal draws come from the items and not from the correlation of all pairs."""
+    scores = made(12, n=300, models=8, missing=0.1)
+    table = pair_table(scores, None, None)
+    pairs = np.arange(table.first.size)
+    laws = []
+    for most in (5000, 1):
+        monkeypatch.setattr(reference_laws, "_MOST_CORRELATED", most)
+        law = reference_laws.normal_items(table, pairs, seed=1, n_resamples=20_000)
+        laws.append(np.concatenate([t.copy() for t, _ in law.chunks()][1:]))
+    for t in laws:
+        np.testing.assert_allclose(t.std(axis=0), 1.0, atol=0.03)
+    np.testing.assert_allclose(*(np.corrcoef(t, rowvar=False) for t in laws), atol=0.04)
+
+
+def test_a_hundred_models_take_seconds():
+    """4,950 pairs; with the draws of a pair scattered in memory they took 7, and 300 models 200."""
+    rng = np.random.default_rng(0)
+    scores = (rng.random((300, 100)) < rng.uniform(0.3, 0.7, 100)) * 1.0
+    started = time.process_time()
+    pairwise_differences(scores, binary=True)
+    rank_sets(scores)
+    with_the_best(scores, binary=True)
+    assert time.process_time() - started < 6

@@ -9,11 +9,10 @@ from numpy.typing import ArrayLike, NDArray
 from evalstats.errors import InputError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.joint_law import JointLaw, joint_law
-from evalstats.stats.arena.step_down import StepDown
 from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_p
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
-from evalstats.stats.many.max_t import collect
+from evalstats.stats.many.max_t import OneSided, collect
 from evalstats.stats.threads import one_thread
 
 
@@ -144,8 +143,8 @@ def arena_ranks(low: ArrayLike, high: ArrayLike) -> IntArray:
 def _counted(pairs: JointLaw, own_p: FloatArray, n_models: int, taus: tuple[int, ...], level: float) -> StrengthRanks:
     """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone."""
     law, first, second = pairs.law, pairs.first, pairs.second
-    every = StepDown(law.observed, np.arange(first.size))
-    own = [StepDown(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
+    every = OneSided(law.observed, np.arange(first.size))
+    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
     collect(law, [every, *(family for family in own if family.members.size)])
     p_adjusted = np.maximum(every.p_adjusted(), own_p)
     up = law.observed > 0.0

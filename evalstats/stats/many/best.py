@@ -146,8 +146,8 @@ class _Controls:
         self._weights += [weight, weight]
         for pairs, signs, largest in zip(self._members, self._signs, self._largest, strict=True):
             if pairs.size:
-                ahead = t[:, pairs] * signs
-                largest += [ahead.max(axis=1), -ahead.min(axis=1)]
+                ahead = t.T[pairs] * signs[:, np.newaxis]
+                largest += [ahead.max(axis=0), -ahead.min(axis=0)]
 
     def critical(self, level: float) -> tuple[FloatArray, bool]:
         """Return q of every model, NaN for one without a pair, and whether the draws reach the level."""

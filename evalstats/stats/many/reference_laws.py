@@ -9,17 +9,19 @@ from scipy import linalg
 
 from evalstats.stats.bootstrap.lattice import common_step
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.max_t import Draws, ReferenceLaw
+from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
 from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_blocks, cluster_sums, difference_blocks
 from evalstats.stats.many.sign_patterns import LISTED, SignPatterns, Signs, drawn_apart, sign_patterns
 
 FLIPPED_CLUSTERS = 6  # with 5 clusters no pattern of signs is rarer than 1 in 16
 
 ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 items, .91 at 50
-_HELD = 4_000_000  # statistics or signs held at once
+_HELD = 4_000_000  # statistics or signs drawn at once
+_TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for every pair
 _KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
 _MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
 _EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
+_MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
 _RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
 
@@ -80,13 +82,21 @@ def flip_items(
     signed = _SignedSums(units[:n_complete], units[n_complete:], first, second)
     n = table.n_items[pairs].astype(np.float64)
     squares = table.squares[pairs]
+    sheet = _Sheet(pairs.size)
 
     def statistics(signs: Signs) -> FloatArray:
-        sums = signed(signs).astype(np.float64) * step
-        spread = n * squares - sums**2
-        flat = spread <= FLAT * n * squares
-        t = sums * np.sqrt((n - 1.0) / np.where(flat, 1.0, spread))
-        return np.where(flat, np.copysign(np.inf, sums), t)
+        sums_of = signed(signs)
+
+        def some(part: slice) -> FloatArray:
+            sums, n_of, squares_of = sums_of(part) * step, n[part, np.newaxis], squares[part, np.newaxis]
+            spread = n_of * squares_of - sums**2
+            flat = spread <= FLAT * n_of * squares_of
+            if not flat.any():
+                return sums * np.sqrt((n_of - 1.0) / spread)
+            t = sums * np.sqrt((n_of - 1.0) / np.where(flat, 1.0, spread))
+            return np.where(flat, np.copysign(np.inf, sums), t)
+
+        return sheet.filled(signs.shape[0], some)
 
     return _flip_law(patterns, statistics, _studentised(table, pairs), units.dtype.type)
 
@@ -133,17 +143,24 @@ def flip_clusters(
         np.ones(int(np.count_nonzero(telling)), dtype=np.int64), pairs.size, seed, n_resamples, most_listed
     )
 
-    def paired(signs: Signs, columns: FloatArray) -> FloatArray:
-        total = signs @ columns
-        return total[:, first] - total[:, second] if complete else total
+    sheet = _Sheet(pairs.size)
+
+    def paired(total: FloatArray, part: slice) -> FloatArray:
+        return total[first[part]] - total[second[part]] if complete else total[part]
 
     def statistics(signs: Signs) -> FloatArray:
-        mean = paired(signs, sums) / n
-        spread = squares - mean * (2.0 * paired(signs, lifted) - mean * sizes)
-        flat = spread <= FLAT * squares
-        t = n * mean / np.sqrt(np.where(flat, 1.0, spread))
-        some = np.abs(n * mean) > FLAT * np.sqrt(squares)
-        return np.where(flat, np.where(some, np.copysign(np.inf, mean), 0.0), t)
+        totals = [np.ascontiguousarray((signs @ columns).T) for columns in (sums, lifted)]
+
+        def some(part: slice) -> FloatArray:
+            n_of, squares_of, sizes_of = (each[part, np.newaxis] for each in (n, squares, sizes))
+            mean = paired(totals[0], part) / n_of
+            spread = squares_of - mean * (2.0 * paired(totals[1], part) - mean * sizes_of)
+            flat = spread <= FLAT * squares_of
+            t = n_of * mean / np.sqrt(np.where(flat, 1.0, spread))
+            at_all = np.abs(n_of * mean) > FLAT * np.sqrt(squares_of)
+            return np.where(flat, np.where(at_all, np.copysign(np.inf, mean), 0.0), t)
+
+        return sheet.filled(signs.shape[0], some)
 
     observed = np.zeros(pairs.size) if centred else estimate / std_error
     return _flip_law(patterns, statistics, observed, np.float64)
@@ -158,12 +175,18 @@ def normal_items(table: PairTable, pairs: IntArray, *, seed: int, n_resamples: i
     first, second, used = _columns_used(table, pairs)
     y = table.scores[:, used]
     n, estimate, _ = _observed(table, pairs)
-    if np.isnan(y).any():
-        root = _root(_correlation(y, first, second, estimate))
+    observed, df = _studentised(table, pairs), float(n.min()) - 1.0
+    if not np.isnan(y).any():
+        roots = _Roots(_root(np.cov(y, rowvar=False)), first, second)
+    elif pairs.size <= _MOST_CORRELATED:
+        roots = _Roots(_root(_correlation(y, first, second, estimate)))
     else:
-        factor = _root(np.cov(y, rowvar=False))
-        root = factor[:, first] - factor[:, second]
-    return _normal_law(root, _studentised(table, pairs), seed=seed, n_resamples=n_resamples, df=float(n.min()) - 1.0)
+        # The differences of the items themselves have the covariance wanted, and are smaller than the matrix of all pairs.
+        own = np.empty((len(y), pairs.size), dtype=np.float32)
+        for part, d in difference_blocks(y, first, second):
+            own[:, part] = np.where(np.isnan(d), 0.0, d - estimate[part])
+        roots = _Roots(own)
+    return _normal_law(roots, observed, seed=seed, n_resamples=n_resamples, df=df)
 
 
 def normal_known(
@@ -185,7 +208,7 @@ def normal_known(
     if variance is None:
         variance = covariance[first, first] + covariance[second, second] - 2.0 * covariance[first, second]
     observed = (estimates[first] - estimates[second]) / np.sqrt(variance)
-    return _normal_law(factor[:, first] - factor[:, second], observed, seed=seed, n_resamples=n_resamples, df=df)
+    return _normal_law(_Roots(factor, first, second), observed, seed=seed, n_resamples=n_resamples, df=df)
 
 
 def _on_lattice(units: FloatArray, copies: IntArray) -> tuple[Signs, float]:
@@ -207,14 +230,16 @@ class _SignedSums:
         few = partial.shape[0] * first.size <= _KEPT
         self._blocks = list(self._differences()) if few else None
 
-    def __call__(self, signs: Signs) -> Signs:
+    def __call__(self, signs: Signs) -> Callable[[slice], FloatArray]:
+        """Return what gives the sums of some pairs, shape (pairs, draws)."""
         split = self._complete.shape[0]
-        models = signs[:, :split] @ self._complete
-        sums = models[:, self._first] - models[:, self._second]
-        if self._partial.shape[0]:
-            for part, d in self._blocks or self._differences():
-                sums[:, part] += signs[:, split:] @ d
-        return sums
+        models = np.ascontiguousarray((signs[:, :split] @ self._complete).T).astype(np.float64)
+        if not self._partial.shape[0]:
+            return lambda part: models[self._first[part]] - models[self._second[part]]
+        rest = np.empty((self._first.size, signs.shape[0]), dtype=signs.dtype)
+        for part, d in self._blocks or self._differences():
+            rest[part] = (signs[:, split:] @ d).T
+        return lambda part: models[self._first[part]] - models[self._second[part]] + rest[part]
 
     def _differences(self) -> Iterator[tuple[slice, Signs]]:
         for part, d in difference_blocks(self._partial, self._first, self._second):
@@ -231,8 +256,15 @@ def _flip_law(
     def chunks() -> Draws:
         if not patterns.exact:
             yield observed[np.newaxis], np.ones(1)
-        for signs, weight in patterns.chunks(max(1, _HELD // max(observed.size, patterns.copies.size)), dtype):
-            yield statistics(signs), weight
+        size = max(observed.size, patterns.copies.size)
+        drawn: list[tuple[Signs, FloatArray]] = []
+        for signs, weight in patterns.chunks(max(1, _HELD // size), dtype):
+            drawn.append((signs, weight))
+            if sum(len(each) for _, each in drawn) * size >= _TAKEN:
+                yield _flipped(statistics, drawn)
+                drawn = []
+        if drawn:
+            yield _flipped(statistics, drawn)
 
     return ReferenceLaw(
         observed=observed,
@@ -243,23 +275,90 @@ def _flip_law(
     )
 
 
-def _normal_law(
-    root: FloatArray, observed: FloatArray, *, seed: int, n_resamples: int, df: float | None
-) -> ReferenceLaw:
-    size = np.sqrt(np.square(root).sum(axis=0))
-    root = root / np.where(size > 0.0, size, 1.0)  # a difference without spread is 0 in every draw
+def _flipped(
+    statistics: Callable[[Signs], FloatArray], drawn: list[tuple[Signs, FloatArray]]
+) -> tuple[FloatArray, FloatArray]:
+    signs, weights = zip(*drawn, strict=True)
+    return statistics(np.concatenate(signs)), np.concatenate(weights)
 
+
+class _Sheet:
+    """Room for the statistics of one chunk, used again by the next: fresh memory costs as much as the work."""
+
+    def __init__(self, n_pairs: int) -> None:
+        self._n_pairs = n_pairs
+        self._room = np.empty(0)
+
+    def filled(self, n_draws: int, some: Callable[[slice], FloatArray]) -> FloatArray:
+        """Return statistics, shape (n_draws, n_pairs), from what gives those of some pairs."""
+        size = self._n_pairs * n_draws
+        if self._room.size < size:
+            self._room = np.empty(size)
+        t = self._room[:size].reshape(self._n_pairs, n_draws)
+        for start in range(0, self._n_pairs, ROWS):
+            part = slice(start, start + ROWS)
+            t[part] = some(part)
+        return t.T
+
+
+class _Roots:
+    """R, up to a scale for each difference, with R'R the covariance of differences: one column each, or two to subtract."""
+
+    def __init__(
+        self, factor: NDArray[np.floating], first: IntArray | None = None, second: IntArray | None = None
+    ) -> None:
+        self._factor = factor
+        self._columns = None if first is None or second is None else (first, second)
+        self.size = factor.shape[1] if first is None else first.size
+        squares = np.concatenate([np.square(self._of(part)).sum(axis=0) for part in self._parts()])
+        # A difference without spread is 0 in every draw.
+        self._scale = np.where(squares > 0.0, np.sqrt(np.where(squares > 0.0, squares, 1.0)), np.inf)
+
+    @property
+    def n_rows(self) -> int:
+        """Independent normal numbers that a draw takes."""
+        return self._factor.shape[0]
+
+    def times(self, z: FloatArray) -> Callable[[slice], FloatArray]:
+        """Return what gives some rows of (z R)', R with columns of unit length: shape (differences, draws)."""
+        if self._columns is None:
+            turned = np.ascontiguousarray(z.T.astype(self._factor.dtype))
+            return lambda part: (self._factor[:, part].T @ turned) / self._scale[part, np.newaxis]
+        first, second = self._columns
+        models = np.ascontiguousarray((z @ self._factor).T)
+        return lambda part: (models[first[part]] - models[second[part]]) / self._scale[part, np.newaxis]
+
+    def _of(self, part: slice) -> FloatArray:
+        if self._columns is None:
+            return self._factor[:, part].astype(np.float64)
+        first, second = self._columns
+        return (self._factor[:, first[part]] - self._factor[:, second[part]]).astype(np.float64)
+
+    def _parts(self) -> Iterator[slice]:
+        return (slice(start, start + ROWS) for start in range(0, self.size, ROWS))
+
+
+def _normal_law(roots: _Roots, observed: FloatArray, *, seed: int, n_resamples: int, df: float | None) -> ReferenceLaw:
     def chunks() -> Draws:
         yield observed[np.newaxis], np.ones(1)
         rng = np.random.default_rng(seed)
-        rows, done = max(1, _HELD // max(root.shape)), 0
+        widest = max(roots.n_rows, roots.size)
+        rows, done = max(1, _HELD // widest), 0
+        sheet = _Sheet(roots.size)
+        normal: list[FloatArray] = []
+        scale: list[FloatArray] = []
         while done < n_resamples:
             size = min(rows, n_resamples - done)
-            t = rng.standard_normal((size, root.shape[0])) @ root
+            normal.append(rng.standard_normal((size, roots.n_rows)))
             if df is not None:
-                t /= np.sqrt(rng.chisquare(df, size=(size, 1)) / df)
+                scale.append(np.sqrt(rng.chisquare(df, size=(size, 1)) / df))
             done += size
-            yield t, np.ones(size)
+            if sum(map(len, normal)) * widest >= _TAKEN or done == n_resamples:
+                t = sheet.filled(sum(map(len, normal)), roots.times(np.concatenate(normal)))
+                if scale:
+                    t /= np.concatenate(scale)
+                yield t, np.ones(len(t))
+                normal, scale = [], []
 
     return ReferenceLaw(observed=observed, chunks=chunks, exact=False, n_resamples=n_resamples, seed=seed)
 
