@@ -119,7 +119,10 @@ def short_pair(first: str, second: str) -> tuple[str, str]:
     same = next((i for i, (a, b) in enumerate(zip(*lines, strict=False)) if a != b), min(map(len, lines)))
     start = max(same - _BEFORE_DIFFERENCE, 0)
     cut = tuple(_from(line, start) for line in lines)
-    return (cut[0], cut[1]) if cut[0] != cut[1] else (f"{short[0]} (baseline)", f"{short[1]} (candidate)")
+    if cut[0] != cut[1]:
+        return cut[0], cut[1]
+    alike = short[0] if len(short[0]) <= _SHORT else _from(lines[0], 0)
+    return f"{alike} (baseline)", f"{alike} (candidate)"
 
 
 def _from(line: str, start: int) -> str:

@@ -69,7 +69,7 @@ def test_the_verdict_comes_first_then_evidence_then_method(outline: Outline) -> 
     order = [
         "Is trained better than baseline on Tenacious-Bench?",
         "Better",
-        "trained is better than baseline on Tenacious-Bench.",
+        "trained is better than baseline on Tenacious-Bench; on these 43 items, not established for other dimensions",
         "+48.84 pp",
         "95% interval: +34.62 to +63.25 pp",
         "of 43 scored on both sides",

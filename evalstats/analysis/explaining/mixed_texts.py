@@ -137,7 +137,7 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
             "effects. The t and F tables are entered with that."
         ),
         takes="The response should scatter about its mean as a normal curve does, or rows be many",
-        sources=("Student 1908, doi:10.2307/2331554",),
+        sources=("Student 1908, Biometrika 6:1",),
     ),
     "REML": _REML,
     "Laplace": _LAPLACE,
@@ -336,8 +336,8 @@ MIXED_TEXTS: Mapping[str, MethodText] = {
     "plain means of cells": MethodText(
         what="the plain mean of every model in every scenario",
         how=(
-            "Each model answered every question of each scenario, so the plain mean of its answers is the estimate: a model of "
-            "the data would return the same numbers."
+            "Each model answered every question of each scenario. The plain mean of its answers is then the estimate; a model "
+            "of the data would return the same number."
         ),
         sources=("Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031",),
     ),
