@@ -64,8 +64,9 @@ def test_draws_vary_as_votes_of_few_raters_do() -> None:
         fit = fit_strengths(rows)
         plain.append(pair_deviance(simulated(fit, replace(rows, clusters=()), n_resamples=99)).deviance.p_value)
         shared.append(pair_deviance(simulated(fit, rows, n_resamples=99)).deviance.p_value)
-    assert np.mean(plain) < 0.2
-    assert 0.3 < np.mean(shared) < 0.8
+    # Uniform p have a mean of .5, give or take .08 for 12 tables.
+    assert np.mean(plain) < 0.32
+    assert 0.3 < np.mean(shared) < 0.75
 
 
 @pytest.mark.parametrize("ties", ["half", "davidson"])
