@@ -159,6 +159,7 @@ def compare(
         metric, higher_is_better=higher_is_better
     )
     _check_options(method=method, seed=seed, contrast=contrast, names=(baseline, candidate))
+    baseline, candidate = data.written(baseline), data.written(candidate)
     require_outcomes(data, baseline, candidate)
     column = contrast if contrast == "model" else data.factor(contrast)
     chosen, first, second = _two_arms(data, baseline, candidate, metric, column, plan=plan)

@@ -5,6 +5,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evalstats.analysis.gate import Gate
 from evalstats.analysis.results import Comparison
+from evalstats.display.escape import inert
 
 # Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -60,4 +61,5 @@ def _add(case: Element, kind: str, what: str, reason: str) -> None:
 
 
 def _clean(text: str) -> str:
-    return _FORBIDDEN.sub("", text)
+    """Spell out what XML cannot hold, and what a build server would run."""
+    return inert(_FORBIDDEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text))

@@ -17,8 +17,9 @@ from evalstats.display.blocks import Block
 from evalstats.errors import InputError
 
 _WIDTH = 80
-# Characters that a terminal obeys instead of showing; JSON strings may hold them as escapes.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+# Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
+# strings may hold them as escapes.
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
 
 
 class Answer(Protocol):

@@ -6,6 +6,8 @@ Every string that came from a file or a path goes through `clean` before it is p
 
 import unicodedata
 
+from evalstats.display.escape import inert
+
 # Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
 _KEPT = "\u200c\u200d"
 _SPELLED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -14,7 +16,7 @@ _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 def clean(text: str) -> str:
-    r"""Return `text` on one line, with control, direction and invisible characters spelled out.
+    r"""Return `text` on one line, with control, direction and invisible characters spelled out, and no build server's command.
 
     They are spelled out, not dropped, so that two names that differ stay different.
 
@@ -24,8 +26,8 @@ def clean(text: str) -> str:
     gpt\x1b[2J\u202e4\nb
     """
     if text.isascii() and text.isprintable():
-        return text
-    return "".join(_spelled(character) for character in text)
+        return inert(text)
+    return inert("".join(_spelled(character) for character in text))
 
 
 def shorten(text: str, width: int) -> str:
@@ -73,7 +75,7 @@ def wrapped(text: str, width: int, *, indent: str = "  ") -> list[str]:
         else:
             lines.append(line)
             line = indent + word
-    return [*lines, line]
+    return [inert(each) for each in (*lines, line)]
 
 
 def cell_width(text: str) -> int:

@@ -33,16 +33,56 @@ _TYPST = re.compile(r"([\\#$*_`<>@~\[\]=+/-])")
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
+# Joiners that Persian, Indic scripts and emoji need, between letters that are not ASCII.
+_JOINERS = "\u200c\u200d"
+# Control, format, surrogate, private use.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co"})
+# GitHub runs a line that begins with "::", and GitHub and Azure a command "##[" or "##vso[" wherever it stands.
+_COMMAND = re.compile(r"^([^\S\n]*)(?=::)|(?<=#)(?=#\[|#vso\[)", re.MULTILINE)
+
+# U+FFFE, U+FFFF and their like in every plane: XML and Typst cannot hold them.
+_NO_CHARACTER = re.compile(
+    f"[\ufdd0-\ufdef{''.join(chr(plane << 16 | 0xFFFE + k) for plane in range(17) for k in (0, 1))}]"
+)
+_HASH = re.compile(r"(?<=#)#(?=\[|vso\[)")
+
+
 def one_line(text: str) -> str:
-    r"""Return text without control and direction-changing characters; line breaks become spaces.
+    r"""Return text on one line, with characters that cannot be seen spelled out; line breaks become spaces.
+
+    They are spelled out, not dropped, so that two names that differ stay different.
 
     Examples
     --------
-    >>> one_line("a\x1b[31mb\u202ec\nd")
-    'a[31mbc d'
+    >>> print(one_line("a\x1b[31mb\u202ec\nd"))
+    a\x1b[31mb\u202ec d
     """
     spaced = re.sub(r"\s+", " ", text)
-    return "".join(char for char in spaced if unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Co"))
+    if spaced.isprintable():
+        return spaced
+    return "".join(_shown(spaced, place) for place in range(len(spaced)))
+
+
+def _shown(text: str, place: int) -> str:
+    char = text[place]
+    if unicodedata.category(char) not in _UNSEEN and not _NO_CHARACTER.match(char):
+        return char
+    around = text[max(place - 1, 0) : place] + text[place + 1 : place + 2]
+    if char in _JOINERS and len(around) == 2 and not any(beside.isascii() for beside in around):
+        return char
+    code = ord(char)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def inert(text: str) -> str:
+    r"""Return lines that no build server takes for commands: a backslash stands where one would begin.
+
+    Examples
+    --------
+    >>> print(inert("::error::x"), inert("a ##[group]b"), inert("a::b"))
+    \::error::x a #\#[group]b a::b
+    """
+    return _COMMAND.sub(lambda match: f"{match[1] or ''}\\", text)
 
 
 def for_html(text: str) -> str:
@@ -53,7 +93,7 @@ def for_html(text: str) -> str:
     >>> for_html("<script>")
     '&lt;script&gt;'
     """
-    return html.escape(one_line(text), quote=True)
+    return _HASH.sub("&#35;", html.escape(one_line(text), quote=True))
 
 
 def for_markdown(text: str) -> str:
@@ -76,7 +116,9 @@ def for_latex(text: str) -> str:
     >>> for_latex("50% of A_1")
     '50\\% of A\\_1'
     """
-    return "".join(_LATEX.get(char, char) for char in one_line(text))
+    line = one_line(text)
+    # An empty group keeps a line from beginning with what a build server runs.
+    return ("{}" if line.lstrip().startswith("::") else "") + "".join(_LATEX.get(char, char) for char in line)
 
 
 def for_typst(text: str) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table
-from evalstats.display.escape import for_html, for_latex, for_markdown
+from evalstats.display.escape import for_html, for_latex, for_markdown, inert
 
 _ALIGN = {"l": "left", "r": "right", "c": "center"}
 _MD_ALIGN = {"l": ":---", "r": "---:", "c": ":---:"}
@@ -18,7 +18,7 @@ def to_markdown(blocks: Sequence[Block]) -> str:
     >>> print(to_markdown([Heading(text="A|B", level=2)]))
     ## A\|B
     """
-    return "\n\n".join(_markdown(block) for block in blocks)
+    return inert("\n\n".join(_markdown(block) for block in blocks))
 
 
 def to_html(blocks: Sequence[Block]) -> str:

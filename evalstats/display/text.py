@@ -4,7 +4,7 @@ import textwrap
 from collections.abc import Sequence
 
 from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
-from evalstats.display.escape import one_line
+from evalstats.display.escape import inert, one_line
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1", "plain": "1"}
@@ -22,7 +22,7 @@ def to_text(blocks: Sequence[Block], *, width: int = 80, color: bool = False) ->
     <BLANKLINE>
     One line.
     """
-    return "\n\n".join(_block(block, width, color=color) for block in blocks)
+    return inert("\n\n".join(_block(block, width, color=color) for block in blocks))
 
 
 def _block(block: Block, width: int, *, color: bool) -> str:

@@ -12,7 +12,7 @@ from evalstats.loaders.blocks import Survey, frame_block
 from evalstats.loaders.mapping import WAYS, ColumnMap
 from evalstats.loaders.table import fitted
 from evalstats.loaders.tidy import Tidier
-from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _NAME = "frame"
@@ -166,12 +166,13 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
         }
         for row in tidier.runs()
     ]
-    return EvalData(
+    data = EvalData(
         outcomes=outcomes,
         runs=frame_from_rows(runs, "runs"),
         metrics=frame_from_rows(tidier.metrics(), "metrics"),
         problems=tuple(Problem(path=_NAME, message=note, severity="note") for note in tidier.notes()),
     )
+    return with_distinct_names(data)
 
 
 def _count(counts: pl.DataFrame, run: str, status: str) -> int:

@@ -18,7 +18,7 @@ from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import KEYS, TableName
-from evalstats.schema.data import EvalData, Problem, combine, concat_tables
+from evalstats.schema.data import EvalData, Problem, combine, concat_tables, with_distinct_names
 from evalstats.schema.same_votes import same_votes
 from evalstats.schema.tables import check_table
 
@@ -385,7 +385,7 @@ def read_source(loader: Loader, source: Source) -> EvalData:
             tables[name] = check_table(stacked, name, source=str(source.path)) if KEYS[name] else stacked
         except InputError as error:
             raise UnreadableFileError(str(error)) from error
-    return EvalData(**tables, problems=tuple(problems))
+    return with_distinct_names(EvalData(**tables, problems=tuple(problems)))
 
 
 def _raise_if_strict(problems: Sequence[Problem], *, strict: bool) -> None:

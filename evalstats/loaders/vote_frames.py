@@ -8,7 +8,7 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.arena_cells import winner_of
 from evalstats.schema.columns import column_names
-from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.tables import as_polars, check_table, frame_from_rows
 
 _SHOWN = 5
@@ -96,7 +96,8 @@ def from_votes(
         "n_error": 0,
         "n_unscored": comparisons.height - scored,
     }
-    return EvalData(comparisons=comparisons, runs=frame_from_rows([about], "runs"), problems=tuple(problems))
+    data = EvalData(comparisons=comparisons, runs=frame_from_rows([about], "runs"), problems=tuple(problems))
+    return with_distinct_names(data)
 
 
 def _named(table: pl.DataFrame, wanted: Mapping[str, str]) -> pl.DataFrame:

@@ -1,5 +1,6 @@
 """`EvalData`: the six tidy tables together, with what went wrong while they were read."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -8,8 +9,9 @@ from typing import Literal
 import polars as pl
 from polars.selectors import by_name
 
-from evalstats.errors import InputError
+from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.lookalikes import visible, with_names_apart
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns
 
@@ -61,6 +63,14 @@ class EvalData:
     def models(self) -> tuple[str, ...]:
         """Names of the models with outcomes, sorted."""
         return tuple(sorted(self.outcomes["model"].unique().to_list()))
+
+    def written(self, name: str) -> str:
+        """Return the name of a model or system as these data write it: spelled out where it looks like another."""
+        known = pl.concat([self.outcomes["system"], self.outcomes["model"], self.outcomes["run"]])
+        spelled_out = visible(name)
+        return (
+            spelled_out if spelled_out != name and not (known == name).any() and (known == spelled_out).any() else name
+        )
 
     def where(self, /, **levels: str | Sequence[str]) -> "EvalData":
         """Keep the outcomes whose factors have the given level (or one of the given levels).
@@ -200,8 +210,16 @@ def as_data(data: object) -> EvalData:
     if set(frame.columns) >= _PUBLISHED and not {"item", "score"} & set(frame.columns):
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
-        return EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates"))
-    return EvalData(outcomes=check_table(frame, "outcomes"))
+        return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
+    return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
+
+
+def _told_apart(data: EvalData) -> EvalData:
+    """Warn of a table's names that look the same: no file's problems could carry it."""
+    apart, said = with_names_apart(data)
+    if said is not None:
+        warnings.warn(said, EvalStatsWarning, stacklevel=4)
+    return apart
 
 
 def combine(parts: Iterable[EvalData]) -> EvalData:
@@ -224,7 +242,15 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
     tables = {name: concat_tables([part.table(name) for part in kept], name) for name in TABLES}
     tables["metrics"], contradictions = one_definition(tables["metrics"])
     problems.extend(Problem(path="metrics", message=message, severity="note") for message in contradictions)
-    return EvalData(**tables, problems=tuple(problems))
+    return with_distinct_names(EvalData(**tables, problems=tuple(problems)))
+
+
+def with_distinct_names(data: EvalData) -> EvalData:
+    """Return the data with models told apart whose names look the same, and a note where there are any."""
+    apart, said = with_names_apart(data)
+    if said is None:
+        return data
+    return replace(apart, problems=(*data.problems, Problem(path="models", message=said, severity="note")))
 
 
 def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:

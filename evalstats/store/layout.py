@@ -94,7 +94,7 @@ def check_marker(path: Path) -> None:
     try:
         found = cast("dict[str, Any]", json.loads(text))
         known, schema_version = found["format"] == _FORMAT, int(found["schema_version"])
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise StoreError(f"{marker}: is damaged ({error}); a store's marker names its format and version") from error
     if not known:
         raise StoreError(f"{marker}: is not the marker of an evalstats store; choose another folder")

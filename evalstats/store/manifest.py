@@ -166,7 +166,7 @@ def read_manifest(folder: Path) -> Manifest:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
         refuse_newer(int(data["schema_version"]), folder)
         return _manifest(data)
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({error})"
         message = f"{path}: the description of a stored source {reason}; delete that folder and ingest its file again"
         raise StoreError(message) from error

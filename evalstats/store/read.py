@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
-from evalstats.schema.data import EvalData, Problem
+from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
 from evalstats.store.check import check_store, is_whole, shared_runs
 from evalstats.store.layout import Shelf, StoredSource, check_marker, is_store, some_of
@@ -138,7 +138,7 @@ class Store:
         if "metrics" in frames:
             frames["metrics"], contradictions = one_definition(frames["metrics"])
             notes.extend(Problem(path=str(self.path), message=text, severity="note") for text in contradictions)
-        return EvalData(**frames, problems=tuple(notes))
+        return with_distinct_names(EvalData(**frames, problems=tuple(notes)))
 
     def check(self) -> tuple[Problem, ...]:
         """Compare every file with its manifest (`evalstats.store.check.check_store`); no problems means it is whole."""

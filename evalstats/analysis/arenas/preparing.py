@@ -1,5 +1,6 @@
 """From a table of comparisons to the votes that are analysed: what is left out is counted, never guessed."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -10,8 +11,9 @@ from evalstats.analysis.arenas.covarying import Covariates, no_covariates, relat
 from evalstats.analysis.arenas.sharing import FEW_JUDGES, shared_sources
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.display.numbers import plural
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.lookalikes import alike, renamed, said_of_names
 from evalstats.schema.same_votes import same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
@@ -59,7 +61,11 @@ def comparisons_of(battles: EvalData | object) -> pl.DataFrame:
             "pass it through evalstats.from_votes, which reads the labels"
         )
         raise InputError(message)
-    return check_table(_with_keys(frame), "comparisons")
+    table = check_table(_with_keys(frame), "comparisons")
+    names = alike([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
+    if names:
+        warnings.warn(said_of_names(names), EvalStatsWarning, stacklevel=3)
+    return renamed(table, ("model_a", "model_b"), names)
 
 
 def vote_table(

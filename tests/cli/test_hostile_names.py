@@ -1,0 +1,133 @@
+"""Names that would run a build server's command, break a file, or pass for another name."""
+
+import json
+import re
+from pathlib import Path
+from xml.etree.ElementTree import fromstring
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import evalstats
+from evalstats.cli.main import app
+from evalstats.cli.text import wrapped
+from evalstats.display.blocks import Banner, Bullets, Heading, Paragraph, Table
+from evalstats.display.escape import for_html, for_typst, one_line
+from evalstats.display.markup import to_html, to_latex, to_markdown
+from evalstats.display.text import to_text
+from evalstats.errors import EvalStatsWarning, StoreError
+from evalstats.store.layout import MARKER, check_marker
+from evalstats.store.manifest import MANIFEST, read_manifest
+
+COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
+HOSTILE = ("::error file=x::pwned", "##[error]pwned", "##vso[task.complete]x", "  ::warning::x")
+runner = CliRunner()
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_no_line_is_a_command_whatever_the_block(name: str) -> None:
+    filled = "x" * 77 + " " + name
+    blocks = [
+        Heading(text=name, level=2),
+        Banner(label=name, text=name, tone="good"),
+        Paragraph(text=filled),
+        Bullets(title=name, items=(name, filled)),
+        Table(columns=(name, "b"), rows=((name, name),), align="ll", caption=name),
+    ]
+    for shown in (to_text(blocks), to_markdown(blocks), to_html(blocks), to_latex(blocks)):
+        assert not COMMAND.search(shown)
+    assert "pwned" in to_text(blocks) or "pwned" not in name
+
+
+def _scores(folder: Path, names: tuple[str, str]) -> Path:
+    rows = [
+        {"model": name, "item": f"i{k}", "score": (k * 7 + n) % 3 % 2}
+        for n, name in enumerate(names)
+        for k in range(60)
+    ]
+    path = folder / "scores.jsonl"
+    path.write_text("".join(json.dumps(row, ensure_ascii=True) + "\n" for row in rows), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("style", ["text", "markdown", "html", "latex", "json"])
+def test_compare_prints_no_command(tmp_path: Path, style: str) -> None:
+    first, second = "::error::pwned", "##[error]boo"
+    path = _scores(tmp_path, (first, second))
+    sides = ["--baseline", first, "--candidate", second]
+    found = runner.invoke(app, ["compare", str(path), *sides, "--format", style, "--quiet"])
+    assert found.exit_code in {0, 1}, found.stderr
+    assert not COMMAND.search(found.stdout)
+    assert not COMMAND.search(found.stderr)
+
+
+def test_errors_are_no_commands(tmp_path: Path) -> None:
+    path = _scores(tmp_path, ("a", "b"))
+    found = runner.invoke(app, ["compare", str(path), "--baseline", "##[error]x", "--candidate", "b"])
+    assert found.exit_code
+    # What `main` prints of the error.
+    assert not COMMAND.search(
+        "\n".join([*wrapped(f"error: {found.exception}", 80), *wrapped(str(found.exception), 20)])
+    )
+
+
+@pytest.mark.parametrize("code", [0xFFFE, 0xFFFF, 0xFDD0, 0x1FFFE, 0x200B, 0xFEFF, 0x202E, 0xE000])
+def test_characters_that_files_cannot_hold_are_spelled_out(code: int) -> None:
+    name = f"gpt-4{chr(code)}x"
+    for shown in (one_line(name), for_html(name), for_typst(name).replace("\\\\", "\\")):
+        assert chr(code) not in shown
+        assert f"{code:x}" in shown
+
+
+def test_junit_holds_any_name(tmp_path: Path) -> None:
+    path = _scores(tmp_path, ("a\uffff", "b\ufffe"))
+    out = tmp_path / "j.xml"
+    runner.invoke(app, ["compare", str(path), "--baseline", "a\uffff", "--candidate", "b\ufffe", "--junit", str(out)])
+    case = fromstring(out.read_text(encoding="utf-8"))[0][0]  # noqa: S314 - our own text
+    assert "\\uffff" in case.attrib["name"]
+
+
+@pytest.mark.parametrize("other", ["gpt-4\u200b", "gpt-4\ufeff", "gpt-4 ", "gpt-4\u00a0", "\u202agpt-4", "gp\u00adt-4"])
+def test_names_that_look_the_same_are_told_apart_and_warned_of(tmp_path: Path, other: str) -> None:
+    path = _scores(tmp_path, ("gpt-4", other))
+    data = evalstats.read(path)
+    first, second = data.models() if data.models()[0] == "gpt-4" else data.models()[::-1]
+    assert first == "gpt-4"
+    assert second.isascii()
+    assert second != first
+    assert "\\" in second
+    assert any("characters that cannot be seen" in problem.message for problem in data.problems)
+    shown = runner.invoke(app, ["leaderboard", str(path)])
+    assert second in shown.stdout
+    assert "cannot be seen" in shown.stderr + shown.stdout
+
+
+def test_an_accent_stored_in_two_ways_is_two_names(tmp_path: Path) -> None:
+    data = evalstats.read(_scores(tmp_path, ("mod\u00e8le", "mode\u0300le")))
+    assert set(data.models()) == {"mod\u00e8le", "mode\\u0300le"}
+
+
+def test_a_table_of_votes_warns_too() -> None:
+    votes = pl.DataFrame(
+        {"model_a": ["x", "x\u200b"] * 40, "model_b": ["x\u200b", "x"] * 40, "outcome": ["a", "b", "b", "a"] * 20}
+    )
+    with pytest.warns(EvalStatsWarning, match="cannot be seen"):
+        found = evalstats.arena(votes, checks=False)
+    assert {row.name for row in found.rows} == {"x", "x\\u200b"}
+
+
+@pytest.mark.parametrize("version", ["1e400", "-1e400", "NaN", "[]"])
+def test_a_marker_with_no_number_is_a_damaged_store(tmp_path: Path, version: str) -> None:
+    (tmp_path / MARKER).write_text(f'{{"format": "evalstats-store", "schema_version": {version}}}', encoding="utf-8")
+    with pytest.raises(StoreError, match="is damaged"):
+        check_marker(tmp_path)
+    (tmp_path / MANIFEST).write_text(f'{{"schema_version": {version}}}', encoding="utf-8")
+    with pytest.raises(StoreError, match="is damaged"):
+        read_manifest(tmp_path)
+
+
+def test_a_side_is_found_by_the_name_that_its_file_has(tmp_path: Path) -> None:
+    path = _scores(tmp_path, ("gpt-4", "gpt-4 "))
+    found = evalstats.compare(evalstats.read(path), "gpt-4", "gpt-4 ")
+    assert (found.baseline.name, found.candidate.name) == ("gpt-4", "gpt-4\\x20")
