@@ -9,14 +9,6 @@ from evalstats.cli import options
 from evalstats.cli.gate import FailOn, Junit
 
 _CANNOT_ANSWER = 3
-SharedTrials = Annotated[
-    bool | None,
-    typer.Option(
-        "--shared-trials/--independent-trials",
-        help="Whether trial k is the same judge or seed on both sides; default: where trials have the same labels.",
-        show_default=False,
-    ),
-]
 
 
 def register(app: typer.Typer) -> None:
@@ -63,7 +55,7 @@ def compare(
     fail_on: FailOn = None,
     junit: Junit = None,
     trials_from_runs: options.TrialsFromRuns = False,
-    shared_trials: SharedTrials = None,
+    shared_trials: options.SharedTrials = None,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,

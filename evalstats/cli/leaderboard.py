@@ -60,6 +60,7 @@ def leaderboard(
     no_plan: options.NoPlan = False,
     explain: options.Explain = False,
     trials_from_runs: options.TrialsFromRuns = False,
+    shared_trials: options.SharedTrials = None,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
@@ -101,6 +102,7 @@ def leaderboard(
             missing=missing,
             **averages(average, average_over, weights),
             plan=declared.plan if declared else None,
+            shared_trials=shared_trials,
             seed=seed,
         )
     show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)

@@ -28,6 +28,14 @@ Output = Annotated[
 TrialsFromRuns = Annotated[
     bool, typer.Option("--trials-from-runs", help="Take several runs of one system (seeds) as trials of its items.")
 ]
+SharedTrials = Annotated[
+    bool | None,
+    typer.Option(
+        "--shared-trials/--independent-trials",
+        help="Whether trial k is the same judge or seed on all sides; default: where trials have the same labels.",
+        show_default=False,
+    ),
+]
 MetricName = Annotated[
     str | None,
     typer.Option("--metric", "-m", help="Score to use; default: the benchmark's headline.", show_default=False),

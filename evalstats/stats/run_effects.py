@@ -29,6 +29,8 @@ class RunVariance:
     variance
         What is added to the squared standard error of the mean or the difference, squared score units; 0 where the
         run means differ by no more than the noise of trials explains, None where it cannot be estimated.
+    raw
+        The same before it is cut off at 0, for one side with 2 runs too; 0 for one with a single run.
     slack
         Sum of (var(run means)/K)^2/(K - 1) over the sides: its place in Satterthwaite's degrees of freedom.
     always
@@ -52,6 +54,7 @@ class RunVariance:
 
     variance: float | None
     n_runs: tuple[int, ...]
+    raw: float = 0.0
     slack: float = 0.0
     always: bool = False
     run_means: tuple[tuple[float, ...], ...] = ()
@@ -133,23 +136,62 @@ def run_variance(*sides: ArrayLike, weights: Sequence[ArrayLike] | None = None) 
     n_runs = tuple(part.n_runs for part in parts)
     run_means = tuple(tuple(part.run_means.tolist()) for part in parts)
     noise_sd = tuple(math.sqrt(part.noise) if part.n_runs > 1 else None for part in parts)
-    if sum(n_runs) - len(n_runs) < _FEWEST_DF:
-        return RunVariance(
-            variance=None, n_runs=n_runs, run_means=run_means, noise_sd=noise_sd, reason=_too_few_runs(n_runs)
-        )
     several = [part for part in parts if part.n_runs > 1]
     raw = sum((part.seen - part.noise) / part.n_runs for part in several)
-    found = RunVariance(
+    slack = sum((part.seen / part.n_runs) ** 2 / (part.n_runs - 1) for part in several)
+    found = RunVariance(variance=None, raw=raw, slack=slack, n_runs=n_runs, run_means=run_means, noise_sd=noise_sd)
+    if sum(n_runs) - len(n_runs) < _FEWEST_DF:
+        return replace(found, reason=_too_few_runs(n_runs))
+    found = replace(
+        found,
         variance=max(0.0, raw),
-        n_runs=n_runs,
-        slack=sum((part.seen / part.n_runs) ** 2 / (part.n_runs - 1) for part in several),
         # With 2 degrees of freedom an estimate is cut off at 0 too often for a normal law to do.
         always=len(several) == 1 and several[0].n_runs - 1 == _FEWEST_DF,
-        run_means=run_means,
         run_sd=tuple(math.sqrt(max(0.0, part.seen - part.noise)) if part.n_runs > 1 else None for part in parts),
-        noise_sd=noise_sd,
     )
     return _tested(several, found)
+
+
+def shared_run_variances(scores: ArrayLike, *, weights: ArrayLike | None = None) -> tuple[FloatArray, FloatArray]:
+    """Estimate the same for the difference of every two models that share their trials.
+
+    Parameters
+    ----------
+    scores
+        float64 array, shape (n_items, n_trials, n_models), none missing, 3 trials or more.
+    weights
+        Weights of the items in the mean, shape (n_items,).
+
+    Returns
+    -------
+    tuple
+        `variance` and `slack` of `run_variance` for the differences, shape (n_models, n_models) each.
+
+    Examples
+    --------
+    >>> y = np.random.default_rng(0).normal(size=(50, 4, 3))
+    >>> variance, slack = shared_run_variances(y)
+    >>> one = run_variance(y[:, :, 2] - y[:, :, 0])
+    >>> bool(np.isclose(variance[0, 2], one.variance)), bool(np.isclose(slack[0, 2], one.slack))
+    (True, True)
+    """
+    y = np.asarray(scores, dtype=np.float64)
+    n, trials, models = y.shape
+    w = np.full(n, 1.0 / n) if weights is None else np.asarray(weights, dtype=np.float64)
+    w = w / w.sum()
+    means = np.einsum("i,ikm->km", w, y)
+    rest = y - y.mean(axis=1, keepdims=True) - means + means.mean(axis=0)
+    rest = (rest * w[:, np.newaxis, np.newaxis]).reshape(n * trials, models)
+    spread = means - means.mean(axis=0)
+    seen = _of_differences(spread.T @ spread) / (trials - 1)
+    noise = _of_differences(rest.T @ rest) / (trials - 1) / (1.0 - float(np.square(w).sum()))
+    return np.maximum(seen - noise, 0.0) / trials, np.square(seen / trials) / (trials - 1)
+
+
+def _of_differences(products: FloatArray) -> FloatArray:
+    """Return squares of the differences of columns from their products."""
+    own = np.diagonal(products)
+    return np.maximum(own[:, np.newaxis] + own - 2.0 * products, 0.0)
 
 
 def with_runs(

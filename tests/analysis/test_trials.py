@@ -12,7 +12,7 @@ from evalstats.analysis.compare import compare
 from evalstats.analysis.scores import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.paired_means import augmented_t
 from evalstats.stats.run_effects import run_variance, with_runs
 from tests.analysis.builders import data_of, rows_of
@@ -279,3 +279,53 @@ def test_size_and_power_with_full_runs(replicates: int, n: int) -> None:
     power = {method: np.mean([each[method].p_value < 0.05 for each in told]) for method in missed}
     assert power["trials shared"] > 0.9
     assert power["runs counted"] < 0.2
+
+
+def test_a_leaderboard_counts_runs_as_the_comparison_does() -> None:
+    a, b = drawn(4, run_sd=0.3, items=600, gain=0.1)
+    pair = leaderboard(read(table(a, b))).pairs[0]
+    found = compare(read(table(a, b)), pair.second, pair.first)
+    centre = found.estimate
+    assert pair.std_error == pytest.approx(found.std_error, rel=1e-3)
+    reach = stats.t.ppf(0.975, pair.df) * pair.std_error
+    assert (pair.conf_low, pair.conf_high) == pytest.approx((centre - reach, centre + reach))
+    assert pair.verdict == "not separated"
+    alone = leaderboard(read(table(a[:, :1], b[:, :1])))
+    assert any("one run of each system" in text for text in alone.notes)
+
+
+def test_runs_that_move_all_items_separate_no_models() -> None:
+    """Six equal models whose runs move all items: item means alone separate most pairs, and the best is picked by luck."""
+    rng = np.random.default_rng(3)
+    level = rng.normal(0, 1, (800, 1))
+    rows = []
+    for j in range(6):
+        move = 0.25 * rng.normal(size=3)
+        rows.extend(rows_of(f"m{j}", (level + move + rng.normal(size=(800, 3))).ravel().tolist(), trials=3))
+    data = data_of(rows, kind="continuous")
+    found = leaderboard(data)
+    assert not any(pair.separated for pair in found.pairs)
+    assert all(row.may_be_best for row in found.rows)
+    assert "runs counted" in found.method
+    assert any("pairs and rank sets count it" in text for text in found.notes)
+    averages = data.outcomes.group_by(
+        "run", "model", "system", "benchmark", "item", "metric", "status", maintain_order=True
+    )
+    once = EvalData(outcomes=as_data(averages.agg(pl.col("score").mean())).outcomes, metrics=data.metrics)
+    assert sum(pair.separated for pair in leaderboard(once).pairs) > 7
+
+
+def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
+    a, b = drawn(1, shared_sd=1.5, gain=0.6)
+    c = drawn(5, shared_sd=1.5)[0]
+    frame = pl.concat([table(a, b, JUDGES, "judge_name"), table(c, c, JUDGES, "judge_name").head(900)])
+    frame = frame.with_columns(name=pl.when(pl.int_range(pl.len()) >= 1800).then(pl.lit("third")).otherwise("name"))
+    found = leaderboard(read(frame.filter(pl.col("name") != "third"), "judge_name"))
+    assert found.pairs[0].verdict == "better"
+    assert any("all models share their 3 trials" in text for text in found.notes)
+    assert leaderboard(read(frame, "judge_name"), shared_trials=False).rows[0].rank_high == 3
+    counted = leaderboard(read(table(a, b)))
+    assert counted.pairs[0].verdict == "not separated"
+    assert leaderboard(read(table(a, b)), shared_trials=True).pairs[0].verdict == "better"
+    with pytest.raises(InputError, match="shared trials need three or more that every model has"):
+        leaderboard(read(table(a[:, :2], b[:, :2])), shared_trials=True)

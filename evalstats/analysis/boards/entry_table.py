@@ -14,6 +14,7 @@ from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.boards.graph import ComparabilityGraph, comparability_graph
 from evalstats.analysis.boards.item_values import ItemValues, item_values
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
+from evalstats.analysis.boards.run_pairs import BoardRuns, board_runs
 from evalstats.analysis.boards.standings import Scores
 from evalstats.analysis.grouping import candidate_groups, group_columns, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
@@ -47,6 +48,8 @@ class EntryTable:
         The levels averaged over, where that was asked for: all items are then scored by every system.
     whole
         For an average, the same systems with all of their items: a line shows a system's score on its own items.
+    shared_trials
+        Whether all models share their trials, as the user says; None leaves it to the labels.
     """
 
     data: EvalData
@@ -59,6 +62,7 @@ class EntryTable:
     ungrouped: tuple[str, ...] = ()
     average: Average | None = None
     whole: "EntryTable | None" = None
+    shared_trials: bool | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -103,7 +107,17 @@ class EntryTable:
             allowed=self.rulers.allowed(),
             raw=None if strata is None else raw,
             weights=None if strata is None else strata.item_weights,
+            runs=self.board_runs(),
         )
+
+    def board_runs(self) -> BoardRuns | None:
+        """Return what full runs add to the variance of each pair; an item's pass^k has no such part."""
+        if self.values.wanted is not None:
+            return None
+        strata = self.strata()
+        weights = None if strata is None else strata.item_weights
+        metric, declared = self.values.metric, self.shared_trials
+        return board_runs(self.every.items, self.arms, metric, weights=weights, declared=declared)
 
     def strata(self) -> Strata | None:
         """Return the levels averaged over; None where every item counts alike."""

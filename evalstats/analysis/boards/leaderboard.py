@@ -69,6 +69,7 @@ def leaderboard(
     pass_hat: int | None = None,
     pass_at: int | None = None,
     top: Sequence[int] = (1, 3, 5),
+    shared_trials: bool | None = None,
     accept: Sequence[str] = (),
     missing: str | None = None,
     average: AverageKind | None = None,
@@ -108,6 +109,8 @@ def leaderboard(
         model are left out for it, by name.
     top
         For each k, which models may be among the k best.
+    shared_trials
+        As in `compare`, of all models together.
     accept
         Settings in which the runs differ on purpose (such as "judge"); any other grave difference between runs keeps their
         models apart, as it makes a comparison invalid. See `evalstats.analysis.runs.comparability`.
@@ -171,6 +174,7 @@ def leaderboard(
             "average": average,
             "over": over,
             "weights": weights,
+            "shared_trials": shared_trials,
             "seed": seed,
         }
         return _planned(with_plan(as_data(data), plan), plan, given, rest)
@@ -204,7 +208,9 @@ def leaderboard(
     factors = [*named, *([] if over is None else [data.factor(over)])]
     table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=accept, baseline=head)
     averaged = wanted_average(data, table.every.items, average=average, over=over, weights=weights)
-    table = (table if averaged is None else table.averaged_over(averaged)).best_first()
+    table = replace(
+        (table if averaged is None else table.averaged_over(averaged)).best_first(), shared_trials=shared_trials
+    )
     clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast=column)
     refuse_clusters(averaged, clusters, table.every)
     asked = Plan(
@@ -373,7 +379,7 @@ def _answer(
             *notes,
             *table.values.notes,
             *untested,
-            *_remarks(table),
+            *_remarks(table, scores),
             *table.rulers.of("note"),
             *notes_of(data, table.runs),
         ),
@@ -437,14 +443,16 @@ def _fewest(scores: Scores) -> int | None:
     return min((len(np.unique(each)) for each in scores.clusters), default=None)
 
 
-def _remarks(table: EntryTable) -> list[str]:
+def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     """Gather what was done to the rows of single systems, each thing said once; then what holds for all."""
     by_text: dict[str, list[str]] = {}
     for arm in (*table.arms, *table.silent):
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
     remarks = [f"{some(names)}: {text}" for text, names in by_text.items()]
-    if all(len(arm.runs) == 1 for arm in table.arms):
+    if scores.runs is not None:
+        remarks.extend(scores.runs.notes)
+    elif all(len(arm.runs) == 1 for arm in table.arms):
         remarks.append(
             "one run of each system: variation from run to run cannot be told from these data and is not in any interval"
         )

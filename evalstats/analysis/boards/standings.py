@@ -24,6 +24,7 @@ import numpy.typing as npt
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.boards.crossed_pairs import adjusted, crossed_pairs
 from evalstats.analysis.boards.graph import MIN_SHARED, components, shared_counts
+from evalstats.analysis.boards.run_pairs import BoardRuns, counting_runs
 from evalstats.display.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.best import with_the_best
@@ -55,6 +56,8 @@ class Scores:
         Whether every value is one right-or-wrong answer.
     allowed
         Which two models may be compared at all, shape (n_models, n_models).
+    runs
+        What full runs add to the variance of each pair, where models have several.
     raw, weights
         Where levels of a factor are averaged over, the item values themselves; `values` are then linearised, so that plain
         means and errors are those of the average (`evalstats.stats.stratified.linearised`), and the weight of each item in
@@ -67,6 +70,7 @@ class Scores:
     allowed: Bools
     raw: Floats | None = None
     weights: Floats | None = None
+    runs: BoardRuns | None = None
 
     @property
     def n_models(self) -> int:
@@ -95,6 +99,7 @@ class Scores:
             values=self.values[np.ix_(seen, members)],
             clusters=tuple(each[seen] for each in self.clusters),
             allowed=self.allowed[np.ix_(members, members)],
+            runs=None if self.runs is None else self.runs.of(members),
             raw=None if self.raw is None else self.raw[np.ix_(seen, members)],
             weights=None if self.weights is None else self.weights[seen],
         )
@@ -224,6 +229,12 @@ def standings(scores: Scores, plan: Plan) -> Standings:
 
 def pair_differences(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
     """Compare the named pairs as one family."""
+    found = _of_items(scores, plan, pairs)
+    return counting_runs(found, scores.runs, span=plan.metric.span, conf_level=plan.conf_level)
+
+
+def _of_items(scores: Scores, plan: Plan, pairs: Sequence[tuple[int, int]]) -> PairwiseDifferences:
+    """Compare the named pairs on their items alone."""
     if scores.raw is not None:
         plan = plan.without_bounds()
     if len(scores.clusters) > 1:
@@ -422,7 +433,7 @@ def _against_best(
         own = scores.of(members)
         if _too_few(own) is not None:
             continue
-        if own.all_linked and len(own.clusters) < 2:
+        if own.all_linked and len(own.clusters) < 2 and own.runs is None:
             found = with_the_best(
                 plan.turned(own.values),
                 clusters=own.codes,

@@ -64,6 +64,19 @@ def run_variance_of(
     return run_variance(*scores, weights=None if weights is None else [weights[rows] for rows, _ in held])
 
 
+def run_matrix(items: pl.DataFrame, arms: Sequence[Arm]) -> tuple[Floats, Ints] | None:
+    """Return the scores of trials that all arms share, shape (n_items, n_trials, n_arms), and which items these are.
+
+    Only items of which every arm has every trial count; None with fewer than 2.
+    """
+    tables = [run_scores(items, arm) for arm in arms]
+    if any(table is None or table.columns != tables[0].columns for table in tables if tables[0] is not None):
+        return None
+    scores = np.stack([_matrix(table) for table in tables if table is not None], axis=2)
+    rows = np.flatnonzero(~np.isnan(scores).any(axis=(1, 2)))
+    return (scores[rows], rows) if rows.size > 1 else None
+
+
 def _matrix(table: pl.DataFrame) -> Floats:
     scores: npt.NDArray[np.float64] = table.to_numpy()
     return scores

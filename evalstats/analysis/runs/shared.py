@@ -12,7 +12,7 @@ from evalstats.errors import InputError
 from evalstats.schema.columns import TRIAL_LABEL
 
 # Of two shared trials nothing can be said of how the difference varies between them: pairing two is the user's to declare.
-_ENOUGH = 3
+ENOUGH = 3
 _UNIT, _PLACE = f"{HELPER}unit", f"{HELPER}place"
 
 
@@ -58,7 +58,7 @@ def trials_of_both(
         If shared trials are declared and the sides have none in common.
     """
     names = [_units(arm) for arm in (baseline, candidate)]
-    same = len(names[0]) >= _ENOUGH and set(names[0]) == set(names[1])
+    same = len(names[0]) >= ENOUGH and set(names[0]) == set(names[1])
     labelled = not (baseline.by_run or candidate.by_run) and _labelled(baseline) and _labelled(candidate)
     if declared is False or (declared is None and not (same and labelled)):
         return TrialsOfBoth(baseline=baseline, candidate=candidate, shared=False)
@@ -87,6 +87,14 @@ def trials_of_both(
         shared=common > 1,
         notes=tuple(notes),
     )
+
+
+def labels_in_common(arms: Sequence[Arm]) -> bool:
+    """Tell whether all systems have trials of the same labels, enough of them to be taken as shared."""
+    if any(arm.by_run or not _labelled(arm) for arm in arms):
+        return False
+    first, *others = (set(_units(arm)) for arm in arms)
+    return len(first) >= ENOUGH and all(each == first for each in others)
 
 
 def _told(named: str, called: str, *, declared: bool | None) -> str:
