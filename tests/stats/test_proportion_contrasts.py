@@ -14,8 +14,8 @@ def independent(shares, sizes, weights):
     return proportion_contrasts(shares, sizes, weights, variance=variance, df=np.full(len(shares), np.inf))
 
 
-def ratio(shares, sizes, weights, value):
-    """Likelihood ratio of a contrast of two or more proportions, by a general optimiser."""
+def both(shares, sizes, weights, value):
+    """Likelihood ratio and score of a contrast of two or more proportions, by a general optimiser."""
     shares, sizes, weights = (np.asarray(each, dtype=float) for each in (shares, sizes, weights))
 
     def deviance(p):
@@ -29,7 +29,8 @@ def ratio(shares, sizes, weights, value):
         method="SLSQP",
         options={"ftol": 1e-14, "maxiter": 500},
     )
-    return found.fun
+    variance = (weights**2 * found.x * (1 - found.x) / sizes).sum()
+    return found.fun, (weights @ shares - value) ** 2 / variance
 
 
 @pytest.mark.parametrize(
@@ -40,24 +41,26 @@ def ratio(shares, sizes, weights, value):
         ([0.5, 0.4, 0.9], [10, 10, 10], [0.5, 0.5, -1]),
     ],
 )
-def test_statistic_is_the_likelihood_ratio(shares, sizes, weights):
+def test_statistic_is_the_smaller_of_likelihood_ratio_and_score(shares, sizes, weights):
     found = independent(shares, sizes, weights)
-    assert found.t[0] ** 2 == pytest.approx(ratio(shares, sizes, weights, 0.0), rel=1e-4)
+    assert found.t[0] ** 2 == pytest.approx(min(both(shares, sizes, weights, 0.0)), rel=1e-4)
     low, high = found.interval(0.9)
     for end in (low[0], high[0]):
-        assert ratio(shares, sizes, weights, end) == pytest.approx(stats.chi2.isf(0.1, 1), rel=1e-3)
+        assert min(both(shares, sizes, weights, end)) == pytest.approx(stats.chi2.isf(0.1, 1), rel=1e-3)
 
 
 def test_a_single_proportion_without_failures():
-    """None of n fails: p^n at the lower end has the likelihood exp(-z^2 / 2), in closed form."""
+    """None of n fails: the lower end is Wilson's, n / (n + z^2), in closed form; the likelihood ratio's is nearer to 1."""
     found = independent([1.0], [20], [1.0])
     low, high = found.interval(0.95)
-    assert low[0] == pytest.approx(np.exp(-stats.chi2.isf(0.05, 1) / 40), rel=1e-9)
+    z2 = stats.chi2.isf(0.05, 1)
+    assert low[0] == pytest.approx(20 / (20 + z2), rel=1e-9)
+    assert low[0] < np.exp(-z2 / 40)
     assert high[0] == pytest.approx(1.0)
 
 
 def test_cell_without_failures_against_the_others():
-    """20 of 20 against 160 of 180: Wald's p is below 1e-5, the exact test says .14 and the likelihood ratio .04."""
+    """20 of 20 against 160 of 180: Wald's p is below 1e-5, the exact test says .14, likelihood ratio and score .04 and .12."""
     found = independent([1.0] + [160 / 180] * 1, [20, 180], [1.0, -1.0])
     exact = stats.fisher_exact([[20, 0], [160, 20]]).pvalue
     wald = 2 * stats.norm.sf(found.estimate / np.sqrt(found.scale * (160 / 180) * (20 / 180) / 180))
@@ -85,6 +88,17 @@ def test_interval_and_p_agree_at_every_level(seed):
         assert ((low <= found.estimate + 1e-12) & (found.estimate <= high + 1e-12)).all()
         excluded = (low > 1e-9) | (high < -1e-9)
         np.testing.assert_array_equal(excluded, p < 1 - level)
+
+
+@pytest.mark.parametrize(("n", "success"), [(20, 0.9), (25, 0.95), (40, 0.95), (100, 0.98), (40, 0.5)])
+def test_size_of_one_change(n, success):
+    """Two scenarios and one model: no family dilutes the level, and the likelihood ratio alone alarms in up to 10%."""
+    shares = np.random.default_rng(11).binomial(n, success, size=(1500, 2)) / n
+    weights = np.tile([1.0, -1.0], (1500, 1))
+    variance = (shares * (1 - shares) / (n - 1)).sum(axis=1)
+    df = np.full(1500, 2.0 * (n - 1))
+    found = proportion_contrasts(shares, np.full(shares.shape, float(n)), weights, variance=variance, df=df)
+    assert np.mean(found.p_values() <= 0.05) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 1500)
 
 
 def test_signs_turn_with_the_weights():

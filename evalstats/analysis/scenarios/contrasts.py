@@ -228,7 +228,7 @@ def _judged(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ChangeTests:
-    """Changes with their statistics: by the likelihood ratio where scores have bounds, else by Wald's t; NaN without spread."""
+    """Changes with their statistics: likelihood ratio and score where scores have bounds, else Wald's t; NaN without spread."""
 
     found: Contrasts
     proportions: ProportionContrasts | None

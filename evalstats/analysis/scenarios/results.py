@@ -79,8 +79,8 @@ class DropRow:
     reference
         The scenario it is set against ("ideal"), or "average": the model's mean over the other scenarios.
     estimate, std_error, conf_low, conf_high, df, statistic, p_value
-        With the covariance clustered by item. `statistic` and `p_value` are of the likelihood ratio of proportions where scores
-        have bounds, else Wald's. The interval excludes 0 exactly where `p_adjusted` is at most 1 - conf_level.
+        With the covariance clustered by item. `statistic` and `p_value` are of likelihood ratio and score of proportions where
+        scores have bounds, else Wald's. The interval excludes 0 exactly where `p_adjusted` is at most 1 - conf_level.
     p_adjusted, p_holm
         Adjusted for all changes of the table, by Benjamini and Hochberg (of the changes that are shown, a share of at most
         1 - conf_level is expected to be false) and by Holm (the chance of any false one is at most that).
