@@ -31,6 +31,7 @@ NAMES = {
     "peeking": "peeking",
     "power": "power",
     "scenarios": "scenarios",
+    "arena-checks": "arena_checks",
 }
 
 

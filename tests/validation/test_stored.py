@@ -47,7 +47,9 @@ def test_every_question_has_its_results_stored() -> None:
 
 
 def test_an_unknown_question_is_refused_with_the_list() -> None:
-    with pytest.raises(InputError, match="no stored error rates 'weather'; there are clusters, false-claims"):
+    with pytest.raises(
+        InputError, match="no stored error rates 'weather'; there are arena-checks, clusters, false-claims"
+    ):
         load_validation("weather")
 
 

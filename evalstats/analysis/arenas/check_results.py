@@ -13,12 +13,30 @@ from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
 CheckStatus = Literal["ok", "warning", "limit", "not run"]
 Found = TypeVar("Found")
 
-# Ten checks are tests with a p-value: together they warn of honest votes in at most 5%, raters and rings in 5% more.
+# Nine tests warn at the first level and change over time, which needs more room to be found, at the second: together of honest
+# votes in at most 7.5%. Raters and rings have a false discovery rate of 5%.
 TEST_LEVEL = 0.005
+DRIFT_LEVEL = 0.03
 BUDGET = (
-    "Tests among the checks warn at p of 0.005 and below, so that all of them together warn of honest votes in at most 5% of "
-    "arenas; raters are named at a false discovery rate of 5%."
+    "Tests among the checks warn at p of 0.005 and below (change over time: 0.03), so that together they warn of honest votes in "
+    "at most 7.5% of arenas; raters are named at a false discovery rate of 5%. "
+    "Of 1,210 simulated honest arenas 0.7% had any warning, of the worst of 14 kinds 7%."
 )
+# In how many honest arenas of the worst kind a check warned (`evalstats.datasets.validation`, "arena-checks").
+SIZES = {
+    "sides": 0.0,
+    "raters": 0.01,
+    "duplicates": 0.0,
+    "bursts": 0.0,
+    "one rater": 0.0,
+    "few votes": 0.0,
+    "deviance": 0.01,
+    "calibration": 0.01,
+    "prediction": 0.0,
+    "transitivity": 0.01,
+    "cycles": 0.01,
+    "drift": 0.0667,
+}
 TITLES = {
     "connected": "One scale for all models",
     "sides": "Preference for a side",
@@ -53,8 +71,11 @@ class CheckLine:
         (parts that votes do not connect).
     finding
         A sentence: what was found, against what; or why the check was not run.
+    size
+        Share of simulated honest arenas, of the worst kind, in which this check warned; None where it never warns or was not
+        simulated.
     p_value
-        Of honest votes, where the check is a test: it warns at `TEST_LEVEL` and below.
+        Of honest votes, where the check is a test: it warns at `TEST_LEVEL` (`DRIFT_LEVEL`) and below.
     """
 
     check: str
@@ -62,11 +83,14 @@ class CheckLine:
     status: CheckStatus
     finding: str
     p_value: float | None = None
+    size: float | None = None
 
 
 def check_line(check: str, status: CheckStatus, finding: str, p_value: float | None = None) -> CheckLine:
     """Return a line under the check's title."""
-    return CheckLine(check=check, title=TITLES[check], status=status, finding=finding, p_value=p_value)
+    return CheckLine(
+        check=check, title=TITLES[check], status=status, finding=finding, p_value=p_value, size=SIZES.get(check)
+    )
 
 
 def guarded(check: str, run: Callable[[], tuple[Found, CheckLine]], otherwise: Found) -> tuple[Found, CheckLine]:

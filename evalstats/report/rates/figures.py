@@ -118,6 +118,7 @@ SHAPES: dict[str, Strips | Pairs] = {
         other="random signs on cell means",
         said="the test that models differ in where they break, and hollow random signs on cell means",
     ),
+    "arena-checks": Pairs(ours="any check", said="arenas of honest votes in which any check warns"),
     "power": Pairs(ours="the detectable difference is found", said="the share of new data sets in which it is found"),
 }
 _WORDS = {

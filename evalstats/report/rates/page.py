@@ -35,6 +35,7 @@ QUESTIONS = (
     "peeking",
     "power",
     "scenarios",
+    "arena-checks",
 )
 
 

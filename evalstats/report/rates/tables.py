@@ -72,6 +72,17 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
         ("t, every 50", ("t after every 50 items",)),
         ("t, every item", ("t after every item",)),
     ),
+    "arena-checks": (
+        ("Any check", ("any check",)),
+        ("Side", ("sides",)),
+        ("Raters", ("raters",)),
+        ("Repeats", ("duplicates",)),
+        ("Bursts", ("bursts",)),
+        ("One rater", ("one rater",)),
+        ("Fit of pairs", ("deviance",)),
+        ("Circles", ("cycles",)),
+        ("Change", ("drift",)),
+    ),
     "scenarios": (
         ("Drop or gain", ("evalstats: any drop or gain",)),
         ("Interaction", ("evalstats: models differ in where",)),
@@ -80,6 +91,10 @@ _COLUMNS: dict[str, tuple[tuple[str, tuple[str, ...]], ...]] = {
     ),
 }
 _REMARKS = {
+    "arena-checks": (
+        "Calibration, prediction, transitivity and few votes are in the data behind the figure. Whatever the votes are, how they "
+        "connect the models is told as a limit and is no warning."
+    ),
     "graded-pairs": (
         "Without caution: claims whose first line says nothing of unseen failures. Gaffke's bound (Learned-Miller & Thomas) "
         "and the betting interval (Waudby-Smith & Ramdas) hold for any scores between 0 and 1, crashes among them, and find "

@@ -8,9 +8,10 @@ import pytest
 
 from evalstats import arena
 from evalstats.analysis.arenas import trust
-from evalstats.analysis.arenas.check_results import TEST_LEVEL, CheckLine, check_line, guarded
+from evalstats.analysis.arenas.check_results import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
 from evalstats.analysis.arenas.drifting import drift_of
 from evalstats.analysis.arenas.preparing import comparisons_of, vote_table
+from evalstats.datasets.validation import load_validation
 from evalstats.display.text import to_text
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
@@ -151,3 +152,18 @@ def test_lines_of_tests_have_their_p_value() -> None:
 
 def _rngs(n: int) -> Iterator[np.random.Generator]:
     return (np.random.default_rng([11, number]) for number in range(n))
+
+
+def test_every_check_states_the_size_that_was_simulated() -> None:
+    study = load_validation("arena-checks")
+    worst = {
+        method: max(row.rate for row in study.rows if row.method == method)
+        for method in {row.method for row in study.rows}
+    }
+    assert {check: round(worst[check], 4) for check in SIZES} == SIZES
+    every = [row for row in study.rows if row.method == "any check"]
+    total = sum(row.replicates or 0 for row in every)
+    rate = 100 * sum(row.rate * (row.replicates or 0) for row in every) / total
+    assert f"Of {total:,} simulated honest arenas {rate:.1f}% had any warning" in BUDGET
+    assert f"of the worst of {len(every)} kinds {100 * worst['any check']:.0f}%" in BUDGET
+    assert check_line("sides", "ok", "fine").size == SIZES["sides"]
