@@ -31,6 +31,7 @@ _SHOWN = 10
 _ENOUGH_VOTES = 30  # a model; at 12 true ratings fail the checks of circles in 13% of tables, at a nominal 5%
 _FEW_TRIPLES = 10  # below, hardly any share would stand out
 _MOST_DRAWS = 1_000_000  # cells times resamples
+_MOST_ROWS = 20_000_000  # rows of votes, whose tastes are drawn, times resamples
 _FEWEST_DRAWS = 199  # with fewer no p-value is as small as `TEST_LEVEL`
 _BIN_LEVEL = 0.95
 _AVERAGE = "a rating is then an average over opponents, not a law"
@@ -134,7 +135,8 @@ def percent(share: float, digits: int = 0) -> str:
 def _draws(fit: PairFit, table: VoteTable, asked: int) -> int:
     pairs = fit.n_models * (fit.n_models - 1) // 2
     cells = min(pairs, table.rows.n_rows) if not table.rows.n_covariates else max(pairs, min(8_000, 20 * pairs))
-    return min(asked, max(_FEWEST_DRAWS, _MOST_DRAWS // max(cells, 1)))
+    most = min(_MOST_DRAWS // max(cells, 1), _MOST_ROWS // max(table.rows.n_rows, 1))
+    return min(asked, max(_FEWEST_DRAWS, most))
 
 
 def _deviance(found: _Found, drawn: Simulated | None, table: VoteTable) -> tuple[_Found, CheckLine]:

@@ -68,7 +68,7 @@ def test_draws_with_the_noise_taken_out_contradict_themselves_more(shared_data):
 
 
 def test_thirteen_prompts_explain_circles_that_single_votes_do_not(shared_data):
-    """LLMFAO: 22% of triples; 15% are expected of independent votes, and some 21% where prompts suit models of their own."""
+    """LLMFAO: 22% of triples; 15% are expected of independent votes, and 21% to 23% where prompts suit models of their own."""
     rows, _ = llmfao(shared_data)
     votes = simulated(fit_strengths(rows), rows)
     assert len(votes.tastes.sd) == 2
