@@ -155,7 +155,7 @@ def test_junit_holds_any_name():
     bad = "<evil>\x00\x1b[31m & ]]>"
     data = data_of(rows_of("old", [1.0, 0.0] * 20), rows_of(bad, [1.0, 1.0] * 20))
     suite = fromstring(junit_xml(es.compare(data, "old", bad), None)).find("testsuite")  # noqa: S314 - our own text
-    assert "<evil>[31m & ]]>" in suite.find("testcase").get("name")
+    assert r"<evil>\u0000\u001b[31m & ]]>" in suite.find("testcase").get("name")
 
 
 def test_a_candidate_that_crashes_is_not_shown_to_be_as_good():

@@ -11,6 +11,7 @@ import pytest
 import evalstats as es
 from evalstats.analysis.gate import gate
 from evalstats.analysis.results import Score
+from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.schema.data import EvalData, combine
@@ -188,7 +189,8 @@ def test_published_numbers_take_a_direction() -> None:
 def test_scenarios_and_gaps_ask_on_their_first_line() -> None:
     rows = table({m: np.tile(of, 3) for m, of in HARM.items()}, "unsafe", part=pl.Series(["x", "y", "z"] * (3 * N)))
     found = es.scenarios(es.from_frame(rows, item="item", model="model", score="unsafe", part="part"), scenario="part")
-    assert "is lower better?" in found.summary().partition(". ")[0]
+    assert "is lower better?" in headline(found)
+    assert found.summary().startswith(headline(found))
 
 
 # --- failure codes ---
