@@ -13,19 +13,19 @@ PACKAGE = Path(__file__).resolve().parents[1] / "evalstats"
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
     "schema": {"errors"},
-    "display": {"errors"},
+    "document": {"errors"},
     "stats": {"errors"},
     "loaders": {"errors", "schema"},
     "store": {"errors", "schema"},
     "datasets": {"errors", "schema"},
     "aggregate": {"errors", "schema"},
     "simulate": {"errors", "schema", "stats", "datasets"},
-    "analysis": {"errors", "schema", "display", "stats", "aggregate", "simulate"},
+    "analysis": {"errors", "schema", "document", "stats", "aggregate", "simulate"},
     "testing": {"errors", "schema", "loaders", "store", "analysis"},
-    "plots": {"errors", "display", "analysis"},
-    "report": {"errors", "schema", "display", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
+    "plots": {"errors", "document", "analysis"},
+    "report": {"errors", "schema", "document", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
     "cli": {
-        "errors", "schema", "display", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets", "stats",
+        "errors", "schema", "document", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets", "stats",
     },
 }  # fmt: skip
 

@@ -10,7 +10,7 @@ import polars as pl
 
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.pairs import Pairs
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of

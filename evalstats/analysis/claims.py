@@ -7,7 +7,7 @@ from typing import Literal
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.results import ClaimTest
-from evalstats.display.numbers import interval, p_value, scaled
+from evalstats.document.numbers import interval, p_value, scaled
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import Estimate

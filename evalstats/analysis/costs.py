@@ -15,8 +15,8 @@ import polars as pl
 from evalstats.aggregate.items import ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import interval, number, plural
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import interval, number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters

@@ -28,7 +28,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.further import further_rows
 from evalstats.analysis.results import MethodRow, PairedTable, Role, Verdict
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import plural, share_in_percent
+from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from evalstats.analysis.results import MethodRow, PairedTable
 from evalstats.analysis.rows import method_row
-from evalstats.display.blocks import Block, Bullets, Table
-from evalstats.display.numbers import interval, number, plural, share_in_percent
+from evalstats.document.blocks import Block, Bullets, Table
+from evalstats.document.numbers import interval, number, plural, share_in_percent
 from evalstats.stats.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
 from evalstats.stats.paired_binary import PairedCounts
 from evalstats.stats.unseen_failures import UnseenFailures

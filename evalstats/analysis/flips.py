@@ -10,8 +10,8 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.pairs import Bools, Ints, Pairs
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import MINUS, p_value
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import MINUS, p_value
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.multiplicity import benjamini_hochberg
 from evalstats.stats.sign_flip import sign_flip

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.results import MethodRow, Role
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import scaled
+from evalstats.document.numbers import scaled
 from evalstats.stats.bootstrap.bca import bca_law
 from evalstats.stats.bootstrap.studentised import bootstrap_t
 from evalstats.stats.estimate import Estimate

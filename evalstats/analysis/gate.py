@@ -6,7 +6,7 @@ from typing import Literal, get_args
 
 from evalstats.analysis.results import DECIDED, Comparison, OtherLevels
 from evalstats.analysis.scales import open_direction
-from evalstats.display.numbers import many, scaled
+from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError
 
 FailOn = Literal["worse", "not-noninferior", "inconclusive"]

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import Difference, PairedScores
 from evalstats.analysis.results import AtMargin, Comparison, Missing
-from evalstats.display.numbers import p_value, scaled
+from evalstats.document.numbers import p_value, scaled
 from evalstats.stats.equivalence import MarginTest, t_margin_test, tango_margin_test
 from evalstats.stats.paired_binary import PairedCounts
 

@@ -10,7 +10,7 @@ from evalstats.analysis.costs import CostRow
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.results import Comparison, MethodRow
 from evalstats.analysis.runs.words import graver
-from evalstats.display.numbers import plural, scaled
+from evalstats.document.numbers import plural, scaled
 
 _PAIRING = "Miller 2024, arXiv:2411.00640"
 _PASS = re.compile(r" pass([\^@])(\d+)$")

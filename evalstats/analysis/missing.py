@@ -9,7 +9,7 @@ from evalstats.analysis.difference import PairedScores, headline_interval
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
 from evalstats.analysis.results import MethodRow, Missing, Verdict
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import number, plural, share_in_percent
+from evalstats.document.numbers import number, plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.stratified import Strata
 

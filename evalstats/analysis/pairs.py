@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
 from evalstats.analysis.arms import Arm
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 
 Floats = npt.NDArray[np.float64]

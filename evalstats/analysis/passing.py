@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Bools, Ints, Pairs, Side, item_labels
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 

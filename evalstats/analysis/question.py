@@ -29,7 +29,7 @@ from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.scales import open_direction
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.verdicts import Evidence, decide
-from evalstats.display.numbers import many
+from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS

@@ -14,9 +14,9 @@ from evalstats.analysis.flips import Flip, ScenarioFlips
 from evalstats.analysis.looks.results import SequentialAccount
 from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import interval, scaled
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.dependence import Dependence
 
@@ -398,7 +398,7 @@ class Comparison:
         return " ".join(comparison_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.wording import comparison_blocks
 
         return comparison_blocks(self)

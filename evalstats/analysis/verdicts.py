@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from evalstats.analysis.results import Verdict
-from evalstats.display.numbers import number, p_value
+from evalstats.document.numbers import number, p_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ from evalstats.analysis.looks.wording import sequential_blocks
 from evalstats.analysis.margin import margin_sentence
 from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict, qualified
 from evalstats.analysis.scales import direction_phrases
-from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, many, number, p_value, plural, scaled
+from evalstats.document.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.dependence import Dependence

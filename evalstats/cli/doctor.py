@@ -61,7 +61,7 @@ def doctor() -> None:
 
 
 def _print(rows: list[tuple[str, str, str]]) -> None:
-    from evalstats.display.blocks import Table
-    from evalstats.display.text import to_text
+    from evalstats.document.blocks import Table
+    from evalstats.document.text import to_text
 
     typer.echo(to_text([Table(columns=("Part", "Version", "For"), rows=tuple(rows), align="lll")]))

@@ -15,8 +15,8 @@ def register(app: typer.Typer) -> None:
 def formats(paths: options.Paths = None) -> None:
     """List the formats; or say what a file is taken for."""
     from evalstats.cli.text import clean
-    from evalstats.display.blocks import Table
-    from evalstats.display.text import to_text
+    from evalstats.document.blocks import Table
+    from evalstats.document.text import to_text
     from evalstats.loaders.registry import list_files, loaders
 
     if not paths:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.display.blocks import Banner, Block
+from evalstats.document.blocks import Banner, Block
 from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from evalstats.analysis.gate import Gate
 from evalstats.analysis.results import Comparison
-from evalstats.display.escape import inert
+from evalstats.document.escape import inert
 
 # Characters that XML 1.0 cannot hold, even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

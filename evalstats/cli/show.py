@@ -13,7 +13,7 @@ from typing import Any, Protocol, TextIO
 
 from evalstats.cli.options import Format
 from evalstats.cli.text import clean, wrapped
-from evalstats.display.blocks import Block
+from evalstats.document.blocks import Block
 from evalstats.errors import InputError
 
 _WIDTH = 80
@@ -65,8 +65,8 @@ def show_result(
 
 def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool = False) -> str:
     """Return the text of a result in a style."""
-    from evalstats.display.markup import to_html, to_latex, to_markdown
-    from evalstats.display.text import to_text
+    from evalstats.document.markup import to_html, to_latex, to_markdown
+    from evalstats.document.text import to_text
 
     match style:
         case Format.JSON:

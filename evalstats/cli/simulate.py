@@ -204,7 +204,7 @@ def _arena(
 def _study(seed: int, *, quiet: bool) -> None:
     """Print the study in small, and where the whole one is."""
     from evalstats.cli.show import say, step_line
-    from evalstats.display.text import to_text
+    from evalstats.document.text import to_text
     from evalstats.report.sampling.tables import plain_table
     from evalstats.simulate.arena_study import SEED, arena_study
 

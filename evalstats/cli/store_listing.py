@@ -3,7 +3,7 @@
 from typing import Any
 
 from evalstats.cli.text import cell_width, clean, wrapped
-from evalstats.display.blocks import Table
+from evalstats.document.blocks import Table
 from evalstats.schema.columns import TableName
 from evalstats.store.layout import StoredSource
 from evalstats.store.parts import files_of, scan_parts

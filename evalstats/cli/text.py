@@ -6,7 +6,7 @@ Every string that came from a file or a path goes through `clean` before it is p
 
 import unicodedata
 
-from evalstats.display.escape import inert
+from evalstats.document.escape import inert
 
 # Joiners that Persian, Indic scripts and emoji need; they reach no further than the letters beside them.
 _KEPT = "\u200c\u200d"

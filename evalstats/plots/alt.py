@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.results import Comparison, MethodRow
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.forest import overall_row, shown_groups, words_of
 from evalstats.plots.methods import HINTED, ONCE, OTHER, SAME, grouped_methods
 

@@ -4,8 +4,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import level, whole
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_forest import rank_words
 from evalstats.plots.arena_rows import lines, shown_models, stands_out
 from evalstats.plots.ranks import rank_ticks

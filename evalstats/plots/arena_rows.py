@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import parts, whole
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.plots.row_panel import PanelRow
 
 MOST_MODELS = 60

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
-from evalstats.display.escape import one_line
+from evalstats.document.escape import one_line
 from evalstats.plots.intervals import Row
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 

@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from evalstats.analysis.scenarios.results import EffectRow, ScenarioModel
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import MINUS, interval, number, plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import MINUS, interval, number, plural
 from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedFormatter, FixedLocator
 
 from evalstats.analysis.costs import WORDS, CostRow
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import interval, number
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import interval, number
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.plots.style import Medium, untyped
 

@@ -11,9 +11,9 @@ from matplotlib.ticker import MaxNLocator
 from evalstats.analysis.arenas.check_results import PeriodRating
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.words import points, unit_of
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_rows import limits_of
 from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width

@@ -6,9 +6,9 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.words import digits_of
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import interval, plural, scaled
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import interval, plural, scaled
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.plots.scenario_cells import base_name, drop_tone
 from evalstats.plots.style import Medium

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 
 _PANEL = 16.0  # height of a panel, in lines of text

@@ -5,8 +5,8 @@ import math
 from matplotlib.figure import Figure
 
 from evalstats.analysis.results import Comparison, GroupRow, Verdict
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import interval, number, plural, scaled
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import interval, number, plural, scaled
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.plots.style import Medium
 

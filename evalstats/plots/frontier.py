@@ -15,8 +15,8 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
 from evalstats.analysis.frontiers.wording import share_words
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import interval, plural, scaled
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import interval, plural, scaled
 from evalstats.plots.intervals import shortened
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 

@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import level
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.gap_climbs import Climb, climbs, last_place, set_words
 from evalstats.plots.gap_marks import DOWN, UP, in_table, side_words, why_no_line
 from evalstats.plots.lettering import EM, fitted, fitted_names, text_width

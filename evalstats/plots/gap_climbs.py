@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import ranks
-from evalstats.display.blocks import Tone
+from evalstats.document.blocks import Tone
 from evalstats.plots.style import Medium
 
 MOST: dict[Medium, int] = {"screen": 60, "phone": 40, "print": 60}

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.gaps.results import Forecast, LabLiveGap, LeftOut
 from evalstats.analysis.gaps.words import ends, level, ranks, score_text
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_rows import limits_of
 from evalstats.plots.gap_marks import draw_interval, draw_point, in_table, side_words
 from evalstats.plots.row_panel import PanelRow, RowPanel, row_figure

@@ -6,8 +6,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import difference_unit, gap_ends, gap_text, level, size_text
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_rows import limits_of
 from evalstats.plots.gap_marks import (
     Mark,

@@ -7,8 +7,8 @@ from typing import Any
 from evalstats.analysis.gaps.results import GapRow, GapVerdict, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import score_unit
 from evalstats.analysis.gaps.words import why_no_line as told_of_no_line
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import plural
 from evalstats.plots.row_panel import RowPanel
 from evalstats.plots.style import LIGHT, tone_color
 

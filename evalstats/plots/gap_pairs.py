@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import some
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.segments import Segment, draw_segments
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped

@@ -7,8 +7,8 @@ from matplotlib.figure import Figure
 from evalstats.analysis.gaps.mix_results import CellPart
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import level, metric_side, score_text, share
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.gap_marks import draw_band, draw_interval, draw_point, in_table
 from evalstats.plots.row_panel import PanelRow, RowPanel, row_figure
 from evalstats.plots.style import LIGHT, Medium

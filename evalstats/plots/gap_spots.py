@@ -11,9 +11,9 @@ from matplotlib.ticker import MaxNLocator
 
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import gap_text, level, score_text
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import number, plural
 from evalstats.plots.gap_labels import Ground, Placed
 from evalstats.plots.gap_line import DrawnLine
 from evalstats.plots.gap_marks import in_table, is_settled, side_words, tone_of, verdict_words, why_no_line

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from evalstats.analysis.gaps.mix_results import DecompositionRow, Part
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import level, metric_side, part_ends, part_text, score_unit
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
 from evalstats.plots.arena_rows import limits_of
 from evalstats.plots.gap_marks import change_tone, draw_interval, draw_point
 from evalstats.plots.row_panel import PanelRow, RowPanel, row_figure

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Transform, blended_transform_factory
 
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import MINUS
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import MINUS
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 _STACKED = 0.22  # where the interval stands below the middle of its row, when its words are above it

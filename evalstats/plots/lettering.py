@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-from evalstats.display.escape import one_line
+from evalstats.document.escape import one_line
 
 EM = 0.56  # width of a letter, as a share of the text size, that few lines of text exceed
 _WIDE = 1.05

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalstats.display.escape import one_line
+from evalstats.document.escape import one_line
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.scenario_cells import MapCell, MapGrid
 from evalstats.plots.style import SIZES, Medium, Size

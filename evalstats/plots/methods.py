@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from matplotlib.figure import Figure
 
 from evalstats.analysis.results import Comparison, MethodRow
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import p_value
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import p_value
 from evalstats.plots.forest import difference_scale, overall_row, verdict_tone, words_of
 from evalstats.plots.intervals import Row, intervals
 from evalstats.plots.style import Medium

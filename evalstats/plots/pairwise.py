@@ -5,9 +5,9 @@ import math
 from matplotlib.figure import Figure
 
 from evalstats.analysis.boards.results import Leaderboard, PairRow
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import interval, plural, scaled
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import interval, plural, scaled
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.rank_rows import score_digits

@@ -10,8 +10,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 
 from evalstats.analysis.planning.results import CurvePoint, PowerPlan
 from evalstats.analysis.planning.wording import answer_sentence, bare, percent, power_words, shown
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.intervals import shortened
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from string import ascii_letters
 
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import interval, plural, scaled
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import interval, plural, scaled
 
 MOST_MODELS = 60
 _READ = 20

@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator
 from matplotlib.transforms import Transform, blended_transform_factory
 
 from evalstats.analysis.boards.results import Leaderboard
-from evalstats.display.numbers import MINUS
+from evalstats.document.numbers import MINUS
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.rank_rows import RankRow, rank_rows
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Transform, blended_transform_factory
 
-from evalstats.display.numbers import MINUS
+from evalstats.document.numbers import MINUS
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 

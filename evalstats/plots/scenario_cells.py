@@ -6,8 +6,8 @@ from typing import Literal
 
 from evalstats.analysis.scenarios.results import CellRow, DropRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import number
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import number
 
 Show = Literal["drop", "score"]
 MOST_ACROSS, MOST_DOWN = 14, 40

@@ -7,8 +7,8 @@ from matplotlib.patches import Rectangle
 
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.words import digits_of
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import number, plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import number, plural
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.map_layout import BOLD, SMALL, Panel, both_wide, box_of, panels_of, slant
 from evalstats.plots.scenario_cells import MapCell, Show, base_name, map_grid

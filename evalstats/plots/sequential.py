@@ -8,9 +8,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from evalstats.analysis.looks.results import SequentialAccount
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import MINUS, interval, number, plural, scaled
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import MINUS, interval, number, plural, scaled
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 
 _LEFT_ALONE = 0.1  # intervals of the first tenth are wide and do not set the axis

@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from evalstats.analysis.scenarios.results import CellRow, DropRow, MeanRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import MINUS, number, plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import MINUS, number, plural
 from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.scenario_cells import base_name, drop_tone

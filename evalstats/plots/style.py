@@ -16,7 +16,7 @@ from xml.sax.saxutils import quoteattr
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from evalstats.display.blocks import Tone
+from evalstats.document.blocks import Tone
 
 Medium = Literal["screen", "phone", "print"]
 

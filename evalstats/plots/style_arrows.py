@@ -8,8 +8,8 @@ from matplotlib.figure import Figure
 
 from evalstats.analysis.arenas.results import Alternative, ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import digits_of, points, rating, unit_of
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_rows import limits_of
 from evalstats.plots.row_panel import PanelRow, RowPanel, row_figure
 from evalstats.plots.style import LIGHT, Medium

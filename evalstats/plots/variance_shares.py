@@ -5,8 +5,8 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from evalstats.analysis.scenarios.results import ScenarioModel, VarianceRow
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import number
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import number
 from evalstats.plots.lettering import fitted, text_width
 from evalstats.plots.style import LIGHT, SIZES, Medium, house_style, new_figure, untyped
 

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from evalstats.analysis.arenas.check_results import VoteGraph, WeakLink
 from evalstats.analysis.arenas.results import ArenaRanking, PairContrast
 from evalstats.analysis.arenas.words import some
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import number, plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import number, plural
 from evalstats.plots.labels import spread
 from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.segments import Segment, draw_segments

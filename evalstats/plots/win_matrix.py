@@ -11,8 +11,8 @@ from matplotlib.patches import Rectangle
 from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.arenas.wording_tables import percent
 from evalstats.analysis.arenas.words import apart, compared, level, parts
-from evalstats.display.escape import one_line
-from evalstats.display.numbers import plural
+from evalstats.document.escape import one_line
+from evalstats.document.numbers import plural
 from evalstats.plots.lettering import fitted_names, text_width
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 

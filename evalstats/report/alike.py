@@ -6,8 +6,8 @@ from typing import Final
 from evalstats.analysis.results import Comparison
 from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.runs.words import graver, setting_words
-from evalstats.display.blocks import Table, Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Table, Tone
+from evalstats.document.numbers import plural
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.markup import folded, prose, section, sentence
 from evalstats.report.tables import table_float, without_empty_columns

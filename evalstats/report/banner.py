@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.display.escape import for_html
+from evalstats.document.escape import for_html
 from evalstats.report.markup import both, typst_string
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.report.markup import bullets, callout, folded, prose, sentence
 from evalstats.schema.plan import PlanAccount
 

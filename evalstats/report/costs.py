@@ -6,7 +6,7 @@ import polars as pl
 
 from evalstats.analysis.costs import PER_SUCCESS, WORDS, CostRow, costs_table
 from evalstats.analysis.results import Comparison
-from evalstats.display.numbers import interval, number
+from evalstats.document.numbers import interval, number
 from evalstats.plots.costs import cost_ratios, cost_ratios_alt, drawn_costs
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float

@@ -13,8 +13,8 @@ from evalstats.analysis.wording import (
     missing_blocks,
     scores_table,
 )
-from evalstats.display.blocks import Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, scaled
+from evalstats.document.blocks import Paragraph, Table, Tone
+from evalstats.document.numbers import interval, number, scaled
 from evalstats.plots.alt import forest_alt
 from evalstats.plots.forest import MOST_GROUPS, digits_of, forest, shown_groups
 from evalstats.report.comparison import ComparisonPage

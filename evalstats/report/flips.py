@@ -9,8 +9,8 @@ import polars as pl
 from evalstats.analysis.flips import Flip, flips_table
 from evalstats.analysis.methods import pass_name
 from evalstats.analysis.results import Comparison
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import plural, scaled
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import plural, scaled
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.markup import csv_link, prose, raw
 from evalstats.report.tables import table_float, typst_table, without_empty_columns

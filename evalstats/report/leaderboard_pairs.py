@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.boards.wording import pairs_table
-from evalstats.display.blocks import Block, Bullets, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, p_value, plural, scaled
+from evalstats.document.blocks import Block, Bullets, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, p_value, plural, scaled
 from evalstats.plots.comparability import MOST_GROUPS, comparability, comparability_alt, is_worth_drawing
 from evalstats.plots.pairwise import MOST_PAIRS, against_baseline, against_baseline_alt
 from evalstats.plots.rank_rows import score_digits

@@ -9,7 +9,7 @@ from html import escape
 
 import polars as pl
 
-from evalstats.display.escape import for_csv, for_html, one_line
+from evalstats.document.escape import for_csv, for_html, one_line
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _LINK = re.compile(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from evalstats.analysis.results import Comparison
-from evalstats.display.escape import one_line
+from evalstats.document.escape import one_line
 from evalstats.schema.plan import PlanAccount
 
 LONGEST = 52

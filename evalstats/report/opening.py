@@ -2,8 +2,8 @@
 
 from evalstats.analysis.results import Comparison, Verdict, qualified
 from evalstats.analysis.wording import VERDICT_TONE
-from evalstats.display.escape import for_html
-from evalstats.display.numbers import number, plural, scaled
+from evalstats.document.escape import for_html
+from evalstats.document.numbers import number, plural, scaled
 from evalstats.plots.forest import digits_of
 from evalstats.report.alike import refusal_sentence
 from evalstats.report.banner import fact_strip, verdict_banner

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evalstats.analysis.explaining.explain import explain
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph
-from evalstats.display.escape import for_html
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph
+from evalstats.document.escape import for_html
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.markup import raw, typst_string
 

@@ -6,8 +6,8 @@ from datetime import date
 from importlib.metadata import PackageNotFoundError, version
 from typing import Protocol
 
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import plural
 from evalstats.report.markup import folded
 from evalstats.report.tables import table_float
 from evalstats.schema.plan import PlanAccount

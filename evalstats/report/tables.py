@@ -8,8 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.display.blocks import Table, Tone
-from evalstats.display.escape import for_html, one_line
+from evalstats.document.blocks import Table, Tone
+from evalstats.document.escape import for_html, one_line
 from evalstats.report.markup import both, float_block, prose, sentence, typst_string, typst_strings
 
 _ALIGN = {"l": "left", "r": "right", "c": "center"}

@@ -696,7 +696,7 @@ def test_items_without_a_level_are_counted() -> None:
 
 def test_flips_are_gains_in_the_direction_that_is_better() -> None:
     data = data_of(rows_of("a", [1.0] * 20), rows_of("b", [0.0] * 20), kind="binary", higher_is_better=False)
-    from evalstats.display.text import to_text
+    from evalstats.document.text import to_text
 
     assert "20 gained, 0 lost" in to_text(compare(data, "a", "b").blocks())
 

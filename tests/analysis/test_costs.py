@@ -24,7 +24,7 @@ from evalstats.analysis.costs import (
 )
 from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.passing import pass_metric, passing
-from evalstats.display.numbers import interval, number
+from evalstats.document.numbers import interval, number
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.ratio.ratios import geometric_ratio, ratio_of_means

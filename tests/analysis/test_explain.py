@@ -17,8 +17,8 @@ from evalstats.analysis.explaining.explain import add_explainer, explain, explai
 from evalstats.analysis.explaining.method_texts import MethodText, add_method, known_methods, texts_for
 from evalstats.analysis.results import Comparison, Score
 from evalstats.analysis.scores import score
-from evalstats.display.blocks import Bullets, Heading, Paragraph
-from evalstats.display.markup import to_html, to_latex, to_markdown
+from evalstats.document.blocks import Bullets, Heading, Paragraph
+from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan

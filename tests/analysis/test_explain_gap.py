@@ -15,9 +15,9 @@ from evalstats.analysis.gaps.gap import gap
 from evalstats.analysis.gaps.mix_results import Part
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.words import flagged, gap_text, score_text, share
-from evalstats.display.blocks import Bullets, Heading, Paragraph
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import interval
+from evalstats.document.blocks import Bullets, Heading, Paragraph
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import interval
 from tests.analysis.gaps import example_gap as example
 
 ALL: dict[str, Callable[[], LabLiveGap]] = {

@@ -12,8 +12,8 @@ import pytest
 from evalstats.analysis.frontiers.frontier import frontier
 from evalstats.analysis.frontiers.results import Frontier
 from evalstats.analysis.scores import score
-from evalstats.display.markup import to_html, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.markup import to_html, to_markdown
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.many.pareto import frontier_shares

@@ -11,7 +11,7 @@ import pytest
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.scores import score
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan

@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.published import keep_published
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows

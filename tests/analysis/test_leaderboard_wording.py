@@ -8,7 +8,7 @@ import pytest
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard, PairRow, Winner, snapped_pairs
 from evalstats.analysis.boards.wording import leaderboard_sentences, models_table, pairs_table
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan

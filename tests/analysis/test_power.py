@@ -13,8 +13,8 @@ from scipy import stats
 from evalstats.analysis.compare import compare
 from evalstats.analysis.planning.power import power
 from evalstats.analysis.planning.results import NextStep, PowerPlan
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.pairs import simulate_pairs

@@ -11,7 +11,7 @@ from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.compare import compare
 from evalstats.analysis.question import as_invalid
 from evalstats.analysis.verdicts import Evidence, decide
-from evalstats.display.blocks import Banner
+from evalstats.document.blocks import Banner
 from evalstats.report.opening import answer_line
 
 PLAIN = Evidence(

@@ -12,10 +12,10 @@ from typer.testing import CliRunner
 import evalstats
 from evalstats.cli.main import app
 from evalstats.cli.text import wrapped
-from evalstats.display.blocks import Banner, Bullets, Heading, Paragraph, Table
-from evalstats.display.escape import for_html, for_typst, one_line
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Banner, Bullets, Heading, Paragraph, Table
+from evalstats.document.escape import for_html, for_typst, one_line
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.text import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.store.layout import MARKER, check_marker
 from evalstats.store.manifest import MANIFEST, read_manifest

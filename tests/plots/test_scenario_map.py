@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from evalstats.analysis.scenarios.results import ScenarioModel
-from evalstats.display.numbers import number
+from evalstats.document.numbers import number
 from evalstats.plots.drops import drop_forest, drop_forest_alt
 from evalstats.plots.scenario_cells import MOST_ACROSS, MOST_DOWN, Show, map_grid
 from evalstats.plots.scenario_map import LEAST_OPAQUE, MOST_OPAQUE, scenario_map, scenario_map_alt

@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from evalstats.display.blocks import Table
+from evalstats.document.blocks import Table
 from evalstats.report.tables import html_table, table_float, typst_table, without_empty_columns
 
 TABLE = Table(

@@ -8,7 +8,7 @@ import polars as pl
 from evalstats.analysis.arenas.connecting import votes_of
 from evalstats.analysis.arenas.results import Categories, CategoryRating
 from evalstats.analysis.arenas.table import VoteTable
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.fit import PairFit

@@ -3,7 +3,7 @@
 import numpy as np
 
 from evalstats.analysis.arenas.check_results import CheckLine, VoteGraph, WeakLink, check_line
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.stats.arena.existence import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import IntArray

@@ -19,7 +19,7 @@ from evalstats.analysis.arenas.check_results import (
 from evalstats.analysis.arenas.period_ratings import Dated, period_ratings
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.drift import LinearDrift, linear_drift
 from evalstats.stats.arena.fit import PairFit

@@ -17,7 +17,7 @@ from evalstats.analysis.arenas.check_results import (
 )
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.calibration import calibration_error
 from evalstats.stats.arena.fit import PairFit

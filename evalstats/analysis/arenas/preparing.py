@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.arenas.covarying import Covariates, no_covariates, relative_differences
 from evalstats.analysis.arenas.sharing import FEW_JUDGES, shared_sources
 from evalstats.analysis.arenas.table import VoteTable
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.lookalikes import alike, renamed, said_of_names

@@ -8,9 +8,9 @@ import polars as pl
 
 from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.results import json_safe
-from evalstats.display.blocks import Block
-from evalstats.display.escape import one_line
-from evalstats.display.markup import to_html
+from evalstats.document.blocks import Block
+from evalstats.document.escape import one_line
+from evalstats.document.markup import to_html
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.checks import FloatArray
@@ -417,7 +417,7 @@ class ArenaRanking:
         return " ".join(arena_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.arenas.wording import arena_blocks
 
         return arena_blocks(self)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.checks import IntArray
 

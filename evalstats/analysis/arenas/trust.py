@@ -12,7 +12,7 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.trusting_raters import influence_check, rater_check
 from evalstats.analysis.arenas.trusting_votes import burst_check, duplicate_check, identity_check, side_check
 from evalstats.analysis.arenas.voters import voters_of
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import InputError
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.flips import smallest_flip

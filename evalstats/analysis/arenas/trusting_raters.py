@@ -8,7 +8,7 @@ import numpy as np
 from evalstats.analysis.arenas.check_results import CheckLine, RaterFlag, RaterInfluence, TrustChecks, check_line
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.voters import Voters, first_of_event
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.decided_votes import BoolArray, decided_votes

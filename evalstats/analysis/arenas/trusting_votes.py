@@ -13,7 +13,7 @@ from scipy.special import expit
 from evalstats.analysis.arenas.check_results import TEST_LEVEL, Burst, CheckLine, CheckStatus, TrustChecks, check_line
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.voters import MERGED, Voters
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.numbers import interval, number, p_value, plural
 from evalstats.errors import InputError
 from evalstats.stats.arena.bursts import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
 from evalstats.stats.arena.calibration import clustered_mean

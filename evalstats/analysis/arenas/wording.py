@@ -21,8 +21,8 @@ from evalstats.analysis.arenas.wording_tables import (
 )
 from evalstats.analysis.arenas.words import has_ranks, parts, shared_word, some, stopped, whole
 from evalstats.analysis.wording import plan_items
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number, plural
 from evalstats.stats.arena.strength_covariance import df_words
 
 _PARTS = 12

@@ -18,8 +18,8 @@ from evalstats.analysis.arenas.words import (
     unit_of,
     whole,
 )
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import number, plural
 
 _NO_RANKS, _NOT_CONVERGED, _IN_PARTS, _ONE, _OPEN = (
     "no ranks",

@@ -6,8 +6,8 @@ from evalstats.analysis.arenas.check_results import BUDGET, CheckLine, WeakLink
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording_tables import percent, table_of
 from evalstats.analysis.arenas.words import points, some, stopped
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import interval, number, p_value, plural
 
 _LINES = 8
 _KINDS: dict[str, str] = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}

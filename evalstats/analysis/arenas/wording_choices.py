@@ -3,8 +3,8 @@
 from evalstats.analysis.arenas.results import ArenaRanking, VoteCovariate
 from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.arenas.words import digits_of, level, points, some, unit_of
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import interval, number, p_value
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import interval, number, p_value
 
 _SIDE = "side a"
 

@@ -17,8 +17,8 @@ from evalstats.analysis.arenas.words import (
     unit_of,
 )
 from evalstats.analysis.scenarios.words import short_codes
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number, p_value, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number, p_value, plural
 
 _WIDTH = 80
 _NAME = 20

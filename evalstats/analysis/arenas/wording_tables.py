@@ -20,8 +20,8 @@ from evalstats.analysis.arenas.words import (
     unit_of,
     whole,
 )
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import interval, number, p_value, plural
 
 # Lines of a long list: those beyond it are in the frames and in the JSON.
 LINES = 20

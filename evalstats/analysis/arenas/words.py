@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow
 from evalstats.analysis.scenarios.words import capital, of, p_text, some, stopped
-from evalstats.display.numbers import interval, number
+from evalstats.document.numbers import interval, number
 
 __all__ = [
     "apart",

@@ -12,7 +12,7 @@ from evalstats.analysis.boards.standings import Plan, Scores, Standings, separat
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.runs.comparability import identical_runs
-from evalstats.display.numbers import many, plural, share_in_percent
+from evalstats.document.numbers import many, plural, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.dependence import Dependence
 from evalstats.stats.many.omnibus import Omnibus, cochran_q, friedman

@@ -11,7 +11,7 @@ from evalstats.aggregate.matrix import ScoreMatrix
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Pairs, Side, item_labels
 from evalstats.analysis.passing import PassKind, pass_metric
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 

@@ -38,7 +38,7 @@ from evalstats.analysis.missing import checked_missing
 from evalstats.analysis.passing import wanted_pass
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.wording import dependence_warnings
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan

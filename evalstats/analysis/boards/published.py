@@ -17,7 +17,7 @@ from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, snapp
 from evalstats.analysis.boards.rulers import Rulers
 from evalstats.analysis.boards.standings import Plan, best_from_pairs, given, separated, separated_matrix
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.many.max_t import TwoSided, collect

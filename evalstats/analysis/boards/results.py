@@ -11,9 +11,9 @@ from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.rulers import EntryDifference
 from evalstats.analysis.results import json_safe, qualified
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.dependence import Dependence
 from evalstats.stats.many.omnibus import Omnibus
@@ -288,7 +288,7 @@ class Leaderboard:
         return " ".join(leaderboard_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.boards.wording import leaderboard_blocks
 
         return leaderboard_blocks(self)

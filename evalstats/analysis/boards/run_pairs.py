@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.runs.account import run_matrix, run_variance_of
 from evalstats.analysis.runs.shared import ENOUGH, labels_in_common
-from evalstats.display.numbers import scaled
+from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm

@@ -25,7 +25,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.boards.crossed_pairs import adjusted, crossed_pairs
 from evalstats.analysis.boards.graph import MIN_SHARED, components, shared_counts
 from evalstats.analysis.boards.run_pairs import BoardRuns, counting_runs
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.best import with_the_best
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences

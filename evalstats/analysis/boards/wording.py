@@ -10,8 +10,8 @@ from evalstats.analysis.missing import MOST_MISSING
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import ASSUMED
 from evalstats.analysis.wording import average_sentence, plan_items
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, p_value, plural, scaled, share_in_percent
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, number, p_value, plural, scaled, share_in_percent
 from evalstats.stats.dependence import Dependence
 
 _LISTED = 4

@@ -10,7 +10,7 @@ from evalstats.analysis.arms import listed
 from evalstats.analysis.contaminations.asking import Asked, Dated, few_clusters
 from evalstats.analysis.contaminations.items import Bools, Floats, ItemTable
 from evalstats.analysis.contaminations.results import WidthRow
-from evalstats.display.numbers import p_value, plural
+from evalstats.document.numbers import p_value, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.contamination.date_bandwidth import break_bandwidth
 from evalstats.stats.contamination.date_break import DateWindow, date_density, date_window

@@ -7,9 +7,9 @@ import polars as pl
 
 from evalstats.analysis.results import json_safe
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.contamination.date_break import DateDensity
 from evalstats.stats.dependence import Dependence
@@ -212,7 +212,7 @@ class ContaminationCheck:
         return " ".join(contamination_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.contaminations.wording import contamination_blocks
 
         return contamination_blocks(self)

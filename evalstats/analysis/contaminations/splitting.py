@@ -7,7 +7,7 @@ import numpy as np
 from evalstats.analysis.arms import listed
 from evalstats.analysis.contaminations.asking import Asked, split_asked
 from evalstats.analysis.contaminations.items import Bools, ItemTable, enough
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FEW_ITEMS
 

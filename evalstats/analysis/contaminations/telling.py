@@ -9,7 +9,7 @@ from evalstats.analysis.contaminations.judging import Options
 from evalstats.analysis.contaminations.results import ContaminationRow, Design
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.wording import dependence_warnings
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.stats.dependence import Dependence, undeclared_dependence
 
 METHODS: Mapping[Design, str] = {

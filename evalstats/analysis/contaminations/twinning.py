@@ -12,7 +12,7 @@ from evalstats.analysis.compare import compare
 from evalstats.analysis.contaminations.asking import Asked, few_sides
 from evalstats.analysis.contaminations.items import Ints, ItemTable
 from evalstats.analysis.contaminations.splitting import Levels, side_levels
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS

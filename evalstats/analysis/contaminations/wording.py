@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from evalstats.analysis.contaminations.results import ContaminationCheck, ContaminationRow, Verdict
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import direction_phrases
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, number, p_value, plural, scaled
 
 _LISTED = 4
 _TONES: Mapping[Verdict, Tone] = {

@@ -13,8 +13,8 @@ from evalstats.analysis.explaining.arena_meaning import (
 )
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import number, plural
 
 _CHECKS = 4
 _LARGE = 0.05

@@ -10,7 +10,7 @@ from evalstats.analysis.explaining.method_text import MethodText
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described
 from evalstats.analysis.explaining.words import percent as level_of
-from evalstats.display.numbers import p_value, plural
+from evalstats.document.numbers import p_value, plural
 
 
 def how_of(texts: Sequence[MethodText]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 
 from evalstats.analysis.explaining.words import many, rounded_up, with_unit
 from evalstats.analysis.results import Comparison, PairedTable
-from evalstats.display.numbers import interval, p_value
+from evalstats.document.numbers import interval, p_value
 from evalstats.stats.paired_binary import PairedCounts, tango
 
 _REFUSALS = ("invalid", "powerless")

@@ -15,8 +15,8 @@ from evalstats.analysis.explaining.words import (
     with_unit,
 )
 from evalstats.analysis.results import Comparison, MethodRow, Verdict
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import interval, number, p_value, plural
 from evalstats.stats.paired_binary import MIN_DISCORDANT
 
 # Intervals that differ by less are as good as equally wide.

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from evalstats.analysis.contaminations.results import ContaminationCheck, ContaminationRow, Design
 from evalstats.analysis.contaminations.wording import amount, capital, headline, old_words
 from evalstats.analysis.explaining.words import frequency, percent, section, sentence, with_unit
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph
+from evalstats.document.numbers import plural
 from evalstats.stats.contamination.reference_gap import MIN_REFERENCES
 
 _LISTED = 5

@@ -23,8 +23,8 @@ from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.results import Comparison, Score
 from evalstats.analysis.scenarios.results import ScenarioModel
-from evalstats.display.blocks import Block
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Block
+from evalstats.document.text import to_text
 from evalstats.errors import InputError
 
 __all__ = ["add_explainer", "explain", "explain_text"]

@@ -11,8 +11,8 @@ from evalstats.analysis.explaining.gap_meaning import (
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
 from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import some
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import plural
 
 _AGREEMENT = "rank and product-moment correlation"
 _FCR = "Benjamini-Hochberg, false-coverage intervals"

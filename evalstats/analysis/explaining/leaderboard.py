@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.boards.wording import nil_correction
 from evalstats.analysis.explaining.words import described, percent, section, sentence, sources_of, with_unit
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import interval, number, p_value, plural
 
 _LISTED = 3
 

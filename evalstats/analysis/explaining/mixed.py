@@ -3,8 +3,8 @@
 from evalstats.analysis.explaining.method_texts import MethodText
 from evalstats.analysis.explaining.words import described, frequency, percent, section, sources_of
 from evalstats.analysis.mixing.results import FixedEffect, MixedModel
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import interval, number, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import interval, number, plural
 
 _FEW_LEVELS = 10
 

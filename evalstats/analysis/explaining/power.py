@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from evalstats.analysis.explaining.words import percent, section, sentence, with_unit
 from evalstats.analysis.planning.results import PlanRow, PowerMethod, PowerPlan
 from evalstats.analysis.planning.wording import METHOD_WORDS
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph
+from evalstats.document.numbers import number, plural
 
 _HOW: Mapping[PowerMethod, str] = {
     "exact": (

@@ -18,8 +18,8 @@ from evalstats.analysis.scenarios.wording_answer import answers, headline
 from evalstats.analysis.scenarios.wording_spread import is_interaction
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import AVERAGE, judged, some, worse_end, worst_first
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import number, p_value, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import number, p_value, plural
 
 _MOST_TESTS = 3
 

@@ -8,8 +8,8 @@ from evalstats.analysis.explaining.words import (
     with_unit,
 )
 from evalstats.analysis.results import MethodRow, Score
-from evalstats.display.blocks import Block, Heading, Paragraph
-from evalstats.display.numbers import interval, number, plural
+from evalstats.document.blocks import Block, Heading, Paragraph
+from evalstats.document.numbers import interval, number, plural
 
 
 def explain_score(score: Score) -> list[Block]:

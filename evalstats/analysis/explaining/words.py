@@ -4,8 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from evalstats.analysis.explaining.method_texts import MethodText, texts_for
-from evalstats.display.blocks import Block, Bullets, Heading
-from evalstats.display.numbers import number, scaled
+from evalstats.document.blocks import Block, Bullets, Heading
+from evalstats.document.numbers import number, scaled
 
 
 def with_unit(value: float | None, scale: float, unit: str, *, sign: bool = False) -> str:

@@ -29,7 +29,7 @@ from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.wording import dependence_warnings
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data

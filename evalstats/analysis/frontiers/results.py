@@ -7,9 +7,9 @@ import polars as pl
 
 from evalstats.analysis.results import json_safe
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import plural
 
 Standing = Literal["on the frontier", "open", "dominated"]
 
@@ -172,7 +172,7 @@ class Frontier:
         return " ".join(frontier_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.frontiers.wording import frontier_blocks
 
         return frontier_blocks(self)

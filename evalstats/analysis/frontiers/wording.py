@@ -6,8 +6,8 @@ from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import direction_phrases
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, plural, scaled
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, number, plural, scaled
 
 _LISTED = 6
 _TONES: Mapping[Standing, Tone] = {"on the frontier": "good", "open": "caution", "dominated": "bad"}

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.units import LIVE_CLUSTERS
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, IntArray

@@ -8,7 +8,7 @@ from evalstats.analysis.gaps.calibration_line import line_in_own_units
 from evalstats.analysis.gaps.calibration_rows import Found, Judged, ModelGap, model_gaps, names_of, verdict_of
 from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.results import CalibrationLine, Deviation, LevelGap
-from evalstats.display.numbers import p_value
+from evalstats.document.numbers import p_value
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.gap.bend import bend

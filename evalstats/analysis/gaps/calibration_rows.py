@@ -7,7 +7,7 @@ from typing import Any
 
 from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.results import GapVerdict
-from evalstats.display.numbers import number, p_value
+from evalstats.document.numbers import number, p_value
 from evalstats.stats.gap.deleted_gaps import FULL_MODELS, DeletedGaps
 from evalstats.stats.gap.level_gaps import Differences, LevelGaps
 from evalstats.stats.gap.shrunken_gaps import ShrunkenGaps

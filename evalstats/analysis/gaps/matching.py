@@ -12,7 +12,7 @@ from evalstats.analysis.gaps.naming import NameMatch, match_models
 from evalstats.analysis.gaps.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.gaps.small_cells import too_small
 from evalstats.analysis.gaps.units import Units, cell_sums, clusters_by_level, levels_of, unlabelled
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.gap.scores import LabLiveScores

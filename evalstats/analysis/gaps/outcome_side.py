@@ -9,7 +9,7 @@ from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.gaps.material import RankSets, Side
 from evalstats.analysis.gaps.units import CLUSTER, TOTAL, N, Units, lab_units, live_units
 from evalstats.analysis.provenance import notes_of, sources_of
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray

@@ -7,7 +7,7 @@ from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.gaps.material import RankSets, Side
 from evalstats.analysis.provenance import notes_of, sources_of
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray

@@ -10,9 +10,9 @@ from evalstats.analysis.gaps.agreement_results import Agreement
 from evalstats.analysis.gaps.mix_results import Decomposition, DropForecast, ScenarioGaps
 from evalstats.analysis.results import json_safe
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.escape import one_line
-from evalstats.display.markup import to_html
+from evalstats.document.blocks import Block
+from evalstats.document.escape import one_line
+from evalstats.document.markup import to_html
 from evalstats.schema.plan import PlanAccount
 
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
@@ -456,7 +456,7 @@ class LabLiveGap:
         return " ".join(gap_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.gaps.wording import gap_blocks
 
         return gap_blocks(self)

@@ -11,7 +11,7 @@ from evalstats.analysis.gaps.naming_dates import dated_otherwise
 from evalstats.analysis.gaps.results import Threat
 from evalstats.analysis.gaps.words import difference_unit
 from evalstats.analysis.scenarios.words import p_text, some
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.schema.data import EvalData
 
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.

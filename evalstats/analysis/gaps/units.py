@@ -13,7 +13,7 @@ from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.gaps.material import CellSums
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray

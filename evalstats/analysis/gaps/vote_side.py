@@ -8,7 +8,7 @@ import polars as pl
 from evalstats.analysis.arenas.arena import arena
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.gaps.material import RankSets, Side
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import IntArray

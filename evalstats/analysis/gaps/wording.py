@@ -24,8 +24,8 @@ from evalstats.analysis.gaps.wording_parts import (
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
 from evalstats.analysis.gaps.words import capital, grouped, some, stopped
 from evalstats.analysis.wording import plan_items
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph
+from evalstats.document.numbers import plural
 
 _STATUS = {"seen": "seen in these data", "possible": "not ruled out", "ruled out": "ruled out"}
 _NEAR = 6

@@ -14,8 +14,8 @@ from evalstats.analysis.gaps.words import (
     part_interval,
     share,
 )
-from evalstats.display.blocks import Block, Bullets, Heading, Table
-from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.document.blocks import Block, Bullets, Heading, Table
+from evalstats.document.numbers import interval, number, p_value, plural, scaled
 
 _NAMES = {"pearson": "Pearson", "spearman": "Spearman", "kendall": "Kendall"}
 _SOURCES: dict[Source, str] = {

@@ -19,7 +19,7 @@ from evalstats.analysis.gaps.words import (
     size_text,
     some,
 )
-from evalstats.display.numbers import interval, number, plural
+from evalstats.document.numbers import interval, number, plural
 
 _NAMED = 3
 _NOISE = {

@@ -6,8 +6,8 @@ from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.gaps.results import Forecast, LabLiveGap
 from evalstats.analysis.gaps.wording_models import units_of
 from evalstats.analysis.gaps.words import ends, gap_ends, gap_text, grouped, level, ranks, score_text, share, some
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number, plural
 
 LINES = 20
 _NAMED = 6

@@ -17,8 +17,8 @@ from evalstats.analysis.gaps.words import (
 )
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import direction_phrases
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import plural
 
 Subject = Literal["models", "level", "differences", "nothing"]
 _NAMED = 3

@@ -13,8 +13,8 @@ from evalstats.analysis.gaps.words import (
     some,
     stopped,
 )
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, plural, scaled
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import interval, number, plural, scaled
 
 _NAMED = 6
 _KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}

@@ -16,8 +16,8 @@ from evalstats.analysis.gaps.words import (
     some,
     stopped,
 )
-from evalstats.display.blocks import Block, Bullets, Heading, Table
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Table
+from evalstats.document.numbers import number, plural
 
 LINES = 20
 _NAMED = 6

@@ -22,8 +22,8 @@ from evalstats.analysis.gaps.words import (
     size_text,
     some,
 )
-from evalstats.display.blocks import Block, Bullets, Table
-from evalstats.display.numbers import p_value
+from evalstats.document.blocks import Block, Bullets, Table
+from evalstats.document.numbers import p_value
 
 # Lines of a long list: those beyond it are in the frames and in the JSON.
 LINES = 20

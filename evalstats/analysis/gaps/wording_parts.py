@@ -15,7 +15,7 @@ from evalstats.analysis.gaps.words import (
     score_unit,
     share,
 )
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 
 _NAMED = 3
 

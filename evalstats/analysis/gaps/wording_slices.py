@@ -21,8 +21,8 @@ from evalstats.analysis.gaps.words import (
     some,
     stopped,
 )
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number, p_value, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number, p_value, plural
 
 LINES = 20
 _CELLS = 10

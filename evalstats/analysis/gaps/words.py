@@ -7,7 +7,7 @@ from evalstats.analysis.arenas.words import capital, of, p_text, some, stopped
 from evalstats.analysis.gaps.agreement_results import PartRow
 from evalstats.analysis.gaps.mix_results import Part
 from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
-from evalstats.display.numbers import interval, number, scaled
+from evalstats.document.numbers import interval, number, scaled
 
 __all__ = [
     "LINE_LAYER",

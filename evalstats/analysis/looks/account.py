@@ -11,7 +11,7 @@ from evalstats.analysis.difference import Floats, Ints, PairedScores
 from evalstats.analysis.looks.finishing import Finished, finishing_order
 from evalstats.analysis.looks.results import SequentialAccount, Unit
 from evalstats.analysis.pairs import Pairs
-from evalstats.display.numbers import p_value, plural, scaled
+from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.looks.betting_cs import betting_cs, betting_margin_p
 from evalstats.stats.looks.e_mcnemar import EMcnemar, e_mcnemar

@@ -9,7 +9,7 @@ from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.looks.results import Order
 from evalstats.analysis.pairs import Ints, Pairs
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
 

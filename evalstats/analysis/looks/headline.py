@@ -6,7 +6,7 @@ from evalstats.analysis.difference import Difference
 from evalstats.analysis.looks.results import SequentialAccount
 from evalstats.analysis.results import AtMargin, MethodRow
 from evalstats.analysis.rows import method_row
-from evalstats.display.numbers import plural, scaled
+from evalstats.document.numbers import plural, scaled
 from evalstats.stats.estimate import Estimate
 
 

@@ -2,8 +2,8 @@
 
 from evalstats.analysis.looks.headline import e_value_words
 from evalstats.analysis.looks.results import SequentialAccount
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, p_value, plural, scaled
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import interval, number, p_value, plural, scaled
 
 _ROWS = 8
 

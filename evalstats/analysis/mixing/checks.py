@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.mixing.columns import Factor, combinations
 from evalstats.analysis.mixing.terms import MixedFormula, Term, term_name
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Floats, RandomTerm
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.results import json_safe
-from evalstats.display.numbers import number, p_value
+from evalstats.document.numbers import number, p_value
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.fit import MixedFit

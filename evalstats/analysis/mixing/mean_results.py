@@ -6,9 +6,9 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.results import json_safe
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import plural
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

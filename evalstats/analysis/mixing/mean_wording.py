@@ -2,8 +2,8 @@
 
 from evalstats.analysis.mixing.mean_results import ContrastRow, MeanRow, Means
 from evalstats.analysis.mixing.wording import digits_for
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import interval, number, p_value, plural
 
 _ADJUST = {
     "holm": "Holm within each family; intervals are Bonferroni's, which hold together",

@@ -11,7 +11,7 @@ from evalstats.analysis.mixing.checks import check_fixed_factors
 from evalstats.analysis.mixing.columns import Column, Factor, check_column, is_missing, read_covariate, read_factor
 from evalstats.analysis.mixing.response import ResponseColumns, Rows
 from evalstats.analysis.mixing.terms import MixedFormula
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import as_polars

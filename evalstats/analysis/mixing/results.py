@@ -8,9 +8,9 @@ import polars as pl
 from evalstats.analysis.mixing.frame import ModelFrame
 from evalstats.analysis.mixing.inference import Inference, TermTest
 from evalstats.analysis.results import json_safe
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
+from evalstats.document.numbers import plural
 from evalstats.stats.mixed.fit import Convergence, Family, MixedFit
 from evalstats.stats.tails import normal_quantile
 
@@ -221,7 +221,7 @@ class MixedModel:
         return " ".join(model_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.mixing.wording import model_blocks
 
         return model_blocks(self)

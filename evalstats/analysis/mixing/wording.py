@@ -4,8 +4,8 @@ import math
 
 from evalstats.analysis.mixing.inference import TermTest
 from evalstats.analysis.mixing.results import FixedEffect, MixedModel, VarianceComponent
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
+from evalstats.document.numbers import interval, number, p_value, plural
 
 _METHODS = {
     "REML": "restricted maximum likelihood (REML)",

@@ -8,7 +8,7 @@ from evalstats.analysis.planning.basis import Basis
 from evalstats.analysis.planning.designs import Aim, BinaryDesign, Design, PartsDesign, Size
 from evalstats.analysis.planning.results import NextStep, Resource, TrialRow, VariancePart
 from evalstats.analysis.planning.solve import Axis, Task, detectable, solve
-from evalstats.display.numbers import plural, scaled
+from evalstats.document.numbers import plural, scaled
 from evalstats.errors import InputError
 from evalstats.stats.planning.components import cheapest_trials
 from evalstats.stats.planning.search import smallest_count

@@ -14,7 +14,7 @@ from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.planning.basis import Basis, Floats, Units
 from evalstats.analysis.results import Comparison
 from evalstats.analysis.wording import dependence_warnings
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import shares_with_df

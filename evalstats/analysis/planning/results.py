@@ -7,8 +7,8 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.results import json_safe
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
@@ -232,7 +232,7 @@ class PowerPlan:
         return " ".join(plan_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the plan as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the plan as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.planning.tables import plan_blocks
 
         return plan_blocks(self)

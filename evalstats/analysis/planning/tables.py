@@ -17,8 +17,8 @@ from evalstats.analysis.planning.wording import (
     shown,
     size_words,
 )
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number
 
 _CURVE_ROWS = 9
 _TITLES: Mapping[Solved, str] = {

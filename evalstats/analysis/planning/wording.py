@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from evalstats.analysis.planning.basis import Basis
 from evalstats.analysis.planning.results import PowerMethod, PowerPlan, Solved
 from evalstats.analysis.planning.solve import MOST_SIMULATED, Task
-from evalstats.display.numbers import number, plural, scaled
+from evalstats.document.numbers import number, plural, scaled
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
 
 _BEYOND = 4.0  # times the pilot

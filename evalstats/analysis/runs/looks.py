@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.runs.rules import RunDifference, Severity, Sides, listed
 from evalstats.analysis.runs.settings import Place, SideRuns, recorded, shown
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.schema.data import EvalData
 
 # Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, listed
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.schema.columns import TRIAL_LABEL
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 
 Ints = npt.NDArray[np.int64]

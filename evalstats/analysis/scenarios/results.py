@@ -8,8 +8,8 @@ import polars as pl
 
 from evalstats.analysis.results import json_safe
 from evalstats.analysis.scales import Direction
-from evalstats.display.blocks import Block
-from evalstats.display.markup import to_html
+from evalstats.document.blocks import Block
+from evalstats.document.markup import to_html
 from evalstats.schema.plan import PlanAccount
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
@@ -429,7 +429,7 @@ class ScenarioModel:
         return " ".join(scenario_sentences(self))
 
     def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.display` turns into text, Markdown, HTML or LaTeX."""
+        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
         from evalstats.analysis.scenarios.wording import scenario_blocks
 
         return scenario_blocks(self)

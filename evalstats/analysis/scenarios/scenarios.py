@@ -20,7 +20,7 @@ from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.spread import effect_rows, reliability_of, variance_rows
 from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
 from evalstats.analysis.scenarios.term_tests import ranking, term_tests
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan

@@ -13,7 +13,7 @@ from evalstats.analysis.scenarios.design import random_intercept
 from evalstats.analysis.scenarios.fitting import FittedScenarios
 from evalstats.analysis.scenarios.results import DesignPoint, EffectRow, Needed, Reliability, VarianceRow
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign

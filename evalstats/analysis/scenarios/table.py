@@ -13,7 +13,7 @@ from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 

@@ -30,8 +30,8 @@ from evalstats.analysis.scenarios.words import (
     stopped,
 )
 from evalstats.analysis.wording import plan_items
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import number, plural
 
 
 def scenario_sentences(result: ScenarioModel) -> list[str]:

@@ -21,8 +21,8 @@ from evalstats.analysis.scenarios.words import (
     worse_end,
     worst_first,
 )
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import number, plural
 
 # So many scenarios are named in a headline.
 _NAMED = 2

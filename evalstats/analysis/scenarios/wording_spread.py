@@ -2,8 +2,8 @@
 
 from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel, TermTest, VarianceRow
 from evalstats.analysis.scenarios.words import capital, level_text, p_text, stopped
-from evalstats.display.blocks import Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.numbers import interval, number, p_value, plural
+from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.numbers import interval, number, p_value, plural
 
 _POINTS = 12
 # An upper end of so many times the estimate says only that the data give none.

@@ -16,8 +16,8 @@ from evalstats.analysis.scenarios.words import (
     short_codes,
     worst_first,
 )
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import number, p_value, plural, scaled
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import number, p_value, plural, scaled
 
 # Lines of a long list: those beyond it are in the frame and in the JSON.
 LINES = 20

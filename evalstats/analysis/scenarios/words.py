@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from evalstats.analysis.scenarios.results import DropRow, MeanRow, ScenarioModel
-from evalstats.display.numbers import interval, p_value, scaled
+from evalstats.document.numbers import interval, p_value, scaled
 
 AVERAGE = "average"
 LISTED = 4

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import polars as pl
 import polars.selectors as cs
 
-from evalstats.display.blocks import Block, Table
+from evalstats.document.blocks import Block, Table
 from evalstats.report.markup import bullets, prose, sentence
 from evalstats.report.scenario.blocks import shown as shown_block
 from evalstats.report.tables import table_float, without_empty_columns

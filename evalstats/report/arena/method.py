@@ -3,7 +3,7 @@
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arenas.wording import method_items
 from evalstats.analysis.explaining.explain import explain
-from evalstats.display.blocks import Bullets
+from evalstats.document.blocks import Bullets
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.callouts import notes_list, says_simulated
 from evalstats.report.markup import bullets, code_block, linked, prose, sentence

@@ -13,8 +13,8 @@ from evalstats.analysis.arenas.words import (
     stopped,
     whole,
 )
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import number, plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import number, plural
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.arenas.wording_tables import neighbours_table, pair_lines
 from evalstats.analysis.arenas.words import apart, compared, level
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.plots.win_matrix import MOST, matrix_models, win_matrix, win_matrix_alt
 from evalstats.report.arena.blocks import compact, sentences, table_of
 from evalstats.report.arena.page import ArenaPage

@@ -7,7 +7,7 @@ from evalstats.analysis.arenas.wording import parts_blocks
 from evalstats.analysis.arenas.wording_answer import best_of_parts, sharing_sentence, votes_sentence
 from evalstats.analysis.arenas.wording_tables import beside_ratings, ratings_table
 from evalstats.analysis.arenas.words import level, ranked, some, unit_of, whole
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.plots.arena_forest import arena_forest, arena_forest_alt
 from evalstats.plots.arena_ranks import arena_ranks, arena_ranks_alt
 from evalstats.plots.arena_rows import MOST_MODELS

@@ -2,8 +2,8 @@
 
 from evalstats.analysis.arenas.check_results import BUDGET, CheckStatus
 from evalstats.analysis.arenas.wording_checks import checks_blocks
-from evalstats.display.blocks import Table, Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Table, Tone
+from evalstats.document.numbers import plural
 from evalstats.report.arena.opening import were_checked
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.markup import folded, prose, sentence

@@ -6,8 +6,8 @@ import polars as pl
 
 from evalstats.analysis.boards.results import Leaderboard, Winner
 from evalstats.analysis.boards.wording import models_table
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import interval, p_value, plural, scaled
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import interval, p_value, plural, scaled
 from evalstats.plots.rank_rows import MOST_MODELS, ranks_alt, score_digits
 from evalstats.plots.ranks import ranks
 from evalstats.report.board.opening import n_parts

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.explaining.method_texts import texts_for
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.report.board.page import LeaderboardPage
 from evalstats.report.board.words import statement
 from evalstats.report.callouts import notes_list, says_simulated

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
 from evalstats.analysis.boards.wording import leaderboard_sentences
-from evalstats.display.numbers import plural, scaled
+from evalstats.document.numbers import plural, scaled
 from evalstats.plots.rank_rows import score_digits
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.board.page import LeaderboardPage

@@ -10,7 +10,7 @@ from evalstats.analysis.boards.wording import (
     leaderboard_blocks,
     missing_blocks,
 )
-from evalstats.display.blocks import Banner, Block, Heading, Table
+from evalstats.document.blocks import Banner, Block, Heading, Table
 from evalstats.report.markup import sentence
 
 

@@ -29,7 +29,7 @@ from evalstats.analysis.gaps.words import (
     some,
     stopped,
 )
-from evalstats.display.numbers import number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.report.lab_live.action import Action
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import bullets, prose, section

@@ -13,7 +13,7 @@ from evalstats.analysis.gaps.wording_agreement import (
 )
 from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
 from evalstats.analysis.gaps.words import level
-from evalstats.display.blocks import Bullets
+from evalstats.document.blocks import Bullets
 from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
 from evalstats.plots.gap_pairs import gap_pairs, gap_pairs_alt, gap_pairs_reason
 from evalstats.plots.gap_scatter import gap_scatter, gap_scatter_alt, gap_scatter_reason

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from matplotlib.figure import Figure
 
-from evalstats.display.blocks import Block, Bullets, Table
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Block, Bullets, Table
+from evalstats.document.numbers import plural
 from evalstats.plots.style import Medium
 from evalstats.report.arena.blocks import sentences, shown
 from evalstats.report.arena.blocks import table_of as plain_table_of

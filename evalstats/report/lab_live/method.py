@@ -5,7 +5,7 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.wording import method_items
 from evalstats.analysis.gaps.wording_line import others_table, side_lines
 from evalstats.analysis.gaps.words import some, stopped
-from evalstats.display.blocks import Bullets
+from evalstats.document.blocks import Bullets
 from evalstats.report.callouts import notes_list, says_simulated
 from evalstats.report.lab_live.blocks import sentences, table_of
 from evalstats.report.lab_live.page import LabLivePage

@@ -18,8 +18,8 @@ from evalstats.analysis.gaps.words import (
     some,
     stopped,
 )
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import interval, number, plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import interval, number, plural
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
 from evalstats.report.lab_live.page import LabLivePage

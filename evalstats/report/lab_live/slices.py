@@ -8,7 +8,7 @@ from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.wording_forecasts import forecast_blocks
 from evalstats.analysis.gaps.wording_parts import scenario_sentences
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
-from evalstats.display.blocks import Block, Paragraph, Table
+from evalstats.document.blocks import Block, Paragraph, Table
 from evalstats.plots.gap_forecast import gap_forecast, gap_forecast_alt, gap_forecast_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import drawn, listed, long_table, notes_of

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.analysis.gaps.wording import left_out_blocks
-from evalstats.display.blocks import Table, Tone
+from evalstats.document.blocks import Table, Tone
 from evalstats.report.lab_live.blocks import listed
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import prose, section, sentence

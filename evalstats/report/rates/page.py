@@ -7,8 +7,8 @@ from datetime import date
 import numpy as np
 
 from evalstats.datasets.validation import Claim, Rate, Study, load_validation
-from evalstats.display.blocks import Table, Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Table, Tone
+from evalstats.document.numbers import plural
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.markup import bullets, callout, code_block, metadata, prose
 from evalstats.report.opened import shown_day

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 
 from evalstats.datasets.validation import Rate, Study
-from evalstats.display.blocks import Table
-from evalstats.display.numbers import interval
+from evalstats.document.blocks import Table
+from evalstats.document.numbers import interval
 from evalstats.report.tables import table_float
 
 # By which number of the design the columns go, and what they are called.

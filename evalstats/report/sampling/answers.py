@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import MINUS
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import MINUS
 
 PROXIMITY = ("proximity, wide", "proximity, narrow")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
-from evalstats.display.blocks import Tone
+from evalstats.document.blocks import Tone
 from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt, with_room
 from evalstats.plots.intervals import Row, Scale, intervals
 from evalstats.report.figures import figure_float

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import date
 
 from evalstats.datasets.arena_sampling import SamplingStudy, load_arena_sampling
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import plural
 from evalstats.report.banner import verdict_banner
 from evalstats.report.markup import bullets, callout, code_block, metadata, prose
 from evalstats.report.opened import shown_day

@@ -1,7 +1,7 @@
 """Tables of the page: the answers, the numbers behind them, and what the simulated arenas are."""
 
 from evalstats.datasets.arena_sampling import SamplingRow, SamplingStudy
-from evalstats.display.blocks import Table
+from evalstats.document.blocks import Table
 from evalstats.report.sampling.answers import Answer, Asked, amount, rows_for, unit_words
 
 _NEW = ("new_rank", "new_rating")

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evalstats.display.blocks import Table
+from evalstats.document.blocks import Table
 from evalstats.report.markup import bullets, linked, prose, section
 from evalstats.report.scenario.page import ScenarioPage
 from evalstats.report.tables import table_float

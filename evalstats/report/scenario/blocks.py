@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.display.blocks import Block, Bullets, Paragraph, Table
+from evalstats.document.blocks import Block, Bullets, Paragraph, Table
 from evalstats.report.markup import bullets, prose
 from evalstats.report.tables import table_float, without_empty_columns
 

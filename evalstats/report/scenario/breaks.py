@@ -8,9 +8,9 @@ from evalstats.analysis.scenarios.wording_answer import ranking_sentence, standi
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, tests_blocks
 from evalstats.analysis.scenarios.wording_tables import models_table, scenarios_table, weights_words
 from evalstats.analysis.scenarios.words import AVERAGE, some, stopped
-from evalstats.display.blocks import Tone
-from evalstats.display.escape import for_html
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.escape import for_html
+from evalstats.document.numbers import plural
 from evalstats.plots.drops import MOST_DROPS, drop_forest, drop_forest_alt
 from evalstats.plots.scenario_cells import base_name, map_grid
 from evalstats.plots.scenario_map import scenario_map, scenario_map_alt

@@ -3,7 +3,7 @@
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.analysis.scenarios.words import stopped
-from evalstats.display.numbers import plural
+from evalstats.document.numbers import plural
 from evalstats.plots.scenario_map import scenario_map, scenario_map_alt
 from evalstats.report.callouts import says_simulated
 from evalstats.report.figures import figure_float

@@ -5,8 +5,8 @@ from evalstats.analysis.scenarios.wording_answer import answer_label, answer_ton
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import capital, change_text, ends_text, judged, stopped
-from evalstats.display.blocks import Tone
-from evalstats.display.numbers import plural
+from evalstats.document.blocks import Tone
+from evalstats.document.numbers import plural
 from evalstats.plots.scenario_cells import base_name
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout

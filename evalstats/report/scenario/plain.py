@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.explaining.explain import explain
-from evalstats.display.blocks import Block
+from evalstats.document.blocks import Block
 from evalstats.report.plain_words import told_in_appendix, told_on_page, without_title_and_works
 from evalstats.report.scenario.page import ScenarioPage
 

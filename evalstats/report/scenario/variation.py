@@ -2,7 +2,7 @@
 
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording_spread import reliability_blocks, variance_blocks
-from evalstats.display.blocks import Heading, Paragraph, Table
+from evalstats.document.blocks import Heading, Paragraph, Table
 from evalstats.plots.caterpillar import caterpillar, caterpillar_alt, shown_effects
 from evalstats.plots.dstudy import dstudy, dstudy_alt, shown_curves
 from evalstats.plots.variance_shares import variance_shares, variance_shares_alt

@@ -12,7 +12,7 @@ from evalstats.analysis.arenas.check_results import BUDGET, SIZES, TEST_LEVEL, C
 from evalstats.analysis.arenas.drifting import drift_of
 from evalstats.analysis.arenas.preparing import comparisons_of, vote_table
 from evalstats.datasets.validation import load_validation
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from validation.arena_checks import World

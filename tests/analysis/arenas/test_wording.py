@@ -28,9 +28,9 @@ from evalstats.analysis.arenas.wording_tables import (
     ratings_table,
 )
 from evalstats.analysis.arenas.words import apart, compared, digits_of, has_ranks, parts, rating, whole
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Table
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Table
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.text import to_text
 from tests.analysis.arenas import example_ranking as example
 
 ALL: dict[str, Callable[[], ArenaRanking]] = {

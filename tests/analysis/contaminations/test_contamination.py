@@ -9,8 +9,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.contaminations.results import ContaminationCheck
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.plan import Margin, Plan

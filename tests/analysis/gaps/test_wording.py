@@ -18,10 +18,10 @@ from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, ove
 from evalstats.analysis.gaps.wording_models import LINES, beside_models, differences_table, models_table, shown_rows
 from evalstats.analysis.gaps.wording_slices import means_table
 from evalstats.analysis.gaps.words import digits_of, flagged, gap_ends, gap_text, gap_unit, part_text, score_unit
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.numbers import MINUS, interval, number
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.numbers import MINUS, interval, number
+from evalstats.document.text import to_text
 from tests.analysis.gaps import example_gap as example
 
 ALL: dict[str, Callable[[], LabLiveGap]] = {

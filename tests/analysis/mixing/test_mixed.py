@@ -13,7 +13,7 @@ from evalstats.analysis.mixing.intervals import bootstrap, profile
 from evalstats.analysis.mixing.means import means
 from evalstats.analysis.mixing.mixed import mixed
 from evalstats.analysis.mixing.results import MixedModel
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 
 HERE = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())["whole"]

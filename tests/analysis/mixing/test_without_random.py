@@ -14,7 +14,7 @@ import evalstats as es
 from evalstats.analysis.explaining.explain import explain_text
 from evalstats.analysis.mixing.comparing import likelihood_ratio
 from evalstats.analysis.mixing.intervals import bootstrap, profile
-from evalstats.display.text import to_text
+from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixed_means.json").read_text())

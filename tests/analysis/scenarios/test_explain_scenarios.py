@@ -13,7 +13,7 @@ import evalstats
 from evalstats.analysis.explaining.explain import explain, explain_text
 from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.scenarios.results import ScenarioModel, TermTest
-from evalstats.display.blocks import Bullets, Heading, Paragraph
+from evalstats.document.blocks import Bullets, Heading, Paragraph
 from tests.analysis.scenarios import example
 
 ALL: dict[str, Callable[[], ScenarioModel]] = {

@@ -11,9 +11,9 @@ from evalstats.analysis.scenarios.results import DropRow, RankingChange, Scenari
 from evalstats.analysis.scenarios.wording import scenario_blocks, scenario_sentences
 from evalstats.analysis.scenarios.wording_answer import answer_label, answers, headline
 from evalstats.analysis.scenarios.words import digits_of, judged, short_codes, worse, worse_end, worst_first
-from evalstats.display.blocks import Banner
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Banner
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.text import to_text
 from tests.analysis.scenarios import example
 
 ALL: dict[str, Callable[[], ScenarioModel]] = {

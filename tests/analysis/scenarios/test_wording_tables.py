@@ -15,8 +15,8 @@ from evalstats.analysis.scenarios.wording_tables import (
     pairs_table,
     scenarios_table,
 )
-from evalstats.display.blocks import Table
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Table
+from evalstats.document.text import to_text
 from tests.analysis.scenarios import example
 
 

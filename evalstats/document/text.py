@@ -3,8 +3,8 @@
 import textwrap
 from collections.abc import Sequence
 
-from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
-from evalstats.display.escape import inert, one_line
+from evalstats.document.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
+from evalstats.document.escape import inert, one_line
 
 # ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
 _ANSI = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1", "plain": "1"}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.display.escape import for_csv, for_html, for_latex, for_markdown, for_typst, one_line
+from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, for_typst, one_line
 
 HOSTILE = [
     "<script>alert(1)</script>",

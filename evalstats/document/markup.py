@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from evalstats.display.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table
-from evalstats.display.escape import for_html, for_latex, for_markdown, inert
+from evalstats.document.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table
+from evalstats.document.escape import for_html, for_latex, for_markdown, inert
 
 _ALIGN = {"l": "left", "r": "right", "c": "center"}
 _MD_ALIGN = {"l": ":---", "r": "---:", "c": ":---:"}

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.display.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
-from evalstats.display.markup import to_html, to_latex, to_markdown
-from evalstats.display.numbers import interval, number, p_value
-from evalstats.display.text import to_text
+from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
+from evalstats.document.markup import to_html, to_latex, to_markdown
+from evalstats.document.numbers import interval, number, p_value
+from evalstats.document.text import to_text
 
 NAME = "<script>alert(1)</script>|x\n=cmd()"
 BLOCKS: list[Block] = [

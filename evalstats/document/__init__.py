@@ -1,0 +1,1 @@
+"""What is said of a result, once: a document of sections, numbers and phrases, and its views."""
