@@ -11,9 +11,7 @@ from typer.testing import CliRunner
 from evalstats.analysis.gaps.small_cells import MIN_CELL
 from evalstats.cli.ingest_key import ENVIRONMENT
 from evalstats.cli.main import app
-from evalstats.schema.identifying import holds_ids, holds_text, is_personal
-from evalstats.schema.measures import is_measure
-from evalstats.schema.watch import MAX_ROWS
+from evalstats.schema.identifiers import MAX_ROWS, holds_ids, holds_text, is_measure, is_personal
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
 

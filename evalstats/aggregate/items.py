@@ -1,15 +1,15 @@
-"""Outcome rows reduced to one row for every arm x item: counts and sums, from which every statistic is computed.
-
-Written once against narwhals, so that it runs where the rows are (Polars lazy or eager, DuckDB, PySpark); only the
-small table is collected.
-"""
+"""Outcome rows reduced to counts and sums, one row for every arm x item, and from those to items x models."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import narwhals as nw
+import numpy as np
+import numpy.typing as npt
 import polars as pl
 
+from evalstats.errors import InputError
 from evalstats.schema.tables import as_polars
 
 ITEM_KEY = ("task", "item", "variant")
@@ -89,3 +89,129 @@ def _trials(frame: "nw.LazyFrame[Any]") -> nw.Expr:
 def _native(frame: object) -> "nw.LazyFrame[Any]":
     known = frame if not isinstance(frame, dict) else as_polars(cast("object", frame))
     return nw.from_native(cast("Any", known)).lazy()
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+_ROW, _COLUMN = f"{HELPER}row", f"{HELPER}column"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreMatrix:
+    """Counts and sums of the scores of every item under every model.
+
+    Attributes
+    ----------
+    items
+        One row for each item that any model saw, sorted by key: the key and the factors that are constant within items.
+    models
+        What the columns of the arrays stand for, in the order asked for.
+    n_scored
+        int64, shape (n_items, n_models): trials with a score.
+    n_lost
+        The same for trials without one: harness errors and unscored rows. A cell with neither was never run.
+    total
+        float64, same shape: sum of the scores, in the metric's own unit.
+    """
+
+    items: pl.DataFrame
+    models: tuple[str, ...]
+    n_scored: Ints
+    n_lost: Ints
+    total: Floats
+
+    @property
+    def scored(self) -> Bools:
+        """Cells with at least one score."""
+        return self.n_scored > 0
+
+    def means(self) -> Floats:
+        """Mean score of every cell; NaN where nothing is scored."""
+        return np.divide(self.total, self.n_scored, out=np.full(self.total.shape, np.nan), where=self.n_scored > 0)
+
+    def subset(self, keep: Bools) -> "ScoreMatrix":
+        """Keep some of the items."""
+        return replace(
+            self,
+            items=self.items.filter(pl.Series(keep)),
+            n_scored=self.n_scored[keep],
+            n_lost=self.n_lost[keep],
+            total=self.total[keep],
+        )
+
+    def ordered(self, order: Sequence[int]) -> "ScoreMatrix":
+        """Put the models in another order, or keep some of them."""
+        columns = list(order)
+        return replace(
+            self,
+            models=tuple(self.models[j] for j in columns),
+            n_scored=self.n_scored[:, columns],
+            n_lost=self.n_lost[:, columns],
+            total=self.total[:, columns],
+        )
+
+
+def score_matrix(
+    outcomes: object,
+    *,
+    arm: str,
+    models: Sequence[str],
+    factors: Sequence[str] = (),
+    key: Sequence[str] = ITEM_KEY,
+) -> ScoreMatrix:
+    """Count and sum the scores of every item under every model.
+
+    Parameters
+    ----------
+    outcomes
+        Rows of one metric of one benchmark, in any frame that narwhals knows, lazy or not.
+    arm
+        Column that names the models.
+    models
+        Levels of `arm`, in the order wanted for the columns; rows of other levels are an error.
+    factors
+        Columns whose level is wanted for every item.
+    key
+        Columns that name an item.
+
+    Raises
+    ------
+    InputError
+        If a row belongs to none of `models`, or one of them is named twice.
+
+    Examples
+    --------
+    >>> rows = {"model": ["a", "b", "a"], "task": [""] * 3, "item": ["q", "q", "r"], "variant": [""] * 3}
+    >>> found = score_matrix(
+    ...     {**rows, "score": [1.0, 0.0, 1.0], "status": ["scored"] * 3}, arm="model", models=["a", "b"]
+    ... )
+    >>> found.means().tolist()
+    [[1.0, 0.0], [1.0, nan]]
+    """
+    if len(set(models)) < len(models):
+        message = f"the {len(models)} models are not all different; name each once"
+        raise InputError(message)
+    sums = item_sums(outcomes, arm=arm, key=key)
+    items = constant_factors(outcomes, factors, key=key)
+    rows = items.select(key).with_row_index(_ROW)
+    columns = pl.DataFrame({arm: list(models), _COLUMN: range(len(models))}, schema_overrides={arm: pl.String})
+    placed = sums.with_columns(pl.col(arm).cast(pl.String)).join(rows, on=list(key)).join(columns, on=arm, how="left")
+    unknown = placed.filter(pl.col(_COLUMN).is_null())[arm].unique().sort().to_list()
+    if unknown:
+        message = f"column {arm!r} holds {unknown[0]!r}, which is none of the {len(models)} models asked for"
+        raise InputError(message)
+    cells = (placed[_ROW].to_numpy(), placed[_COLUMN].to_numpy())
+
+    def filled(values: pl.Series) -> npt.NDArray[np.int64 | np.float64]:
+        table = np.zeros((items.height, len(models)), dtype=np.float64 if values.dtype.is_float() else np.int64)
+        table[cells] = values.to_numpy()
+        return table
+
+    return ScoreMatrix(
+        items=items,
+        models=tuple(models),
+        n_scored=filled(placed["n_scored"]).astype(np.int64),
+        n_lost=filled(placed["n_error"] + placed["n_unscored"]).astype(np.int64),
+        total=filled(placed["total"].cast(pl.Float64).fill_null(0.0)).astype(np.float64),
+    )

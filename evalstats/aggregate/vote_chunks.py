@@ -14,8 +14,17 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER
-from evalstats.aggregate.vote_reading import beside_names, collected, group_names, lazy_votes, own_names
-from evalstats.aggregate.votes import CELL, Floats, Ints, VoteCells
+from evalstats.aggregate.votes import (
+    CELL,
+    Floats,
+    Ints,
+    VoteCells,
+    beside_names,
+    collected,
+    group_names,
+    lazy_votes,
+    own_names,
+)
 from evalstats.errors import InputError
 from evalstats.schema.tables import as_polars
 

@@ -7,8 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.schema.metric_names import direction_in_name, is_amount, says_percent, suggests_lower
-from evalstats.schema.metrics import contradicted
+from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
 
 Direction = Literal["declared", "assumed", "asked"]

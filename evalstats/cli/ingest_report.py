@@ -6,7 +6,7 @@ from pathlib import PurePath
 from typing import Any, Literal
 
 from evalstats.cli.text import cell_width, clean, padded, wrapped
-from evalstats.schema.account import Account, together
+from evalstats.schema.anonymize import Account, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import RunEntry

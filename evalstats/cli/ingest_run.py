@@ -16,10 +16,8 @@ from evalstats.loaders.table import unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.anonymize import Anonymizer
 from evalstats.schema.data import Problem
-from evalstats.store.layout import Shelf, some_of
-from evalstats.store.make import make_store
-from evalstats.store.manifest import Manifest, Origin
-from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already
+from evalstats.store.manifest import Manifest, Origin, Shelf, some_of
+from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store
 
 Progress = Callable[[int, int, Path], None]
 

@@ -54,7 +54,7 @@ def load(
 ) -> "EvalData":
     """Read a store, or files; say what could not be read; keep the rows that --where names."""
     from evalstats.schema.data import combine
-    from evalstats.store.layout import is_store
+    from evalstats.store.manifest import is_store
 
     parts: list[EvalData] = []
     files: list[Path] = []

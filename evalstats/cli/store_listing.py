@@ -5,8 +5,8 @@ from typing import Any
 from evalstats.cli.text import cell_width, clean, wrapped
 from evalstats.document.blocks import Table
 from evalstats.schema.columns import TableName
-from evalstats.store.layout import StoredSource
-from evalstats.store.parts import files_of, scan_parts
+from evalstats.store.check import files_of, scan_parts
+from evalstats.store.manifest import StoredSource
 from evalstats.store.read import Store
 
 _WIDTH = 80

@@ -18,8 +18,7 @@ from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import TableLoader, how_to_map, unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
 from evalstats.schema.columns import KEYS, TableName
-from evalstats.schema.data import EvalData, Problem, combine, concat_tables, with_distinct_names
-from evalstats.schema.same_votes import same_votes
+from evalstats.schema.data import EvalData, Problem, combine, concat_tables, same_votes, with_distinct_names
 from evalstats.schema.tables import check_table
 
 # Module and attribute of each built-in loader. Order settles equal confidence.
@@ -43,7 +42,7 @@ BUILT_IN: tuple[tuple[str, str], ...] = (
 )
 _VOTES = "arena-votes"
 _HIDDEN = (".", "__MACOSX")
-# A folder with this file is a store (evalstats.store.layout.MARKER): its tables hold results that were read already.
+# A folder with this file is a store (evalstats.store.manifest.MARKER): its tables hold results that were read already.
 STORE_MARKER = "evalstats-store.json"
 # Inside a folder only such files are looked at; a file that the user names is always looked at.
 _RESULT_ENDINGS = frozenset({".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".eval"})

@@ -22,7 +22,7 @@ from evalstats.loaders.ranges import Ranges
 from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
 from evalstats.loaders.suggestion import repeats_told_apart
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
-from evalstats.schema.metric_names import says_percent
+from evalstats.schema.metrics import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.
 DEFAULT_BENCHMARK = "table"

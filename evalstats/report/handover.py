@@ -10,7 +10,7 @@ from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
-from evalstats.store.layout import is_store
+from evalstats.store.manifest import is_store
 from evalstats.store.read import open_store
 
 

@@ -4,19 +4,26 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Literal
+from itertools import combinations
+from typing import Final, Literal
 
 import polars as pl
 from polars.selectors import by_name
 
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
-from evalstats.schema.lookalikes import visible, with_names_apart
+from evalstats.schema.lookalikes import alike, renamed, said_of_names, visible
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns
 
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
+_MODEL_COLUMNS: dict[TableName, tuple[str, ...]] = {
+    "outcomes": ("model", "system"),
+    "aggregates": ("model",),
+    "ratings": ("model",),
+    "comparisons": ("model_a", "model_b"),
+}
 # What a user may declare of a metric.
 _FACTS = ("higher_is_better", "low", "high", "kind", "unit")
 
@@ -216,10 +223,23 @@ def as_data(data: object) -> EvalData:
 
 def _told_apart(data: EvalData) -> EvalData:
     """Warn of a table's names that look the same: no file's problems could carry it."""
-    apart, said = with_names_apart(data)
+    apart, said = _names_apart(data)
     if said is not None:
         warnings.warn(said, EvalStatsWarning, stacklevel=4)
     return apart
+
+
+def _names_apart(data: EvalData) -> tuple[EvalData, str | None]:
+    """Return the data with names of models told apart, and what to say of it; None where all differ to the eye."""
+    names: list[str] = []
+    for table, columns in _MODEL_COLUMNS.items():
+        frame = data.table(table)
+        names += [name for column in columns for name in frame[column].drop_nulls().unique().sort().to_list()]
+    changed = alike(names)
+    if not changed:
+        return data, None
+    tables = {table: renamed(data.table(table), columns, changed) for table, columns in _MODEL_COLUMNS.items()}
+    return replace(data, **tables), said_of_names(changed)
 
 
 def combine(parts: Iterable[EvalData]) -> EvalData:
@@ -247,7 +267,7 @@ def combine(parts: Iterable[EvalData]) -> EvalData:
 
 def with_distinct_names(data: EvalData) -> EvalData:
     """Return the data with models told apart whose names look the same, and a note where there are any."""
-    apart, said = with_names_apart(data)
+    apart, said = _names_apart(data)
     if said is None:
         return data
     return replace(apart, problems=(*data.problems, Problem(path="models", message=said, severity="note")))
@@ -321,3 +341,45 @@ def _without_runs(part: EvalData, runs: Sequence[str]) -> EvalData:
     names: tuple[TableName, ...] = ("outcomes", "comparisons", "ratings", "aggregates", "runs")
     kept = {name: part.table(name).filter(~pl.col("run").is_in(list(runs)).fill_null(value=False)) for name in names}
     return replace(part, **kept)
+
+
+# What names a vote and what it says; copies in another format agree in all of it.
+_SAME: Final = ("battle", "item", "model_a", "model_b", "outcome", "rater", "judge", "session")
+_SAME_SHARE: Final = 0.9
+_SAME_FROM: Final = 20
+# Comparing every file with every other would take long for a folder of thousands.
+_MAX_RUNS: Final = 400
+
+
+def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
+    """Return a note for every pair of runs of which one repeats at least nine tenths of the other's votes.
+
+    A vote is the same if its id (or number), item, models, outcome, rater, judge and session are. Small runs (fewer than 20
+    votes) may agree by chance and are passed over.
+
+    Examples
+    --------
+    >>> votes = pl.DataFrame({"run": ["x"] * 30 + ["y"] * 30, "battle": [str(i) for i in range(30)] * 2})
+    >>> filled = votes.with_columns(pl.lit("m").alias(name) for name in _SAME[1:])
+    >>> [problem.path for problem in same_votes(filled)], same_votes(filled.head(30))
+    (['y'], [])
+    """
+    sizes = dict(comparisons.group_by("run", maintain_order=True).len().iter_rows()) if comparisons.height else {}
+    large = [run for run, n in sizes.items() if n >= _SAME_FROM]
+    if len(large) < 2:
+        return []
+    votes = comparisons.filter(pl.col("run").is_in(large)).select("run", *_SAME)
+    hashes = votes.select(pl.col("run"), pl.struct(_SAME).hash(seed=0).alias("vote")).unique()
+    shared = hashes.filter(pl.len().over("vote") > 1)
+    of_run = {str(run): set(part["vote"].to_list()) for (run,), part in shared.group_by("run", maintain_order=True)}
+    candidates = [run for run in large if run in of_run][:_MAX_RUNS]
+    problems: list[Problem] = []
+    for first, second in combinations(candidates, 2):
+        n = len(of_run[first] & of_run[second])
+        if n >= _SAME_SHARE * min(sizes[first], sizes[second]):
+            message = (
+                f"{n} of its {sizes[second]} votes also stand in {first} (same ids, models and outcomes); if both files hold the "
+                "same votes they count twice: read only one"
+            )
+            problems.append(Problem(path=second, message=message, severity="note"))
+    return problems

@@ -2,20 +2,9 @@
 
 import unicodedata
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from evalstats.schema.data import EvalData
-
-_COLUMNS = {
-    "outcomes": ("model", "system"),
-    "aggregates": ("model",),
-    "ratings": ("model",),
-    "comparisons": ("model_a", "model_b"),
-}
 _SHOWN = 3
 # Control, format, surrogate, private use, unassigned (the non-characters U+FFFE and U+FFFF among them).
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -67,19 +56,6 @@ def alike(names: Iterable[str]) -> dict[str, str]:
     return {
         name: visible(name) for group in groups.values() if len(group) > 1 for name in group if visible(name) != name
     }
-
-
-def with_names_apart(data: "EvalData") -> tuple["EvalData", str | None]:
-    """Return the data with names of models told apart, and what to say of it; None where all differ to the eye."""
-    names: list[str] = []
-    for table, columns in _COLUMNS.items():
-        frame: pl.DataFrame = getattr(data, table)
-        names += [name for column in columns for name in frame[column].drop_nulls().unique().sort().to_list()]
-    changed = alike(names)
-    if not changed:
-        return data, None
-    tables = {table: renamed(getattr(data, table), columns, changed) for table, columns in _COLUMNS.items()}
-    return replace(data, **tables), said_of_names(changed)
 
 
 def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str]) -> pl.DataFrame:

@@ -1,14 +1,11 @@
-"""The declared plan of an analysis: what was settled before anybody looked, as data.
+"""The declared plan of an analysis: what was settled before anybody looked, as data."""
 
-A plan is written in `evalstats.toml` (see `docs/plan.md`) and read by `evalstats.loaders.plan_file`. Here it is only data
-with its checks, its digest, and what it says when a result departs from it.
-"""
-
+import difflib
 import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -17,7 +14,37 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import EvalData
-from evalstats.schema.settings import check_settings
+
+SETTINGS = (
+    "task_version", "harness", "harness_version", "dataset", "task_setup", "judge", "judge_settings", "user_simulator",
+    "lab_or_live", "items", "item_ids", "item_limit", "prompt", "system_prompt", "chat_template", "n_shots", "fewshot_seed",
+    "task_args", "temperature", "sampling", "reasoning_effort", "max_tokens", "limits", "model_revision", "model_dtype",
+    "n_trials", "status", "date", "several", "unrecorded",
+)  # fmt: skip
+
+
+def check_settings(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names, each once; one that is no setting is refused.
+
+    Raises
+    ------
+    InputError
+        Naming the nearest setting.
+
+    Examples
+    --------
+    >>> check_settings(["judge", "judge"])
+    ('judge',)
+    """
+    found = tuple(dict.fromkeys(names))
+    for name in found:
+        if name not in SETTINGS:
+            near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.4)
+            meant = f"did you mean {near[0]!r}? " if near else ""
+            message = f"{name!r} is no setting of a run; {meant}There are {', '.join(SETTINGS)}"
+            raise InputError(message)
+    return found
+
 
 ADJUSTMENTS = ("max-t", "holm", "bh", "by", "bonferroni", "none")
 MISSING = ("bounded", "ignorable")
@@ -81,7 +108,7 @@ class Plan:
     families
         Factors within whose levels comparisons are repeated; each is one family.
     accept
-        Settings in which the runs differ on purpose; each one of `evalstats.schema.settings.SETTINGS`.
+        Settings in which the runs differ on purpose; each one of `evalstats.schema.plan.SETTINGS`.
     missing
         What missing scores may be: "bounded" (anything that the metric allows) or "ignorable" (missing for a reason that has
         nothing to do with the answers).

@@ -9,10 +9,9 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
-from evalstats.store.check import check_store, is_whole, shared_runs
-from evalstats.store.layout import Shelf, StoredSource, check_marker, is_store, some_of
-from evalstats.store.parts import files_of, scan_parts
-from evalstats.store.remove import remove_run
+from evalstats.store.check import check_store, files_of, is_whole, scan_parts, shared_runs
+from evalstats.store.manifest import Shelf, StoredSource, check_marker, is_store, some_of
+from evalstats.store.write import remove_run
 
 __all__ = ["Store", "is_store", "open_store"]
 
@@ -28,7 +27,7 @@ def open_store(path: str | Path) -> "Store":
     Examples
     --------
     >>> import tempfile
-    >>> from evalstats.store.make import make_store
+    >>> from evalstats.store.write import make_store
     >>> folder = Path(tempfile.mkdtemp(), "store")
     >>> _ = make_store(folder)
     >>> open_store(folder).runs().height

@@ -1,25 +1,156 @@
-"""Write a source into a store: part by part into a folder of its own, and then all at once."""
+"""Write sources into a store, and take runs out of it: each step leaves the store whole."""
 
 import os
 import shutil
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 from uuid import uuid4
 
 import polars as pl
 
-from evalstats.errors import InputError
-from evalstats.schema.columns import TableName, schema_of
+from evalstats.errors import InputError, StoreError
+from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.tables import check_table
-from evalstats.store.check import is_whole
-from evalstats.store.disk import lock, sha256_of, sync_folder, write_bytes, write_parquet, writing_to
-from evalstats.store.layout import INCOMING, SOURCES, Shelf, StoredSource, now, program_version
-from evalstats.store.make import drop_source
-from evalstats.store.manifest import MANIFEST, SCHEMA_VERSION, Manifest, Origin, Part, RunEntry, manifest_text
-from evalstats.store.parts import repeated_key
+from evalstats.store.check import (
+    is_whole,
+    lock,
+    repeated_key,
+    scan_parts,
+    sha256_of,
+    sync_folder,
+    write_bytes,
+    write_parquet,
+    writing_to,
+)
+from evalstats.store.manifest import (
+    INCOMING,
+    MANIFEST,
+    MARKER,
+    SCHEMA_VERSION,
+    SOURCES,
+    Manifest,
+    Origin,
+    Part,
+    RunEntry,
+    Shelf,
+    StoredSource,
+    check_marker,
+    manifest_text,
+    marker_text,
+    now,
+    program_version,
+    some_of,
+)
+
+# A folder this young may belong to a process that has not locked it yet.
+_GRACE_SECONDS = 60.0
+# Where folders cannot be locked, one that nobody has touched for this long belongs to nobody.
+_STALE_SECONDS = 24 * 3600.0
+
+
+def make_store(path: str | Path) -> Shelf:
+    """Make a store in a new or empty folder, or take the one that is there and clear away what was left unfinished.
+
+    Raises
+    ------
+    StoreError
+        If the folder holds something else, cannot be written to, or holds a store of a newer evalstats.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> make_store(Path(tempfile.mkdtemp(), "store")).current()
+    ()
+    """
+    path = Path(path)
+    try:
+        if not (path / MARKER).exists():
+            _refuse_other_use(path)
+            path.mkdir(parents=True, exist_ok=True)
+            _write_marker(path)
+        check_marker(path)
+        (path / SOURCES).mkdir(exist_ok=True)
+        (path / INCOMING).mkdir(exist_ok=True)
+    except OSError as error:
+        message = f"{path}: cannot be used as a store ({error}); name a folder that can be written to"
+        raise StoreError(message) from error
+    _clear_unfinished(path)
+    shelf = Shelf(path)
+    for source in shelf.replaced():
+        drop_source(path, source)
+    return shelf
+
+
+def drop_source(store: Path, source: StoredSource) -> None:
+    """Take a source out of the store: out of sight in one step, then deleted.
+
+    Raises
+    ------
+    StoreError
+        If the store cannot be written to.
+    """
+    trash = store / INCOMING / uuid4().hex
+    try:
+        source.folder.rename(trash)
+        sync_folder(source.folder.parent)
+    except FileNotFoundError:
+        return  # another process dropped it
+    except OSError as error:
+        raise StoreError(f"{store}: cannot be written to ({error}); check its rights") from error
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+def _refuse_other_use(path: Path) -> None:
+    try:
+        os.fspath(path).encode()
+    except UnicodeEncodeError as error:
+        raise StoreError(f"{path!r}: is not valid Unicode, and Parquet files there cannot be opened") from error
+    if not path.is_dir():
+        return
+    with os.scandir(path) as entries:
+        other = sorted(entry.name for entry in entries if not entry.name.startswith(f".{MARKER}"))
+    if other:
+        message = (
+            f"{path}: is not a store and not empty (it holds {other[0]!r}); "
+            "name a new folder, so that nothing of yours is mixed with the store"
+        )
+        raise StoreError(message)
+
+
+def _write_marker(path: Path) -> None:
+    """Write under another name, then rename: of two processes that make the store at once, both find it whole."""
+    draft = path / f".{MARKER}-{uuid4().hex}"
+    write_bytes(draft, marker_text().encode())
+    draft.replace(path / MARKER)
+    sync_folder(path)
+
+
+def _clear_unfinished(path: Path) -> None:
+    for folder in (path / INCOMING).iterdir():
+        with suppress(OSError):  # another process may clear at the same time
+            if _is_abandoned(folder):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_abandoned(folder: Path) -> bool:
+    age = time.time() - max(entry.stat().st_mtime for entry in (folder, *folder.iterdir()))
+    if age < _GRACE_SECONDS:
+        return False
+    try:
+        held = lock(folder)
+    except BlockingIOError:
+        return False
+    if held is None:
+        return age > _STALE_SECONDS
+    os.close(held)
+    return True
+
 
 # A part is written when the frames held reach either of these.
 PART_ROWS = 50_000
@@ -65,7 +196,7 @@ class SourceWriter:
     >>> import tempfile
     >>> from pathlib import Path
     >>> from evalstats.schema.tables import frame_from_rows
-    >>> from evalstats.store.make import make_store
+    >>> from evalstats.store.write import make_store
     >>> shelf = make_store(Path(tempfile.mkdtemp(), "store"))
     >>> origin = Origin(path="a.csv", digest="ab" * 32, loader="table", loader_version="1")
     >>> with SourceWriter(shelf, origin) as writer:
@@ -245,3 +376,42 @@ def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
     counts = ("n_scored", "n_error", "n_unscored")
     columns = runs.select("run", "model", "system", "benchmark", pl.col(counts).fill_null(0))
     return [RunEntry(**row) for row in columns.iter_rows(named=True)]
+
+
+def remove_run(shelf: Shelf, run: str) -> None:
+    """Take one run out of a store; the other runs of its source stay. Ingesting its file again brings it back.
+
+    Raises
+    ------
+    InputError
+        If the store has no such run.
+    StoreError
+        If the store cannot be written to, or the source is damaged.
+    """
+    holders = shelf.with_run(run)
+    if not holders:
+        have = some_of(entry.run for source in shelf.current() for entry in source.manifest.runs)
+        raise InputError(f"{shelf.store}: holds no run {run!r}; there are {have}")
+    for source in holders:
+        if len(source.manifest.runs) == 1:
+            drop_source(shelf.store, source)
+        else:
+            _rewrite_without(shelf, source, run)
+
+
+def _rewrite_without(shelf: Shelf, source: StoredSource, run: str) -> None:
+    if not is_whole(source):
+        message = (
+            f"{source}: is damaged, so that its other runs cannot be kept; ingest its file again, then remove the run"
+        )
+        raise StoreError(message)
+    origin = replace(source.origin, removed_runs=tuple(sorted({*source.origin.removed_runs, run})))
+    with SourceWriter(shelf, origin) as writer:
+        for part in source.manifest.parts:
+            frame = scan_parts([(source.folder / part.file, part)], part.table).collect()
+            if "run" in column_names(part.table):
+                frame = frame.filter(pl.col("run").ne_missing(run))
+            writer.add(part.table, frame)
+        for problem in source.manifest.problems:
+            writer.add_problem(problem)
+        writer.commit()

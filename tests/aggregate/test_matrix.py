@@ -5,7 +5,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.aggregate.matrix import score_matrix
+from evalstats.aggregate.items import score_matrix
 from evalstats.errors import InputError
 
 N = 600

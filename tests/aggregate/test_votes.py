@@ -9,8 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.aggregate.vote_chunks import cluster_chunks
-from evalstats.aggregate.vote_reading import counted_by_code
-from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, vote_cells
+from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, counted_by_code, vote_cells
 from evalstats.errors import InputError
 
 N = 3000

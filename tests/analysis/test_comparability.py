@@ -22,7 +22,7 @@ from evalstats.analysis.runs.rules import RULES, Rule
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
-from evalstats.schema.settings import SETTINGS, check_settings
+from evalstats.schema.plan import SETTINGS, check_settings
 from evalstats.schema.tables import frame_from_rows
 from tests.analysis.builders import rows_of
 

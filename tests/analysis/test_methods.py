@@ -11,8 +11,7 @@ from evalstats.analysis.methods import method_lines, methods_paragraph, referenc
 from evalstats.analysis.results import Comparison
 from evalstats.analysis.runs.words import setting_words
 from evalstats.schema.data import EvalData
-from evalstats.schema.plan import Margin, Plan
-from evalstats.schema.settings import SETTINGS
+from evalstats.schema.plan import SETTINGS, Margin, Plan
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,7 @@ from evalstats.document.escape import for_html, for_typst, one_line
 from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.document.text import to_text
 from evalstats.errors import EvalStatsWarning, StoreError
-from evalstats.store.layout import MARKER, check_marker
-from evalstats.store.manifest import MANIFEST, read_manifest
+from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
 
 COMMAND = re.compile(r"^\s*::|##\[|##vso\[", re.MULTILINE)
 HOSTILE = ("::error file=x::pwned", "##[error]pwned", "##vso[task.complete]x", "  ::warning::x")

@@ -16,8 +16,7 @@ from evalstats.cli.main import app
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.schema import anonymize
-from evalstats.store.layout import INCOMING, SOURCES, Shelf
-from evalstats.store.manifest import MANIFEST
+from evalstats.store.manifest import INCOMING, MANIFEST, SOURCES, Shelf
 from evalstats.store.read import open_store
 
 KEY, OTHER = bytes(range(32)), bytes(range(1, 33))

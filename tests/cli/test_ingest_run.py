@@ -19,7 +19,7 @@ from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.mapping import ColumnMap
 from evalstats.store import write
-from evalstats.store.layout import INCOMING, MARKER, SOURCES
+from evalstats.store.manifest import INCOMING, MARKER, SOURCES
 from evalstats.store.read import open_store
 
 FAKE = Path(__file__).with_name("fake_loader.py")

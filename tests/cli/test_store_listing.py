@@ -9,10 +9,8 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.schema.columns import TableName
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.layout import Shelf
-from evalstats.store.make import make_store
-from evalstats.store.manifest import Origin
-from evalstats.store.write import SourceWriter
+from evalstats.store.manifest import Origin, Shelf
+from evalstats.store.write import SourceWriter, make_store
 
 DIGESTS = {"1": "1a2b3c4d", "2": "5e6f7a8b"}
 

@@ -359,7 +359,7 @@ def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_store_can_be_given(tmp_path: Path) -> None:
-    from evalstats.store.make import make_store
+    from evalstats.store.write import make_store
 
     make_store(tmp_path / "store")
     assert read_data(tmp_path / "store").outcomes.height == 0

@@ -10,10 +10,9 @@ import pytest
 from evalstats.cli.ingest_run import ingest
 from evalstats.schema.anonymize import Anonymizer, anonymized
 from evalstats.schema.data import EvalData
-from evalstats.schema.free_words import is_no_label, reason_class
-from evalstats.schema.measures import is_measure
+from evalstats.schema.identifiers import MAX_ROWS, Kept, Watch, is_measure
+from evalstats.schema.pseudonyms import is_no_label, reason_class
 from evalstats.schema.tables import frame_from_rows
-from evalstats.schema.watch import MAX_ROWS, Kept, Watch
 from evalstats.store.read import open_store
 
 KEY = bytes(range(32))

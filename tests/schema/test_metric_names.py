@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstats.schema.metric_names import direction_in_name, is_amount, says_percent, suggests_lower
+from evalstats.schema.metrics import direction_in_name, is_amount, says_percent, suggests_lower
 
 LOWER = [
     "jailbroken",

@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from evalstats.loaders.registry import read
-from evalstats.schema.data import EvalData
-from evalstats.schema.same_votes import same_votes
+from evalstats.schema.data import EvalData, same_votes
 
 
 def votes(n: int, winner: str = "model_a", **more: object) -> list[dict[str, Any]]:

@@ -7,10 +7,8 @@ from pathlib import Path
 import pytest
 
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.layout import Shelf
-from evalstats.store.make import make_store
-from evalstats.store.manifest import Origin
-from evalstats.store.write import Committed, SourceWriter
+from evalstats.store.manifest import Origin, Shelf
+from evalstats.store.write import Committed, SourceWriter, make_store
 
 Rows = list[dict[str, object]]
 

@@ -9,10 +9,10 @@ import pytest
 from evalstats.errors import StoreError
 from evalstats.schema.tables import frame_from_rows
 from evalstats.store import write
-from evalstats.store.disk import lock
-from evalstats.store.layout import INCOMING, MARKER, SOURCES, Shelf
-from evalstats.store.make import make_store
+from evalstats.store.check import lock
+from evalstats.store.manifest import INCOMING, MARKER, SOURCES, Shelf
 from evalstats.store.read import open_store
+from evalstats.store.write import make_store
 
 HOUR = 3600.0
 
@@ -101,7 +101,7 @@ def test_what_a_living_process_holds_is_left_alone(shelf: Shelf, tools) -> None:
 
 
 def test_where_folders_cannot_be_locked_only_old_ones_are_cleared(shelf: Shelf, monkeypatch) -> None:
-    monkeypatch.setattr("evalstats.store.make.lock", lambda _: None)
+    monkeypatch.setattr("evalstats.store.write.lock", lambda _: None)
     folder = leftover(shelf, HOUR)
     make_store(shelf.store)
     assert folder.exists()

@@ -14,11 +14,9 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, schema_of
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
-from evalstats.store.layout import MARKER, Shelf
-from evalstats.store.make import make_store
-from evalstats.store.manifest import MANIFEST, SCHEMA_VERSION
+from evalstats.store.manifest import MANIFEST, MARKER, SCHEMA_VERSION, Shelf
 from evalstats.store.read import open_store
-from evalstats.store.write import SourceWriter
+from evalstats.store.write import SourceWriter, make_store
 
 
 @pytest.fixture

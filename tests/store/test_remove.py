@@ -5,7 +5,7 @@ import pytest
 from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import frame_from_rows
-from evalstats.store.layout import SOURCES, Shelf
+from evalstats.store.manifest import SOURCES, Shelf
 from evalstats.store.read import open_store
 from evalstats.store.write import SourceWriter, held_already
 

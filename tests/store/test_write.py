@@ -14,10 +14,9 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
 from evalstats.store import write
-from evalstats.store.layout import INCOMING, SOURCES, Shelf
-from evalstats.store.make import make_store
-from evalstats.store.manifest import MANIFEST, SCHEMA_VERSION, Origin
+from evalstats.store.manifest import INCOMING, MANIFEST, SCHEMA_VERSION, SOURCES, Origin, Shelf
 from evalstats.store.read import open_store
+from evalstats.store.write import make_store
 
 
 def files_below(folder: Path) -> list[str]:
@@ -281,7 +280,7 @@ def test_a_full_disk_is_a_fault_of_the_store_and_leaves_nothing(tmp_path: Path) 
         import resource, sys
         from evalstats.errors import StoreError
         from evalstats.schema.tables import frame_from_rows
-        from evalstats.store.make import make_store
+        from evalstats.store.write import make_store
         from evalstats.store.manifest import Origin
         from evalstats.store.write import SourceWriter
         shelf = make_store({str(tmp_path / "store")!r})

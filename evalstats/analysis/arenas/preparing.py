@@ -12,9 +12,8 @@ from evalstats.analysis.arenas.sharing import FEW_JUDGES, shared_sources
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
-from evalstats.schema.data import EvalData
+from evalstats.schema.data import EvalData, same_votes
 from evalstats.schema.lookalikes import alike, renamed, said_of_names
-from evalstats.schema.same_votes import same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray

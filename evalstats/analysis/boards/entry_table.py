@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.matrix import ScoreMatrix, score_matrix
+from evalstats.aggregate.items import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.averages import Average, fixed_by
 from evalstats.analysis.boards.entries import ENTRY

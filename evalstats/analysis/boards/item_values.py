@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.aggregate.matrix import ScoreMatrix
+from evalstats.aggregate.items import ScoreMatrix
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Pairs, Side, item_labels
 from evalstats.analysis.passing import PassKind, pass_metric

@@ -8,7 +8,7 @@ from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
-from evalstats.schema.settings import check_settings
+from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
 
 # Columns that say what a number is of, and the setting that declares a difference in them as intended.

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-from evalstats.aggregate.matrix import ScoreMatrix, score_matrix
+from evalstats.aggregate.items import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
 from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.item_values import ItemValues, item_values

@@ -54,7 +54,7 @@ from evalstats.analysis.runs.looks import LOOKS, judges, judges_of, prompts
 from evalstats.analysis.runs.rules import RULES, RunDifference, Severity, Sides, by_rule, gaps
 from evalstats.analysis.runs.settings import Place, recorded, side_runs
 from evalstats.schema.data import EvalData
-from evalstats.schema.settings import check_settings
+from evalstats.schema.plan import check_settings
 
 __all__ = [
     "RunDifference", "Severity", "cautions", "identical_runs", "refusal", "remarks", "run_comparability",

@@ -19,7 +19,7 @@ class RunDifference:
     Attributes
     ----------
     setting
-        Its name, one of `evalstats.schema.settings.SETTINGS`.
+        Its name, one of `evalstats.schema.plan.SETTINGS`.
     baseline, candidate
         What either side has, in words; None where nothing is recorded.
     severity

@@ -1,13 +1,14 @@
-"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values.
-
-The rules look at one name or one value at a time, never at how often it stands in a file: the same value is treated the
-same way in every file, so that runs that are read one by one still share their items and clusters.
-"""
+"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values."""
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final, cast
+
+import polars as pl
+
+from evalstats.schema.columns import TABLES, TableName
 
 MAX_LABEL_CHARS: Final = 60
 _MAX_LABEL_WORDS: Final = 8
@@ -221,3 +222,175 @@ def _settings(value: object) -> object:
     if isinstance(value, str):
         return None if is_telling(value) else value
     return value
+
+
+# The last word of the name, so that `badge_no` and `usernum` are none. Short on purpose: what is missing is made a pseudonym,
+# which loses less than an id that stays. No "number", "order", "weight", "height", "price of", "time": they number or describe
+# people as often as runs.
+_MEASURE = re.compile(
+    r"(?:n|num)_\w+|(?:is|has)_\w+|\w+_per_\w+|(?:evaluation|display)_order"
+    r"|(?:.*_)?(?:counts?|tokens|length|len|turns?|rounds?|steps?|trials?|attempts|retries|errors|words|chars|characters|lines|"
+    r"bytes|cost|usd|price|s|ms|sec|seconds|latency|duration|scores?|points|rank|rating|reward|accuracy|precision|recall|f1|"
+    r"headers?|bold|emojis?|loss|rate|ratio|share|fraction|percent|pct|prob|probability|confidence|p_value|threshold|temperature|top_p|seed)"
+)
+_SIDE: Final = re.compile(r"_(?:a|b|left|right)$")
+_NUMBERS: Final = frozenset(
+    column.name for columns in TABLES.values() for column in columns if column.dtype.is_numeric()
+)
+
+
+def is_measure(name: str) -> bool:
+    """Whether a column of numbers counts or measures by its name, or has a name of the glossary.
+
+    Examples
+    --------
+    >>> [is_measure(name) for name in ("prompt_tokens", "n_messages", "bold_count_a", "latencyMs", "cost_usd")]
+    [True, True, True, True, True]
+    >>> [is_measure(name) for name in ("badge", "usernum", "salary", "epoch_h", "account", "device_serial")]
+    [False, False, False, False, False, False]
+    """
+    found = plain(name)
+    return found in _NUMBERS or _MEASURE.fullmatch(_SIDE.sub("", found)) is not None
+
+
+# What a name ends in when the column holds an answer, a key or a judgement; what stands before it does not matter.
+_RESULT = re.compile(
+    r"answers?|gold(?:en)?|groundtruth|predictions?|predicted|preds?|responses?|completion|generation|scores?|ratings?|grades?|"
+    r"rewards?|accuracy|acc|(?:in)?correct|correctness|verdicts?|judge?ments?|pass|passed|failed|solved|resolved|success|"
+    r"outcomes?|winner"
+)
+# These are so only alone or beside one another: a `topic_label` or an `attack_target` describes items.
+_ALONE = re.compile(r"labels?|targets?|references?|expected|truth|outputs?|solution|result|decision|preference|y")
+# What may stand around either without changing what it is.
+_BESIDE = re.compile(
+    r"option|choice|letter|key|idx|index|text|value|string|num|raw|parsed|extracted|final|true|ground|human|model|judge|ref"
+)
+
+
+def is_answer(name: str) -> bool:
+    """Whether a column holds an answer, an answer key or a judgement by its name, as text or as a number.
+
+    Examples
+    --------
+    >>> [is_answer(name) for name in ("gold", "correctAnswer", "answer_idx", "label", "true_label", "judge_score")]
+    [True, True, True, True, True, True]
+    >>> [is_answer(name) for name in ("passage", "answer_type", "target_language", "topic_label", "judge_model")]
+    [False, False, False, False, False]
+    """
+    words = _SIDE.sub("", plain(name)).split("_")
+    about = [word for word in words if not _BESIDE.fullmatch(word)]
+    if not about:
+        return False
+    if all(_RESULT.fullmatch(word) or _ALONE.fullmatch(word) for word in about):
+        return True
+    while _BESIDE.fullmatch(words[-1]):
+        words.pop()
+    return _RESULT.fullmatch(words[-1]) is not None
+
+
+# Rows of a source that are looked at: enough to see what a column holds, and little beside reading them.
+MAX_ROWS: Final = 200_000
+# A level of one among fewer is no rare level; a match with fewer people is chance.
+_MIN_UNITS: Final = 10
+_MIN_PEOPLE: Final = 5
+_NEARLY: Final = 0.9
+
+_PEOPLE: Final = ("user", "rater", "session")
+_ITEMS: Final = ("item", "battle")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """A column as it may be read.
+
+    Attributes
+    ----------
+    series
+        Its values, null where a pseudonym stands.
+    measure
+        Whether it counts or measures, so that values which occur once are nothing special.
+    """
+
+    series: pl.Series
+    measure: bool = False
+
+
+@dataclass(slots=True)
+class Watch:
+    """Remembers, by digests, which levels of kept columns go with which people.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"user": [f"u{i % 12}" for i in range(48)], "item": "q"})
+    >>> watch = Watch()
+    >>> watch.look("outcomes", frame, [Kept(series=pl.Series("tier", [i % 12 for i in range(48)]))])
+    >>> watch.alone(), watch.matching()
+    ({'tier': 12}, ('tier',))
+    """
+
+    _rows: dict[TableName, int] = field(default_factory=dict[TableName, int])
+    _parts: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])
+
+    def look(self, table: TableName, frame: pl.DataFrame, columns: Sequence[Kept]) -> None:
+        """Look at kept columns of some more rows, beside the rows as they were read."""
+        room = MAX_ROWS - self._rows.get(table, 0)
+        if room <= 0:
+            return
+        self._rows[table] = self._rows.get(table, 0) + frame.height
+        ids = [name for name in frame.columns if name not in (*_PEOPLE, *_ITEMS) and holds_ids(name)]
+        person = _first_of(frame.head(room), (*_PEOPLE, *ids))
+        unit = pl.select(pl.coalesce(person, _first_of(frame.head(room), _ITEMS))).to_series()
+        for kept in columns:
+            long = pl.DataFrame({"level": kept.series.head(room), "person": person, "unit": unit})
+            if isinstance(kept.series.dtype, pl.List):
+                long = long.explode("level")
+            level = pl.col("level").cast(pl.String)
+            self._parts.append(
+                long.filter(level.is_not_null() & (level != "")).select(
+                    pl.lit(kept.series.name).alias("column"),
+                    pl.lit(kept.measure).alias("measure"),
+                    level.hash().alias("level"),
+                    pl.when(pl.col("person").is_not_null()).then(pl.col("person").hash()).alias("person"),
+                    pl.col("unit").hash().alias("unit"),
+                )
+            )
+
+    def alone(self) -> dict[str, int]:
+        """Count the levels of each column of labels that one person alone has (or one item, where no people are known)."""
+        if not self._parts:
+            return {}
+        labels = pl.concat(self._parts).filter(~pl.col("measure"))
+        many = labels.group_by("column").agg(pl.col("unit").n_unique()).filter(pl.col("unit") >= _MIN_UNITS)
+        levels = labels.join(many.select("column"), on="column").group_by("column", "level")
+        single = levels.agg(pl.col("unit").n_unique()).filter(pl.col("unit") == 1)
+        return dict(single.group_by("column").len().sort("column").iter_rows())
+
+    def matching(self) -> tuple[str, ...]:
+        """Name the columns that have nearly one level for each person, and one person for each level."""
+        if not self._parts:
+            return ()
+        rows = pl.concat(self._parts).drop_nulls("person")
+        shares = [
+            rows.group_by("column", of)
+            .agg(pl.col(to).n_unique())
+            .group_by("column")
+            .agg((pl.col(to) == 1).mean().alias(f"sure_{of}"), pl.len().alias(f"n_{of}"))
+            for of, to in (("level", "person"), ("person", "level"))
+        ]
+        sizes = rows.group_by("column").agg(pl.len().alias("rows"), pl.col("measure").first())
+        # Where everybody has one row, any measure has one value for each person.
+        repeated = ~pl.col("measure") | (pl.col("rows") >= 2 * pl.col("n_person"))
+        found = shares[0].join(shares[1], on="column").join(sizes, on="column")
+        found = found.filter(
+            pl.min_horizontal("sure_level", "sure_person") >= _NEARLY,
+            pl.min_horizontal("n_level", "n_person") >= _MIN_PEOPLE,
+            repeated,
+        )
+        return tuple(found["column"].sort())
+
+
+def _first_of(frame: pl.DataFrame, names: Sequence[str]) -> pl.Series:
+    """Return the first value of each row among some columns, as text."""
+    here = [frame[name].cast(pl.String) for name in names if name in frame.columns]
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, frame.height)
+    return pl.select(pl.coalesce(*here, nothing)).to_series() if here else nothing
