@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.design import MixedDesign, MixedFit, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
 
 SCENARIOS = 7

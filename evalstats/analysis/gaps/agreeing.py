@@ -13,6 +13,7 @@ from evalstats.analysis.gaps.agreement_results import (
     SubsetRow,
 )
 from evalstats.analysis.gaps.material import Material, Options
+from evalstats.stats.computation import one_thread
 from evalstats.stats.gap.agreement_draws import canonical_order
 from evalstats.stats.gap.agreement_sources import SourceDraws, draw_sources, model_check, noise_source, source_interval
 from evalstats.stats.gap.association import association_test
@@ -22,7 +23,6 @@ from evalstats.stats.gap.model_subsets import subset_agreement
 from evalstats.stats.gap.reliability import true_correlation
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.true_agreement import TrueAgreement, true_agreement
-from evalstats.stats.threads import one_thread
 
 _SOURCES: tuple[Source, ...] = ("items", "votes", "items and votes", "models", "all")
 _WEAK_CEILING = 0.7

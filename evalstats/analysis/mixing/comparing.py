@@ -10,8 +10,7 @@ from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.results import json_safe
 from evalstats.document.numbers import number, p_value
 from evalstats.errors import InputError
-from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.design import MixedDesign, MixedFit, RandomTerm
 
 OnStep = Callable[[int, int], None]
 
@@ -97,8 +96,8 @@ def likelihood_ratio(
     (((1.0, 1),), True)
     """
     from evalstats.stats.mixed import likelihood_ratio as ratio
+    from evalstats.stats.mixed.likelihood_ratio import variance_ratio
     from evalstats.stats.mixed.parametric_bootstrap import parametric_bootstrap
-    from evalstats.stats.mixed.variance_test import variance_ratio
 
     _check_same_rows(small, large)
     if bool(small.groups) != bool(large.groups):

@@ -25,8 +25,7 @@ from evalstats.analysis.mixing.reading import TableRead, read_table
 from evalstats.analysis.mixing.response import ResponseColumns, merged
 from evalstats.analysis.mixing.terms import INTERCEPT, MixedFormula, RandomPart, Term, columns_of, term_name
 from evalstats.errors import InputError
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import Family
+from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,18 +11,20 @@ from evalstats.analysis.mixing.hypotheses import estimable_part, term_rows
 from evalstats.analysis.mixing.terms import term_name
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.contrasts import LinearEstimates, linear_estimates
-from evalstats.stats.mixed.design import Floats
-from evalstats.stats.mixed.fit import MixedFit
-from evalstats.stats.mixed.joint_test import joint_test
-from evalstats.stats.mixed.kenward_roger import MOST_ROWS, KenwardRoger, kenward_roger, kenward_roger_f
-from evalstats.stats.mixed.satterthwaite import (
+from evalstats.stats.mixed.degrees_of_freedom import (
     MOST_EFFECTS,
+    MOST_ROWS,
+    KenwardRoger,
     VarianceParameters,
+    kenward_roger,
+    kenward_roger_f,
     most_effects,
     satterthwaite,
     satterthwaite_f,
     variance_parameters,
 )
+from evalstats.stats.mixed.design import Floats, MixedFit
+from evalstats.stats.mixed.families import joint_test
 
 DfMethod = Literal["kenward-roger", "satterthwaite", "residual", "z"]
 DfChoice = Literal["auto", "kenward-roger", "satterthwaite", "z"]

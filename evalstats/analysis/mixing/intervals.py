@@ -9,8 +9,7 @@ import polars as pl
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
-from evalstats.stats.mixed.design import Floats
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.design import Floats, MixedFit
 
 OnStep = Callable[[int, int], None]
 
@@ -38,7 +37,7 @@ def profile(
     InputError
         If the fit has no likelihood to profile (a prior against separation, or n_quadrature=0).
     """
-    from evalstats.stats.mixed.profile import profile as profiled
+    from evalstats.stats.mixed.profile_likelihood import profile as profiled
 
     _needs_random(result)
     level = check_level(result.conf_level if conf_level is None else conf_level)

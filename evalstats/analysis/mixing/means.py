@@ -25,9 +25,13 @@ from evalstats.stats.mixed.contrasts import (
 )
 from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.families import Adjustment, FamilyEstimates, adjusted
-from evalstats.stats.mixed.means import MarginalMeans, ReferenceGrid, Weights, expanded, marginal_means
-from evalstats.stats.mixed.population import ProbabilityMeans, population_means, random_effect_sd
-from evalstats.stats.mixed.population_differences import probability_differences
+from evalstats.stats.mixed.marginal_means import MarginalMeans, ReferenceGrid, Weights, expanded, marginal_means
+from evalstats.stats.mixed.population_means import (
+    ProbabilityMeans,
+    population_means,
+    probability_differences,
+    random_effect_sd,
+)
 
 Comparison = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
 Scale = Literal["response", "link"]

@@ -13,8 +13,7 @@ from evalstats.analysis.provenance import toolkit_version
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import LinearEstimates
-from evalstats.stats.mixed.design import Floats, RandomTerm
-from evalstats.stats.mixed.fit import Family, MixedFit
+from evalstats.stats.mixed.design import Family, Floats, MixedFit, RandomTerm
 
 Backend = Literal["evalstats", "statsmodels"]
 

@@ -9,8 +9,7 @@ from scipy import linalg
 
 from evalstats.analysis.mixing.frame import ModelFrame
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import Convergence, MixedFit
+from evalstats.stats.mixed.design import Convergence, Floats, Ints, MixedDesign, MixedFit, RandomTerm
 
 MOST_ROWS = 3000
 MOST_EFFECTS = 600

@@ -9,8 +9,7 @@ from scipy.special import gammaln
 
 from evalstats.analysis.mixing.terms import Response
 from evalstats.errors import InputError
-from evalstats.stats.mixed.design import Floats, Ints
-from evalstats.stats.mixed.fit import Family
+from evalstats.stats.mixed.design import Family, Floats, Ints
 
 # Shares are often stored rounded to a few digits: share x trials may miss a whole number by this much.
 _WHOLE = 1e-4

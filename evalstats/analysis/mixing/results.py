@@ -11,7 +11,7 @@ from evalstats.analysis.results import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
-from evalstats.stats.mixed.fit import Convergence, Family, MixedFit
+from evalstats.stats.mixed.design import Convergence, Family, MixedFit
 from evalstats.stats.tails import normal_quantile
 
 

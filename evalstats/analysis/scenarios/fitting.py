@@ -14,13 +14,13 @@ from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import too_few_clusters
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.cell_means import cell_means
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
+from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.logistic_normal import averaged_expit
+from evalstats.stats.mixed.marginal_means import cell_means
+from evalstats.stats.mixed.population_means import averaged_expit
 from evalstats.stats.mixed.prediction import prediction_covariance
 from evalstats.stats.mixed.robust import RobustCovariance, robust_covariance
-from evalstats.stats.mixed.satterthwaite import satterthwaite
 
 Floats = npt.NDArray[np.float64]
 _SMALL = 0.3

@@ -9,8 +9,8 @@ from scipy import stats
 from evalstats.analysis.scenarios.fitting import FittedScenarios
 from evalstats.analysis.scenarios.table import ScenarioTable
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.mixed.logistic_normal import averaged_expit
-from evalstats.stats.mixed.pooling import pooled_table
+from evalstats.stats.mixed.population_means import averaged_expit
+from evalstats.stats.mixed.prediction import pooled_table
 
 Floats = npt.NDArray[np.float64]
 # A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.

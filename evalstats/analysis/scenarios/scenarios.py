@@ -25,7 +25,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 DEFAULT_LEVEL = 0.95
 OnStep = Callable[..., None]

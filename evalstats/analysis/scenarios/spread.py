@@ -16,10 +16,9 @@ from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.design import MixedDesign
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
+from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.satterthwaite import variance_parameters
 from evalstats.stats.reliability.coefficients import reliability
 from evalstats.stats.reliability.dstudy import levels_needed
 from evalstats.stats.reliability.generalizability import GStudy, from_components

@@ -14,14 +14,12 @@ from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTe
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.design import MixedDesign
-from evalstats.stats.mixed.fit import MixedFit
-from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio
+from evalstats.stats.mixed.design import MixedDesign, MixedFit
+from evalstats.stats.mixed.interaction import parallelism_test
+from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.parallelism import parallelism_test
 from evalstats.stats.mixed.parametric_bootstrap import null_design, parametric_bootstrap
-from evalstats.stats.mixed.ranking_change import ranking_change
-from evalstats.stats.mixed.variance_test import variance_ratio
+from evalstats.stats.mixed.qualitative_interaction import ranking_change
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

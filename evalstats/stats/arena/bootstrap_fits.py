@@ -15,7 +15,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.newton import maximise
 from evalstats.stats.arena.resampled_votes import VoteUnits
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 OnStep: TypeAlias = Callable[[int, int], None]
 Bools: TypeAlias = npt.NDArray[np.bool_]

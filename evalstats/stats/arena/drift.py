@@ -13,9 +13,9 @@ from evalstats.stats.arena.simulated import pseudo_inverse
 from evalstats.stats.arena.slice_scores import Clustering, SlicedScores, clustering, sliced_scores
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.computation import one_thread
 from evalstats.stats.multiplicity import holm
 from evalstats.stats.tails import two_sided_t_p
-from evalstats.stats.threads import one_thread
 
 FEWEST_VOTES = 10  # of a model outside of its busiest period, for a slope of its own
 _STEPS = 3

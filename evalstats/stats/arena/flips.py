@@ -10,7 +10,7 @@ from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.votes import VoteRows, merged
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _ROUNDS = 4
 _TURNED = -1e-7  # log-units: fits are right to 1e-8, and equal strengths are no turned order

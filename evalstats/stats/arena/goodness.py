@@ -9,7 +9,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.arena.vote_law import VoteLaw
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _ROUNDING = 1e-9
 

@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.goodness import AgainstDrawn, against_drawn
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 SMOOTHING = 0.5
 

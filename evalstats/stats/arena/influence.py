@@ -10,7 +10,7 @@ from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _BLOCK = 20_000_000  # numbers held at a time
 _HEAVY = 0.02  # a rater with a larger share of the votes takes curvature along, which the step then leaves out

@@ -8,7 +8,7 @@ from evalstats.stats.arena.scores import cluster_parts, score_sums
 from evalstats.stats.arena.ties import derivatives
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _HELD = 4_000_000
 _LIGHT = 0.01  # below this leverage a cluster's own information changes its step by less than one part in 100

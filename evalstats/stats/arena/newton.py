@@ -10,7 +10,7 @@ from evalstats.stats.arena.cells import PairCells, sums_at
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.arena.ties import Derivatives, derivatives
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _GRADIENT = 1e-10  # of the total weight
 _STEP = 1e-9  # log-units; the next step would be of its square

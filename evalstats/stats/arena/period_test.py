@@ -23,7 +23,7 @@ from evalstats.stats.arena.slice_scores import (
 )
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import IntArray, check_count
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,8 +12,8 @@ from evalstats.stats.arena.joint_law import JointLaw, joint_law
 from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_p
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
+from evalstats.stats.computation import one_thread
 from evalstats.stats.many.max_t import OneSided, collect
-from evalstats.stats.threads import one_thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from scipy.special import expit
 from evalstats.stats.arena.fit import Ties
 from evalstats.stats.arena.vote_law import VoteLaw, vote_law
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _STEP = 1e-6  # log-units: far below what a statistic of a drawn table needs
 _LARGEST_STEP = 1.5

@@ -11,7 +11,7 @@ from evalstats.stats.arena.bradley_terry import row_scores
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _HELD = 4_000_000  # numbers held at once in a block of clusters by parameters
 

@@ -17,7 +17,7 @@ from evalstats.stats.arena.tastes import TastedCells, Tastes, tasted_cells, tast
 from evalstats.stats.arena.vote_law import VoteLaw, tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 _MOST_CELLS = 8_000  # cells of pair and class of covariates
 _PILOT = 60

@@ -9,7 +9,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.goodness import AgainstDrawn, against_drawn
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.threads import one_thread
+from evalstats.stats.computation import one_thread
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.mixed.pooling import pooled_table
+from evalstats.stats.mixed.prediction import pooled_table
 from evalstats.stats.tails import positive_p
 
 _LEAST_EIGENVALUE = 1e-3

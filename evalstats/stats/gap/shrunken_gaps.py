@@ -6,12 +6,12 @@ import numpy as np
 from scipy import special
 
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.computation import one_thread
 from evalstats.stats.gap.contrasts import scaled_sides
 from evalstats.stats.gap.deleted_gaps import DeletedGaps
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.slope_search import lowest, with_spread
 from evalstats.stats.gap.york import LineFit
-from evalstats.stats.threads import one_thread
 
 _LEVELS = 15
 _HALVINGS = 60

@@ -7,11 +7,11 @@ from scipy.linalg import solve_triangular
 from scipy.optimize import minimize
 
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.computation import one_thread
 from evalstats.stats.gap.contrasts import Sides, scaled_sides
 from evalstats.stats.gap.other_lines import AnotherLine
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.york import fit_line
-from evalstats.stats.threads import one_thread
 
 _STEP = 1e-3
 _STEEPEST = 5.0

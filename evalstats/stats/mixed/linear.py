@@ -1,17 +1,304 @@
 """Linear mixed models with crossed and nested random effects, by restricted or full maximum likelihood."""
 
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, MixedDesign
-from evalstats.stats.mixed.fit import Convergence, MixedFit
-from evalstats.stats.mixed.linear_boundary import boundary, canonical, semidefinite_factor
-from evalstats.stats.mixed.linear_checks import check_linear
+from evalstats.stats.computation import one_thread
+from evalstats.stats.mixed.design import Convergence, Floats, MixedDesign, MixedFit, RandomTerm
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
-from evalstats.stats.mixed.optimise import Minimum, minimise
-from evalstats.stats.threads import one_thread
+
+_NEAR = 1e-3  # eigenvalues below this share of the information of one level are tried as 0
+_RELATIVE = 1e-4  # and below this share of the largest eigenvalue of the term
+_SAME = 1e-7  # difference of deviances that is rounding
+
+
+def boundary(criterion: LinearCriterion, theta: Floats) -> tuple[Floats, tuple[str, ...]]:
+    """Put on the boundary what lies there but for rounding: theta, and in words what is on it.
+
+    The covariance of a term is reduced to what its large eigenvalues carry; that stays where the deviance does not rise.
+    """
+    design = criterion.design
+    deviance = criterion.deviance(theta)
+    words: list[str] = []
+    start = 0
+    for term, factor in zip(design.terms, design.factors(theta), strict=True):
+        reduced, rank = _reduce(term, factor, design.count)
+        if rank < term.n_columns:
+            trial = theta.copy()
+            columns, rows = np.triu_indices(term.n_columns)
+            trial[start : start + term.n_theta] = reduced[rows, columns]
+            value = criterion.deviance(trial)
+            if value <= deviance + _SAME * max(1.0, 1e-5 * abs(deviance)):
+                theta = trial
+                words += _words(term, reduced, rank)
+        start += term.n_theta
+    return theta, tuple(words)
+
+
+def canonical(design: MixedDesign, theta: Floats) -> Floats:
+    """Turn the signs of the columns of every factor so that its diagonal is not negative."""
+    out: list[Floats] = []
+    for term, factor in zip(design.terms, design.factors(theta), strict=True):
+        columns, rows = np.triu_indices(term.n_columns)
+        signs = np.where(np.diag(factor) < 0.0, -1.0, 1.0)
+        out.append((factor * signs)[rows, columns] + 0.0)
+    return np.concatenate(out)
+
+
+def semidefinite_factor(covariance: Floats) -> Floats:
+    """Lower-triangular factor with non-negative diagonal of a covariance matrix that may be singular.
+
+    Examples
+    --------
+    >>> semidefinite_factor(np.array([[0.0, 0.0], [0.0, 4.0]])).tolist()
+    [[0.0, 0.0], [0.0, 2.0]]
+    """
+    left = np.array(covariance, dtype=np.float64)
+    out = np.zeros_like(left)
+    for j in range(len(left)):
+        if left[j, j] > 1e-12 * covariance[j, j]:
+            out[j:, j] = left[j:, j] / np.sqrt(left[j, j])
+            left = left - np.outer(out[:, j], out[:, j])
+    return out
+
+
+def _reduce(term: RandomTerm, factor: Floats, count: Floats) -> tuple[Floats, int]:
+    """Factor without the directions of small variance, and how many remain."""
+    scale = np.sqrt(count @ term.values**2 / term.n_levels)
+    scaled = scale[:, None] * factor
+    values, vectors = np.linalg.eigh(scaled @ scaled.T)
+    large = values > np.maximum(_NEAR, _RELATIVE * values[-1])
+    rank = int(large.sum())
+    if rank == term.n_columns:
+        return factor, rank
+    kept = vectors[:, large] / scale[:, None]
+    return semidefinite_factor((kept * values[large]) @ kept.T), rank
+
+
+def _words(term: RandomTerm, factor: Floats, rank: int) -> list[str]:
+    variances = np.sum(factor**2, axis=1)
+    zero = variances <= 1e-12 * max(1.0, float(variances.max()))
+    named = term.columns != ("(Intercept)",)
+    out = [
+        f"the variance of {name} by {term.group} is estimated as 0"
+        if named
+        else f"the variance of {term.group} is estimated as 0"
+        for name, none in zip(term.columns, zero, strict=True)
+        if none
+    ]
+    left = np.flatnonzero(~zero)
+    if rank < len(left) == 2:
+        a, b = (int(k) for k in left)
+        sign = "1" if factor[a] @ factor[b] > 0 else "-1"
+        out.append(f"the correlation of {term.columns[a]} and {term.columns[b]} by {term.group} is estimated as {sign}")
+    elif rank < len(left):
+        out.append(
+            f"the covariance matrix of the effects of {term.group} is estimated with rank {rank} of {term.n_columns}"
+        )
+    return out
+
+
+FEW_LEVELS = 5
+
+
+def check_linear(design: MixedDesign) -> tuple[str, ...]:
+    """Refuse a design that cannot be fitted; return warnings about what can but should not be trusted."""
+    n, p = design.n_rows, design.fixed.shape[1]
+    if not design.terms:
+        raise InputError("the model has no random effect; a mixed model needs one, such as (1|item)")
+    values = (design.fixed, design.response, design.count, *(term.values for term in design.terms))
+    if not all(np.isfinite(array).all() for array in values) or not np.isfinite(design.within):
+        raise InputError("the design holds NaN or infinite values; leave out rows that have no outcome")
+    if (design.count <= 0).any() or design.within < 0:
+        raise InputError("every cell needs at least one row, and the sum of squares within cells cannot be negative")
+    if n <= p:
+        raise InputError(f"{n} rows for {p} fixed effects; a mixed model needs more rows than fixed effects")
+    y = design.response if design.offset is None else design.response - design.offset
+    if design.within == 0.0 and np.ptp(y) <= 1e-13 * np.abs(y).max():
+        raise CannotAnswerError(f"all {n} rows have the same response, {y[0]:g}: there is no variance to divide")
+    return tuple(warning for term in design.terms for warning in _check_term(design, term))
+
+
+def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
+    n, k = design.n_rows, term.n_columns
+    seen = int(np.count_nonzero(np.bincount(term.level, minlength=term.n_levels)))
+    if seen < 2:
+        raise InputError(
+            f"the grouping {term.group!r} has one level; its variance cannot be estimated, so leave it out"
+        )
+    if seen >= n:
+        raise InputError(
+            f"the grouping {term.group!r} has as many levels as there are rows ({n}), so its variance cannot be told from the "
+            "residual's; leave it out, or give repeated trials"
+        )
+    if seen * k >= n and k > 1:
+        raise InputError(
+            f"the random effects of {term.group!r} are {seen * k} for {n} rows, so their variances cannot be told from the "
+            "residual's; take fewer effects for each level, or give repeated trials"
+        )
+    empty = [name for name, column in zip(term.columns, term.values.T, strict=True) if not np.any(column)]
+    if empty:
+        raise InputError(f"the effect {empty[0]!r} of the grouping {term.group!r} is 0 in all rows; leave it out")
+    if seen < FEW_LEVELS:
+        return [f"{term.group} has only {seen} levels; the estimate of its variance is poor, consider it as fixed"]
+    return []
+
+
+ValueGradient = Callable[[Floats], tuple[float, Floats]]
+
+_STEP = 1e-5  # of the differences of the gradient
+_GAIN = 1e-9  # predicted decrease at which the search ends
+_NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
+_CLOSE = 1e-2  # length of a step after which the Hessian is as good as new
+_FLOOR = 1e-14  # relative size of the rounding errors of the function
+_FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minimum:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    x, value, gradient, hessian
+        The point, and the function and its derivatives there.
+    converged, message
+        Whether it is a minimum to the accuracy wanted, and in words how the search ended.
+    n_evaluations
+        Evaluations of function and gradient.
+    """
+
+    x: Floats
+    value: float
+    gradient: Floats
+    hessian: Floats
+    converged: bool
+    message: str
+    n_evaluations: int
+
+
+def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max_iterations: int = 100) -> Minimum:
+    """Minimise by Newton steps, each the best within a radius that grows and shrinks with how well the model predicts.
+
+    Parameters
+    ----------
+    function
+        Value and gradient at a point. A value of infinity is a step refused.
+    start
+        First point.
+    radius
+        First radius of trust.
+    max_iterations
+        Steps allowed, whether taken or refused.
+
+    Notes
+    -----
+    The Hessian comes from forward differences of the gradient at the start, and is updated from the gradients that the
+    steps bring. A minimum is accepted with a Hessian computed there. Negative curvature is followed: a point that is
+    stationary by symmetry alone (a standard deviation of 0 whose variance has a negative derivative) is left. Nocedal &
+    Wright (2006), Numerical Optimization, chapters 4 and 6.2.
+
+    Examples
+    --------
+    >>> end = minimise(lambda x: (float(np.sum((x**2 - 4) ** 2)), 4 * x * (x**2 - 4)), np.array([0.0, 1.0]))
+    >>> end.converged, np.abs(end.x).round(6).tolist()
+    (True, [2.0, 2.0])
+    """
+    x = np.array(start, dtype=np.float64)
+    value, gradient = function(x)
+    hessian, exact, count = difference_hessian(function, x, gradient), True, 1 + len(x)
+    message = f"no minimum found in {max_iterations} steps"
+    converged = False
+    for _ in range(max_iterations):
+        step, predicted = trust_step(gradient, hessian, radius)
+        small = predicted <= (_GAIN if exact else _NEARLY) + _FLOOR * abs(value)
+        if small and not exact:
+            hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
+            continue
+        new_value, new_gradient = function(x + step)
+        count += 1
+        if small:
+            converged, message = True, "a minimum was found"
+            if np.linalg.norm(new_gradient) < np.linalg.norm(gradient):
+                x, value, gradient = x + step, new_value, new_gradient
+            break
+        ratio = (value - new_value) / predicted if np.isfinite(new_value) else -1.0
+        length = float(np.linalg.norm(step))
+        if ratio < 0.25:
+            radius = 0.25 * length
+        elif ratio > 0.75 and length > 0.8 * radius:
+            radius = min(2.0 * radius, 8.0)
+        if np.isfinite(new_value):
+            hessian = symmetric_update(hessian, step, new_gradient - gradient)
+            exact = exact and length < _CLOSE
+        if ratio > 1e-4:
+            x, value, gradient = x + step, new_value, new_gradient
+        elif radius < 1e-10 * (1.0 + float(np.abs(x).max())):
+            message = "the search stopped where no step lowers the deviance, though its slope says one should"
+            break
+        if ratio < 0.1:
+            hessian, exact, count = difference_hessian(function, x, gradient), True, count + len(x)
+        if np.abs(x).max() > _FAR:
+            message = "a parameter grew without bound"
+            break
+    return Minimum(
+        x=x, value=value, gradient=gradient, hessian=hessian, converged=converged, message=message, n_evaluations=count
+    )
+
+
+def difference_hessian(function: ValueGradient, x: Floats, gradient: Floats) -> Floats:
+    """Hessian from forward differences of the gradient, one evaluation a parameter, made symmetric."""
+    out = np.empty((len(x), len(x)))
+    for j in range(len(x)):
+        shifted = x.copy()
+        shifted[j] += _STEP * (1.0 + abs(x[j]))
+        out[j] = (function(shifted)[1] - gradient) / (shifted[j] - x[j])
+    return 0.5 * (out + out.T)
+
+
+def symmetric_update(hessian: Floats, step: Floats, change: Floats) -> Floats:
+    """Update of rank one after which the Hessian maps the step to the change of the gradient (SR1)."""
+    missed = change - hessian @ step
+    along = float(missed @ step)
+    if abs(along) <= 1e-8 * float(np.linalg.norm(missed) * np.linalg.norm(step)):
+        return hessian
+    return hessian + np.outer(missed, missed) / along
+
+
+def trust_step(gradient: Floats, hessian: Floats, radius: float) -> tuple[Floats, float]:
+    """Minimise gradient'p + p'hessian p / 2 over |p| <= radius: the step and the decrease it promises."""
+    values, vectors = np.linalg.eigh(hessian)
+    slope = vectors.T @ gradient
+    tiny = 1e-10 * max(1.0, float(np.abs(values).max()))
+    if values[0] > tiny and np.linalg.norm(slope / values) <= radius:
+        along = -slope / values
+    else:
+        along = _on_boundary(values, slope, radius, tiny)
+    step: Floats = vectors @ along
+    return step, float(-(slope @ along + 0.5 * values @ along**2))
+
+
+def _on_boundary(values: Floats, slope: Floats, radius: float, tiny: float) -> Floats:
+    """Step of length `radius` in coordinates of eigenvectors, by bisection on the multiplier that shortens it."""
+    low = max(0.0, -float(values[0])) + tiny
+    if np.linalg.norm(slope / (values + low)) < radius:  # no slope along the lowest curvature, or a flat direction
+        along = -slope / (values + low)
+        if values[0] < -tiny:
+            along[0] = 0.0
+            along[0] = np.copysign(np.sqrt(max(radius**2 - float(along @ along), 0.0)), -slope[0])
+        return along
+    high = low + float(np.linalg.norm(slope)) / radius
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        if np.linalg.norm(slope / (values + middle)) > radius:
+            low = middle
+        else:
+            high = middle
+    return -slope / (values + high)
+
 
 _SLOPE = (
     1e-3  # largest derivative of the deviance by a parameter that a converged fit may have, per unit of its logarithm

@@ -1,13 +1,4 @@
-"""The deviance of a linear mixed model as a function of its covariance parameters, with derivatives.
-
-y = X beta + Z b + e, b ~ N(0, sigma^2 Lambda Lambda'), e ~ N(0, sigma^2 I). With M = Lambda'Z'Z Lambda + I and r^2 the
-penalised residual sum of squares (rows within cells included), for n rows and p fixed effects:
-
-    ML      -2 log L = n log(2 pi sigma^2) + log|M| + r^2 / sigma^2
-    REML    -2 log L = (n - p) log(2 pi sigma^2) + log|M| + log|X'V^-1 X| + r^2 / sigma^2,   V = I + Z Lambda Lambda' Z'
-
-At its best sigma^2 = r^2 / n or r^2 / (n - p) the last term is that number: the profiled deviance.
-"""
+"""The deviance of a linear mixed model as a function of its covariance parameters, with derivatives, and conditional modes."""
 
 import math
 from collections.abc import Callable
@@ -16,14 +7,264 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
+from scipy.sparse import csc_array, csr_array, eye_array, hstack
+from scipy.sparse.linalg import SuperLU, splu
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.blocks import invert_lower
-from evalstats.stats.mixed.design import Floats, MixedDesign
-from evalstats.stats.mixed.linear_effects import effect_covariances, effects
-from evalstats.stats.mixed.linear_sparse import Sparse
-from evalstats.stats.mixed.linear_structured import Pieces, Structured
-from evalstats.stats.mixed.structure import plan_elimination
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
+from evalstats.stats.mixed.linear_elimination import (
+    Pieces,
+    Scaling,
+    Structured,
+    cholesky,
+    invert_lower,
+    lower_entries,
+    split_theta,
+)
+from evalstats.stats.mixed.structure import Slot, plan_elimination
+
+
+def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
+    """Conditional modes of every term, shape (n_levels, n_columns)."""
+    design, plan = core.design, core.plan
+    factors = split_theta(design, theta)
+    middle, last = core.solve_rest(theta)
+    r = plan.outer_size
+    of_middle = Scaling.of(plan.middle_size, plan.middle, factors).transposed().right(middle)
+    of_outer = Scaling.of(r, plan.outer, factors).transposed().right(last[:r])
+    out: dict[int, Floats] = {}
+    for slot in plan.middle:
+        out[slot.term] = _levels(of_middle.reshape(-1), slot)
+    for slot in plan.outer:
+        out[slot.term] = _levels(of_outer, slot)
+    zm, zr, gain = core.inner_blocks(theta)
+    left = zr @ np.concatenate([-of_outer, -last[r:], [1.0]])[:, None]
+    if plan.middle:
+        left = left - zm @ of_middle[:, None, :, None]
+    b = gain @ left
+    for slot in plan.inner:
+        out[slot.term] = _levels(b.reshape(-1), slot)
+    if plan.cell_term is not None:
+        residual = core.response - core.fixed @ last[r:]
+        for k, values in out.items():
+            term = design.terms[k]
+            residual = residual - np.einsum("ij,ij->i", term.values, values[term.level])
+        t2n = float(factors[plan.cell_term][0, 0]) ** 2 * design.count
+        out[plan.cell_term] = _of_levels(design.terms[plan.cell_term], t2n / (1.0 + t2n) * residual)[:, None]
+    return tuple(out[k] for k in range(len(design.terms)))
+
+
+def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
+    """Conditional covariances of every term over sigma^2, shape (n_levels, n_columns, n_columns)."""
+    design, plan = core.design, core.plan
+    ell, r = plan.middle_size, plan.outer_size
+    found = core.rest_covariance(theta)
+    rest = np.empty((plan.n_components, ell + r, ell + r))
+    rest[:, :ell, :ell], rest[:, ell:, ell:] = found.mm, found.rr[:r, :r]
+    rest[:, :ell, ell:], rest[:, ell:, :ell] = found.mr[..., :r], np.swapaxes(found.mr[..., :r], -1, -2)
+    zm, zr, gain = core.inner_blocks(theta)
+    z = np.concatenate([zm, zr[..., :r]], axis=-1)
+    alike = z.shape[1] > 1 and _alike(z, gain)
+    if alike:  # complete data: one block of each component stands for all
+        z, gain = z[:, :1], gain[:, :1]
+    gain_z = gain @ z
+    cross = gain_z @ rest[:, None]  # minus the covariance of inner and other effects
+    within = gain + cross @ np.swapaxes(gain_z, -1, -2)
+    if alike:
+        within, cross = (np.repeat(a, plan.n_blocks, axis=1) for a in (within, cross))
+    out: dict[int, Floats] = {}
+    for slot in plan.inner:
+        out[slot.term] = _blocks(within.reshape(-1, plan.inner_size, plan.inner_size), slot, slot.place)
+    for slot in plan.middle:
+        out[slot.term] = _blocks(found.mm, slot, slot.place)
+    for slot in plan.outer:
+        out[slot.term] = _blocks(found.rr[None], slot, slot.place)
+    if plan.cell_term is not None:
+        t2 = float(split_theta(design, theta)[plan.cell_term][0, 0]) ** 2
+        t2n = t2 * design.count
+        spread = _predictor_variance(core, rest, cross, within)
+        variance = t2 / (1.0 + t2n) + (t2n / (1.0 + t2n)) ** 2 * spread
+        out[plan.cell_term] = _of_levels(design.terms[plan.cell_term], variance)[:, None, None]
+    return tuple(out[k] for k in range(len(design.terms)))
+
+
+def _alike(z: Floats, gain: Floats) -> bool:
+    """Whether all blocks of a component are the same, but for padding; the first is never padding."""
+    if not z.size:
+        # Nothing stands beside the blocks: no zero tells padding from a block, and gains alone tell blocks apart.
+        return bool((gain == gain[:, :1]).all())
+    if np.array_equal(z[:, 0], z[:, 1]):
+        padding = ~z.any(axis=(2, 3))
+        same = (z == z[:, :1]).all(axis=(2, 3)) & (gain == gain[:, :1]).all(axis=(2, 3))
+        return bool((same | padding).all())
+    return False
+
+
+def _levels(flat: Floats, slot: Slot) -> Floats:
+    return flat[slot.place[:, None] + np.arange(slot.n_columns)]
+
+
+def _of_levels(term: RandomTerm, of_cells: Floats) -> Floats:
+    out = np.empty(term.n_levels)
+    out[term.level] = of_cells
+    return out
+
+
+def _blocks(matrices: Floats, slot: Slot, place: Ints) -> Floats:
+    """Diagonal block of every level, from one matrix for each block or component."""
+    which, first = np.divmod(place, matrices.shape[-1])
+    at = first[:, None] + np.arange(slot.n_columns)
+    return matrices[which[:, None, None], at[:, :, None], at[:, None, :]]
+
+
+def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: Floats) -> Floats:
+    """Conditional variance over sigma^2 of what all effects but the cell term's add up to, for every cell."""
+    design, plan = core.design, core.plan
+    inner: list[tuple[Ints, Floats]] = []
+    others: list[tuple[Ints, Floats]] = []
+    for slots, size, shift, columns in (
+        (plan.inner, plan.inner_size, 0, inner),
+        (plan.middle, plan.middle_size, 0, others),
+        (plan.outer, plan.outer_size, plan.middle_size, others),
+    ):
+        for slot in slots:
+            term = design.terms[slot.term]
+            first = (slot.place % size + shift)[term.level]
+            columns += [(first + k, term.values[:, k]) for k in range(term.n_columns)]
+    within = within.reshape(-1, plan.inner_size, plan.inner_size)
+    cross = cross.reshape(cross.shape[0] * cross.shape[1], *cross.shape[2:])
+    out = np.zeros(design.n_cells)
+    for at, values in inner:
+        for other, more in inner:
+            out += values * more * within[plan.block, at, other]
+        for other, more in others:
+            out -= 2.0 * values * more * cross[plan.block, at, other]
+    for at, values in others:
+        for other, more in others:
+            out += values * more * rest[plan.component, at, other]
+    return out
+
+
+_SPARSE_STEP = 1e-4  # of the differences by theta
+_CHUNK = 256  # columns solved for together
+
+
+def term_columns(term: RandomTerm) -> csr_array:
+    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
+    n, k = len(term.level), term.n_columns
+    rows = np.repeat(np.arange(n), k)
+    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
+    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
+
+
+class Sparse:
+    """Evaluations of one design with given fixed part and response; the same methods as `Structured`."""
+
+    def __init__(self, design: MixedDesign, fixed: Floats, response: Floats, within: float) -> None:
+        self.design, self.n_fixed, self.within = design, fixed.shape[1], within
+        self.Z = csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))
+        weighted = csr_array(self.Z.multiply(design.count[:, None]))
+        self.ZtZ = csc_array(self.Z.T @ weighted)
+        self.dense = np.column_stack([fixed, response])
+        self.ZtW: Floats = np.asarray(weighted.T @ self.dense)
+        self.WtW: Floats = self.dense.T @ (design.count[:, None] * self.dense)
+        self.WtW[-1, -1] += within
+        self._pattern = _factor_pattern(design)
+
+    def set_response(self, response: Floats, within: float) -> None:
+        """Replace the response; what does not involve it stays."""
+        self.dense[:, -1] = response
+        weighted = self.design.count * response
+        self.ZtW[:, -1] = self.Z.T @ weighted
+        self.WtW[-1] = self.WtW[:, -1] = self.dense.T @ weighted
+        self.WtW[-1, -1] += within
+
+    def evaluate(self, theta: Floats) -> Pieces:
+        """Log-determinants, penalised residual sum of squares and fixed effects at theta."""
+        return self._solve(theta)[0]
+
+    def gradient(self, theta: Floats, *, reml: bool, precision: float) -> Floats:
+        """Return derivatives by theta of logdet_effects + (logdet_fixed, if reml) + precision * rss, by central differences."""
+
+        def value(at: Floats) -> float:
+            p = self.evaluate(at)
+            return p.logdet_effects + (p.logdet_fixed if reml else 0.0) + precision * p.rss
+
+        out = np.empty_like(theta)
+        for j in range(len(theta)):
+            step = np.zeros_like(theta)
+            step[j] = _SPARSE_STEP * max(1e-2, abs(float(theta[j])))
+            out[j] = (value(theta + step) - value(theta - step)) / (2.0 * step[j])
+        return out
+
+    def effects(self, theta: Floats) -> tuple[Floats, ...]:
+        """Conditional modes of every term."""
+        pieces, factor, scaled, spread = self._solve(theta)
+        right = scaled[:, -1] - scaled[:, :-1] @ pieces.beta
+        return self._split(spread @ factor.solve(right))
+
+    def effect_covariances(self, theta: Floats) -> tuple[Floats, ...]:
+        """Conditional covariances of the effects of every level over sigma^2: diagonal blocks of spread matrix^-1 spread'."""
+        _, factor, _, spread = self._solve(theta)
+        out: list[Floats] = []
+        start = 0
+        transposed = csc_array(spread.T)
+        for term in self.design.terms:
+            k, size = term.n_columns, term.n_levels * term.n_columns
+            blocks = np.empty((term.n_levels, k, k))
+            chunk = max(_CHUNK // k, 1) * k
+            for first in range(start, start + size, chunk):
+                at = np.arange(first, min(first + chunk, start + size))
+                inverse: Floats = spread @ factor.solve(transposed[:, at].toarray())
+                level = (at - start) // k
+                for i in range(k):
+                    blocks[level, i, (at - start) % k] = inverse[start + level * k + i, np.arange(len(at))]
+            out.append(blocks)
+            start += size
+        return tuple(out)
+
+    def _split(self, b: Floats) -> tuple[Floats, ...]:
+        ends = np.cumsum([term.n_levels * term.n_columns for term in self.design.terms])[:-1]
+        parts = np.split(b, ends)
+        return tuple(part.reshape(term.n_levels, -1) for part, term in zip(parts, self.design.terms, strict=True))
+
+    def _solve(self, theta: Floats) -> tuple[Pieces, SuperLU, Floats, csc_array]:
+        entry, rows, starts = self._pattern
+        spread = csc_array((theta[entry], rows, starts), (self.ZtZ.shape[0], self.ZtZ.shape[0]))
+        matrix = csc_array(spread.T @ self.ZtZ @ spread + eye_array(spread.shape[0]))
+        factor = splu(matrix, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})
+        scaled: Floats = np.asarray(spread.T @ self.ZtW)
+        p = self.n_fixed
+        root_of_rest = cholesky(self.WtW - scaled.T @ factor.solve(scaled))
+        root = invert_lower(root_of_rest[:p, :p])
+        pieces = Pieces(
+            logdet_effects=float(np.log(np.abs(factor.U.diagonal())).sum()),
+            logdet_fixed=2.0 * float(np.log(np.diag(root_of_rest)[:p]).sum()),
+            rss=float(root_of_rest[-1, -1]) ** 2,
+            beta=root.T @ root_of_rest[-1, :p],
+            unscaled=root.T @ root,
+        )
+        return pieces, factor, scaled, spread
+
+
+def _factor_pattern(design: MixedDesign) -> tuple[Ints, Ints, Ints]:
+    """Lambda of all levels by columns: which entry of theta each number is, its row, and where columns start."""
+    entry: list[Ints] = []
+    rows: list[Ints] = []
+    lengths: list[Ints] = []
+    first = first_entry = 0
+    for term in design.terms:
+        k = term.n_columns
+        below, columns = lower_entries(k)
+        levels = first + np.arange(term.n_levels)[:, None] * k
+        entry.append(np.tile(first_entry + np.arange(term.n_theta), term.n_levels))
+        rows.append((levels + below).reshape(-1))
+        lengths.append(np.tile(np.bincount(columns, minlength=k), term.n_levels))
+        first += term.n_levels * k
+        first_entry += term.n_theta
+    starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
+    return np.concatenate(entry), np.concatenate(rows), starts
+
 
 _QR_WORK = 2e7  # multiplications up to which X is orthogonalised
 _DENSE_ENTRIES = 2e8  # numbers held by the elimination; beyond, sparse matrices

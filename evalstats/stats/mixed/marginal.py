@@ -12,8 +12,7 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit, RandomTerm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,12 +9,11 @@ from scipy import linalg, sparse, special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import as_codes, too_few_clusters
+from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial import cluster_scores
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
-from evalstats.stats.mixed.fit import MixedFit
+from evalstats.stats.mixed.degrees_of_freedom import FTest, f_p, independent_rows
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
 from evalstats.stats.mixed.marginal import random_columns, response_residual
-from evalstats.stats.mixed.satterthwaite import FTest, f_p, independent_rows
-from evalstats.stats.threads import one_thread
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
 _CHUNK = 64  # contrasts at a time

@@ -9,7 +9,7 @@ from evalstats.analysis.mixing.hypotheses import estimable_part, term_rows
 from evalstats.analysis.mixing.mixed import mixed
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
-from evalstats.stats.mixed.kenward_roger import kenward_roger_f
+from evalstats.stats.mixed.degrees_of_freedom import kenward_roger_f
 
 
 def crossed(n_items: int = 10, seed: int = 5, lost: float = 0.25) -> pl.DataFrame:

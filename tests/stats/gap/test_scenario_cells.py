@@ -9,7 +9,7 @@ from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.gap.scenario_cells import CellRates, cell_rates, combined, gaps
 from evalstats.stats.gap.scenario_pooling import averaged_correlations, half_chi2, pooled_gaps
 from evalstats.stats.many.score_covariance import score_covariance
-from evalstats.stats.mixed.pooling import pooled_table
+from evalstats.stats.mixed.prediction import pooled_table
 
 # Sums in another order differ by rounding.
 CLOSE = 1e-12

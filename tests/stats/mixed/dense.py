@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 from scipy import optimize
 
-from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.fit import Convergence, MixedFit
+from evalstats.stats.mixed.design import Convergence, MixedDesign, MixedFit, RandomTerm
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden"
 

@@ -227,8 +227,7 @@ class TestQuadrature:
 
 
 def quadrature_deviance(design, theta, beta, n_points):
-    from evalstats.stats.mixed.laplace_modes import Cells
-    from evalstats.stats.mixed.quadrature import quadrature
+    from evalstats.stats.mixed.laplace import Cells, quadrature
 
     cells = Cells(design)
     return quadrature(cells, theta, beta, cells.no_effects(), n_points).deviance
@@ -236,8 +235,7 @@ def quadrature_deviance(design, theta, beta, n_points):
 
 @pytest.mark.parametrize("n_points", [1, 3, 9])
 def test_gradient_of_the_quadrature(n_points):
-    from evalstats.stats.mixed.laplace_modes import Cells
-    from evalstats.stats.mixed.quadrature import quadrature
+    from evalstats.stats.mixed.laplace import Cells, quadrature
 
     for name in ("item", "only a level for each cell"):
         cells = Cells(some_designs(4, 60)[name])

@@ -3,11 +3,9 @@
 import numpy as np
 import pytest
 
-import evalstats.stats.mixed.laplace_gram as gram_module
-from evalstats.stats.mixed.laplace import cell_scores, deviance_at, laplace, profiled
-from evalstats.stats.mixed.laplace_factor import Elimination, System
-from evalstats.stats.mixed.laplace_inverse import invert
-from evalstats.stats.mixed.laplace_modes import Cells, Pseudo, find_modes
+import evalstats.stats.mixed.laplace_plan as gram_module
+from evalstats.stats.mixed.laplace import Cells, Pseudo, cell_scores, deviance_at, find_modes, laplace, profiled
+from evalstats.stats.mixed.laplace_factor import Elimination, System, invert
 from evalstats.stats.mixed.laplace_plan import hash_rows, make_plan
 from tests.stats.mixed.binomial_by_definition import dense_columns, dense_laplace, some_designs
 

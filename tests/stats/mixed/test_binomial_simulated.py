@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.separation import find_separation
+from evalstats.stats.mixed.glm import find_separation
 from tests.stats.mixed.binomial_by_definition import design_of, dummies, term
 
 Z = 1.959963984540054

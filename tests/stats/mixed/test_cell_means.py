@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.mixed.cell_means import cell_means
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.marginal_means import cell_means
 from evalstats.stats.mixed.robust import robust_covariance
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.mixed.kenward_roger import kenward_roger, kenward_roger_f
+from evalstats.stats.mixed.degrees_of_freedom import kenward_roger, kenward_roger_f
 from tests.stats.mixed.dense import derivatives, fit_at, golden_cases, golden_design, relative_covariance
 
 PBKRTEST = 1e-9  # relative: the same closed form at the same estimates, which were written with 12 digits

@@ -360,7 +360,7 @@ def test_warns_of_few_levels():
 
 
 def test_non_convergence_is_said():
-    from evalstats.stats.mixed.optimise import minimise
+    from evalstats.stats.mixed.linear import minimise
 
     end = minimise(lambda x: (float(x.sum()), np.ones(1)), np.zeros(1))
     assert not end.converged

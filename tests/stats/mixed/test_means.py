@@ -16,9 +16,8 @@ from evalstats.stats.mixed.contrasts import (
     pairwise,
     within_each,
 )
-from evalstats.stats.mixed.families import adjusted
-from evalstats.stats.mixed.joint_test import joint_test
-from evalstats.stats.mixed.means import ReferenceGrid, contrast_rows, expanded, marginal_means, null_basis
+from evalstats.stats.mixed.families import adjusted, joint_test
+from evalstats.stats.mixed.marginal_means import ReferenceGrid, contrast_rows, expanded, marginal_means, null_basis
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 PRINTED = 1e-9  # R's numbers are stored with 12 decimals

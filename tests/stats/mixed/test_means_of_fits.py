@@ -8,12 +8,12 @@ import pytest
 
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.contrasts import against, linear_estimates, pairwise
+from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.families import adjusted
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.means import ReferenceGrid, marginal_means
-from evalstats.stats.mixed.population import conditional_means, population_means, random_effect_sd
-from evalstats.stats.mixed.satterthwaite import satterthwaite
+from evalstats.stats.mixed.marginal_means import ReferenceGrid, marginal_means
+from evalstats.stats.mixed.population_means import conditional_means, population_means, random_effect_sd
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 LINEAR, BINOMIAL, CBPP = GOLDEN["linear"], GOLDEN["binomial"], GOLDEN["cbpp"]

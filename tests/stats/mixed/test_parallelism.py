@@ -7,7 +7,7 @@ import pytest
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.parallelism import parallelism_test
+from evalstats.stats.mixed.interaction import parallelism_test
 
 ALPHA = 0.05
 

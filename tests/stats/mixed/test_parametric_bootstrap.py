@@ -16,9 +16,10 @@ from evalstats.stats.mixed.parametric_bootstrap import (
     contrast_summary,
     null_design,
     parametric_bootstrap,
+    simulate,
     standard_deviations,
+    with_responses,
 )
-from evalstats.stats.mixed.simulate import simulate, with_responses
 from tests.stats.mixed.dense import golden_cases, golden_design, rows_design, term
 
 OPTIMUM = 1e-5  # of a deviance: how near two searches from different starts end

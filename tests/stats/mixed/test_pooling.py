@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.pooling import pooled_table
+from evalstats.stats.mixed.prediction import pooled_table
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "mixed_pooling.json"
 # The criterion is minimised to 1e-8 of its range; where it is flat the root moves by the root of its rounding.

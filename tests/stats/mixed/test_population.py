@@ -10,10 +10,14 @@ from scipy import integrate, special, stats
 
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.logistic_normal import averaged_expit
-from evalstats.stats.mixed.means import ReferenceGrid, marginal_means
-from evalstats.stats.mixed.population import conditional_means, population_means, random_effect_sd
-from evalstats.stats.mixed.population_differences import probability_differences
+from evalstats.stats.mixed.marginal_means import ReferenceGrid, marginal_means
+from evalstats.stats.mixed.population_means import (
+    averaged_expit,
+    conditional_means,
+    population_means,
+    probability_differences,
+    random_effect_sd,
+)
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 QUAD = 1e-11  # asked of quad; the rule itself is good to 1e-12

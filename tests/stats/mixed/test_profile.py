@@ -11,7 +11,7 @@ from scipy import optimize, stats
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.profile import profile
+from evalstats.stats.mixed.profile_likelihood import profile
 from tests.stats.mixed.dense import deviance, dummies, golden_cases, golden_design, rows_design, term
 
 # Of the distance between the ends: lme4 interpolates its profile by splines.

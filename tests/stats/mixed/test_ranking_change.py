@@ -7,9 +7,8 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.mixed.joint_test import joint_test
-from evalstats.stats.mixed.qualitative import gail_simon
-from evalstats.stats.mixed.ranking_change import ranking_change
+from evalstats.stats.mixed.families import joint_test
+from evalstats.stats.mixed.qualitative_interaction import gail_simon, ranking_change
 
 
 def test_gail_simon_is_its_formula():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.mixed.replicates import replicates
+from evalstats.stats.computation import replicates
 
 
 def one_normal(rng):
@@ -43,7 +43,7 @@ def test_without_processes_the_work_is_done_here(monkeypatch):
     def none(*args, **more):
         raise OSError("no processes")
 
-    monkeypatch.setattr("evalstats.stats.mixed.replicates.ProcessPoolExecutor", none)
+    monkeypatch.setattr("evalstats.stats.computation.ProcessPoolExecutor", none)
     steps = []
     found = replicates(one_normal, 30, seed=3, workers=2, on_step=lambda done, _: steps.append(done))
     assert found == replicates(one_normal, 30, seed=3, workers=1)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.mixed.degrees_of_freedom import most_effects, satterthwaite, satterthwaite_f, variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.satterthwaite import most_effects, satterthwaite, satterthwaite_f, variance_parameters
 from tests.stats.mixed.dense import deviance, fit_at, golden_cases, golden_design, numeric_gradient
 
 LMERTEST = 1e-6  # relative: lmerTest differentiates numerically, and the estimates were written with 12 digits
@@ -69,7 +69,7 @@ def test_differences_of_the_criterion_give_the_same(cases, name, monkeypatch):
     """What large designs take: analytic gradients, differenced once (relative error about 1e-8 of the step's square)."""
     fit = fitted(cases, name)
     expected = variance_parameters(fit)
-    monkeypatch.setattr("evalstats.stats.mixed.satterthwaite.MOST_EFFECTS", 0)
+    monkeypatch.setattr("evalstats.stats.mixed.degrees_of_freedom.MOST_EFFECTS", 0)
     found = variance_parameters(fit)
     np.testing.assert_allclose(found.covariance, expected.covariance, rtol=1e-4, atol=1e-7)
     largest = np.abs(expected.gradient).max()

@@ -8,8 +8,7 @@ from scipy.optimize import linprog
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial, refit_binomial
-from evalstats.stats.mixed.penalised import prior_for
-from evalstats.stats.mixed.separation import dependent_columns, find_separation
+from evalstats.stats.mixed.glm import dependent_columns, find_separation, prior_for
 from tests.stats.mixed.binomial_by_definition import dense_laplace, design_of, dummies, interaction, term
 
 NAMES = ["(Intercept)", "model[b]", "model[c]", "model[d]", "scenario[y]", "scenario[z]"]

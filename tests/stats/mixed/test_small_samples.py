@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.mixed.kenward_roger import kenward_roger, kenward_roger_f
+from evalstats.stats.mixed.degrees_of_freedom import kenward_roger, kenward_roger_f, satterthwaite, satterthwaite_f
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.satterthwaite import satterthwaite, satterthwaite_f
 from tests.stats.mixed.dense import dummies, rows_design, term
 
 LEVEL = 0.05

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.mixed.variance_test import restricted_ratio, restricted_ratio_draws, variance_ratio
+from evalstats.stats.mixed.likelihood_ratio import restricted_ratio, restricted_ratio_draws, variance_ratio
 from tests.stats.mixed.dense import fit_dense, golden_cases, golden_design, merged, rows_design, term
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.multiplier import max_contrast
+from validation.sign_contrasts import max_contrast
 
 LEVEL = 0.05
 
