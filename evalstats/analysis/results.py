@@ -1,17 +1,16 @@
 """What an analysis answers: frozen results that carry the answer and how it was reached."""
 
 import dataclasses
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 import polars as pl
 
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.flips import Flip, ScenarioFlips
 from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.result import json_safe
 from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
@@ -431,26 +430,3 @@ def qualified(answer: str, qualifiers: Sequence[str]) -> str:
     'B is better than A; not established for other passages'
     """
     return "; ".join((answer, *qualifiers))
-
-
-def json_safe(value: object) -> Any:
-    """Return `value` as JSON can hold it: dataclasses as objects, tuples as arrays, non-finite numbers as null.
-
-    Examples
-    --------
-    >>> json_safe({"a": (1, float("nan"))})
-    {'a': [1, None]}
-    """
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: json_safe(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): json_safe(part) for key, part in cast("Mapping[object, object]", value).items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [json_safe(part) for part in cast("tuple[object, ...]", value)]
-    if isinstance(value, bool) or value is None or isinstance(value, str | int):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, date | datetime):
-        return value.isoformat()
-    return str(value)

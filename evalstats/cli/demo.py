@@ -104,6 +104,6 @@ def _say(text: str) -> None:
 def _indented(text: str) -> None:
     import textwrap
 
-    from evalstats.cli.text import clean
+    from evalstats.document.width import clean
 
     sys.stdout.write(textwrap.fill(clean(text), 80, initial_indent="      ", subsequent_indent="      ") + "\n")

@@ -14,9 +14,9 @@ def register(app: typer.Typer) -> None:
 
 def formats(paths: options.Paths = None) -> None:
     """List the formats; or say what a file is taken for."""
-    from evalstats.cli.text import clean
     from evalstats.document.blocks import Table
     from evalstats.document.text import to_text
+    from evalstats.document.width import clean
     from evalstats.loaders.registry import list_files, loaders
 
     if not paths:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from evalstats.cli.text import wrapped
+from evalstats.document.width import wrapped
 from evalstats.errors import InputError
 from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
 

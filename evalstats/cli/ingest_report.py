@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import PurePath
 from typing import Any, Literal
 
-from evalstats.cli.text import cell_width, clean, padded, wrapped
+from evalstats.document.width import cell_width, clean, padded, wrapped
 from evalstats.schema.anonymize import Account, together
 from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem

@@ -28,7 +28,7 @@ from evalstats.cli import (
     simulate,
     store,
 )
-from evalstats.cli.text import wrapped
+from evalstats.document.width import wrapped
 from evalstats.errors import EvalStatsError
 
 app = typer.Typer(

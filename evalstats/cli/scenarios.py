@@ -207,7 +207,7 @@ def _progress(*, quiet: bool) -> "Generator[OnStep | None]":
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    from evalstats.cli.text import clean, shorten
+    from evalstats.document.width import clean, shorten
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from evalstats.cli.options import Format
-from evalstats.cli.text import clean, wrapped
 from evalstats.document.blocks import Block
+from evalstats.document.width import clean, wrapped
 from evalstats.errors import InputError
 
 _WIDTH = 80

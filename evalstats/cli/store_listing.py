@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evalstats.cli.text import cell_width, clean, wrapped
 from evalstats.document.blocks import Table
+from evalstats.document.width import cell_width, clean, wrapped
 from evalstats.schema.columns import TableName
 from evalstats.store.check import files_of, scan_parts
 from evalstats.store.manifest import StoredSource

@@ -61,6 +61,21 @@ def interval(low: float | None, high: float | None, scale: float = 1.0, digits: 
     return f"[{number(low * scale, digits, sign=sign)}, {number(high * scale, digits, sign=sign)}]"
 
 
+def interval_words(
+    low: float | None, high: float | None, scale: float = 1.0, digits: int = 1, *, sign: bool = False
+) -> str:
+    """Write an interval as running text does, after multiplying by `scale`; "none" where there is none.
+
+    Examples
+    --------
+    >>> interval_words(0.3462, 0.6331, 100), interval_words(-0.1, 0.02, 100, 0, sign=True)
+    ('34.6 to 63.3', '−10 to +2')
+    """
+    if low is None or high is None:
+        return "none"
+    return f"{number(low * scale, digits, sign=sign)} to {number(high * scale, digits, sign=sign)}"
+
+
 def scaled(value: float | None, scale: float = 1.0, digits: int = 2, *, sign: bool = False) -> str:
     """Write `value * scale`."""
     return number(None if value is None else value * scale, digits, sign=sign)
@@ -75,6 +90,21 @@ def share_in_percent(share: float) -> str:
     ('5.8%', '0.3%', '31%')
     """
     return f"{100 * share:.2g}%" if abs(share) < 0.995 else f"{100 * share:.0f}%"
+
+
+def p_words(p: float | None) -> str:
+    """Write a p-value as running text does.
+
+    Examples
+    --------
+    >>> p_words(0.0297), p_words(4.6e-6), p_words(0.9999), p_words(None)
+    ('p = 0.030', 'p < 0.001', 'p = 1.0', '')
+    """
+    if p is None or not math.isfinite(p):
+        return ""
+    if p < 0.001:
+        return "p < 0.001"
+    return "p = 1.0" if p > 0.9995 else f"p = {p:.3f}" if p < 0.1 else f"p = {p:.2f}"
 
 
 def plural(n: int, noun: str, many: str | None = None) -> str:

@@ -327,7 +327,7 @@ def test_amounts_are_written_with_the_digits_that_count() -> None:
 
 
 def test_rows_are_json_safe() -> None:
-    from evalstats.analysis.results import json_safe
+    from evalstats.analysis.result import json_safe
 
     found = json_safe(tuple(compared(costs(BEFORE), costs(AFTER)).values()))
     assert json.loads(json.dumps(found))[0]["ratio"] == pytest.approx(1.425)

@@ -21,7 +21,7 @@ from evalstats.analysis.looks.headline import (
 )
 from evalstats.analysis.looks.wording import path_table, sequential_blocks, sequential_sentences
 from evalstats.analysis.pairs import pair_items
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.looks.betting_cs import betting_cs, betting_margin_p

@@ -11,11 +11,11 @@ from typer.testing import CliRunner
 
 import evalstats
 from evalstats.cli.main import app
-from evalstats.cli.text import wrapped
 from evalstats.document.blocks import Banner, Bullets, Heading, Paragraph, Table
 from evalstats.document.escape import for_html, for_typst, one_line
 from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.document.text import to_text
+from evalstats.document.width import wrapped
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 import polars as pl
 import pytest
 
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import (

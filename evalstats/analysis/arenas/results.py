@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line
 from evalstats.document.markup import to_html

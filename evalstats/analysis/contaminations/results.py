@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.gaps.agreement_results import Agreement
 from evalstats.analysis.gaps.mix_results import Decomposition, DropForecast, ScenarioGaps
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line

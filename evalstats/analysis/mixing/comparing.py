@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from evalstats.analysis.mixing.results import MixedModel
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.numbers import number, p_value
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import MixedDesign, MixedFit, RandomTerm

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural

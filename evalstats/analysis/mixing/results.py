@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.analysis.mixing.frame import ModelFrame
 from evalstats.analysis.mixing.inference import Inference, TermTest
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural

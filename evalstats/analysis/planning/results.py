@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 

@@ -10,7 +10,7 @@ import pytest
 from evalstats.analysis.gaps.agreeing import agreement_of, slice_row
 from evalstats.analysis.gaps.agreement_results import Agreement
 from evalstats.analysis.gaps.material import Material, Options, Side
-from evalstats.analysis.results import json_safe
+from evalstats.analysis.result import json_safe
 from evalstats.stats.gap.scores import LabLiveScores
 from tests.stats.gap.lablive import published
 from tests.stats.gap.test_agreement_draws import scores

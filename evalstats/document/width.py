@@ -1,10 +1,7 @@
-"""Text from result files, made safe for a terminal.
-
-A model's name may hold escape sequences that move the cursor, recolour the screen or turn the reading direction.
-Every string that came from a file or a path goes through `clean` before it is printed (and is printed without markup).
-"""
+"""Text made safe and cut to fit a terminal: control characters spelled out, wide letters counted, names kept apart."""
 
 import unicodedata
+from collections.abc import Sequence
 
 from evalstats.document.escape import inert
 
@@ -114,3 +111,37 @@ def _cells(character: str) -> int:
     if character in _KEPT or unicodedata.combining(character) or unicodedata.category(character) in ("Mn", "Me"):
         return 0
     return 2 if unicodedata.east_asian_width(character) in ("W", "F") else 1
+
+
+def kept_apart(names: Sequence[str], width: int) -> dict[str, str]:
+    """Return every name in at most `width` terminal cells, such that those that differ stay different.
+
+    What all long names begin with is cut first; then the middle of each; where that would make two alike, more room is taken.
+
+    Examples
+    --------
+    >>> kept_apart(["meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-70B", "b"], 14)
+    {'meta-llama/Llama-3.1-8B': '…Llama-3.1-8B', 'meta-llama/Llama-3.1-70B': '…Llama-3.1-70B', 'b': 'b'}
+    """
+    told = {name: clean(name) for name in names}
+    long = [text for text in told.values() if cell_width(text) > width]
+    if not long:
+        return told
+    cut = _common_start(long, width)
+    for room in range(width, max(map(cell_width, long)) + 1):
+        short = {
+            name: text if cell_width(text) <= width else shorten("…" + text[cut:] if cut else text, room)
+            for name, text in told.items()
+        }
+        if len(set(short.values())) == len(set(told.values())):
+            return short
+    return told
+
+
+def _common_start(texts: Sequence[str], width: int) -> int:
+    """Return how many letters that all begin with are left out, up to a mark between words: as few as make room, or 0."""
+    first, last = min(texts), max(texts)
+    start = first[: next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), 0)]
+    ends = [place + 1 for place, letter in enumerate(start) if letter in "/-_:. " and place >= 2]
+    enough = (end for end in ends if all(cell_width(text[end:]) < width for text in texts))
+    return next(enough, ends[-1] if ends else 0)

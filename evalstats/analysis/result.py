@@ -1,0 +1,247 @@
+"""What all results share: saved and loaded, told as a document, drawn, and written in any format."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from evalstats.document import formats
+from evalstats.document import model as document_model
+from evalstats.document.model import Document, Note, NoteKind
+from evalstats.errors import InputError
+
+if TYPE_CHECKING:
+    import polars as pl
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Row = TypeVar("Row")
+
+# Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
+RESULTS = {
+    "Frontier": "evalstats.analysis.frontiers.results",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A number with its uncertainty, in the metric's own unit; rows of results are estimates of something they name.
+
+    What cannot be estimated is None, and `reason` says why; it is never zero, NaN or an interval of no width.
+
+    Attributes
+    ----------
+    conf_low, conf_high
+        Ends of the interval at `conf_level`, adjusted for its family wherever `p_adjusted` is.
+    df
+        Degrees of freedom, where the method has them.
+    """
+
+    estimate: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    conf_level: float = 0.95
+    df: float | None = None
+    p_value: float | None = None
+    p_adjusted: float | None = None
+    method: str = ""
+    reason: str | None = None
+
+    @property
+    def ends(self) -> tuple[float | None, float | None] | None:
+        """The interval as a pair; None where there is none."""
+        return None if self.conf_low is None and self.conf_high is None else (self.conf_low, self.conf_high)
+
+
+class Result:
+    """The base of all results. A result is a frozen, slotted, keyword-only dataclass; its fields are what is saved."""
+
+    __slots__ = ()
+
+    def document(self) -> Document:
+        """Return what is said of the result: answer, evidence, method."""
+        raise NotImplementedError
+
+    def to_frame(self) -> "pl.DataFrame":
+        """Return tidy rows in glossary names."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values: what `save` writes and `--format json` prints."""
+        return {"result": type(self).__name__, **json_safe(self)}
+
+    def save(self, path: str | Path) -> None:
+        """Write the result as JSON; `evalstats.load_result` gives the same object back.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        text = json.dumps(self.to_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        part = Path(path).with_name(f".{Path(path).name[:40]}.part")
+        try:
+            part.write_text(text + "\n", encoding="utf-8")
+            part.replace(path)
+        except OSError as error:
+            part.unlink(missing_ok=True)
+            message = f"{path}: cannot be written ({error.strerror or error})"
+            raise InputError(message) from error
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """Return the result that `to_dict` was made of.
+
+        Raises
+        ------
+        InputError
+            If the values are of another kind of result, or of another version of it.
+        """
+        import msgspec
+
+        if values.get("result", cls.__name__) != cls.__name__:
+            raise InputError(f"this is a {values['result']}, not a {cls.__name__}")
+        try:
+            return msgspec.convert({name: value for name, value in values.items() if name != "result"}, cls)
+        except msgspec.ValidationError as error:
+            raise InputError(f"not a {cls.__name__} of this version of evalstats: {error}") from error
+
+    def summary(self) -> str:
+        """Return the answer as sentences."""
+        return formats.summary(self.document())
+
+    def explain(self) -> str:
+        """Return the answer, and in plain words how it was reached, what that assumes and what would change it."""
+        return formats.explanation(self.document())
+
+    def figure(
+        self, name: str | None = None, *, ax: "Axes | None" = None, size: tuple[float, float] | None = None
+    ) -> "Figure":
+        """Draw a figure with matplotlib: the answer's, or the one of this name.
+
+        Raises
+        ------
+        InputError
+            If the result has no such figure.
+        """
+        figures = self.document().figures
+        if not figures:
+            raise InputError(f"a {type(self).__name__} without such numbers has no figure")
+        chosen = figures.get(name or next(iter(figures)))
+        if chosen is None:
+            raise InputError(f"no figure {name!r} in this result; it has {', '.join(figures)}")
+        return draw(chosen, ax=ax, size=size)
+
+    def to_markdown(self, table: str | None = None) -> str:
+        """Return the result, or one of its tables by name, as GitHub-flavoured Markdown."""
+        document = self.document()
+        return formats.markdown_table(formats.table_named(document, table)) if table else formats.to_markdown(document)
+
+    def to_html(self, table: str | None = None) -> str:
+        """Return the result, or one of its tables by name, as an HTML fragment."""
+        document = self.document()
+        return formats.html_table(formats.table_named(document, table)) if table else formats.to_html(document)
+
+    def to_latex(self, table: str | None = None) -> str:
+        """Return the result, or one of its tables by name, as LaTeX (booktabs)."""
+        document = self.document()
+        return formats.latex_table(formats.table_named(document, table)) if table else formats.to_latex(document)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def draw(
+    figure: document_model.Figure,
+    *,
+    ax: "Axes | None" = None,
+    size: tuple[float, float] | None = None,
+    **style: Any,
+) -> "Figure":
+    """Draw a figure of a document with the function of `evalstats.plots` that it names; `size` is in inches."""
+    plot = getattr(import_module("evalstats.plots"), figure.plot)
+    return plot(figure.rows, ax=ax, size=size, **{**figure.options, **style})
+
+
+def load_result(path: str | Path) -> Result:
+    """Read a result that `save`, or `evalstats ... --format json`, wrote.
+
+    Raises
+    ------
+    InputError
+        If the file is not there, or holds no result of this version of evalstats.
+    """
+    try:
+        values: Any = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path}: is no saved result ({error})") from error
+    name = cast("Mapping[str, Any]", values).get("result") if isinstance(values, dict) else None
+    if name not in RESULTS:
+        raise InputError(f"{path}: is no saved result; expected JSON whose 'result' is one of {', '.join(RESULTS)}")
+    of: type[Result] = getattr(import_module(RESULTS[name]), name)
+    return of.from_dict(cast("Mapping[str, Any]", values))
+
+
+def row_named(rows: Iterable[Row], name: str, *, what: str = "model", key: str = "name") -> Row:
+    """Return the row of a model, scenario or the like.
+
+    Raises
+    ------
+    InputError
+        If there is none; it names the closest.
+    """
+    found = {str(getattr(row, key)): row for row in rows}
+    if name in found:
+        return found[name]
+    raise InputError(unknown_name(name, list(found), what=what))
+
+
+def unknown_name(name: str, known: list[str], *, what: str = "model", most: int = 10) -> str:
+    """Say that a name is not known, what comes closest, and what there is.
+
+    Examples
+    --------
+    >>> print(unknown_name("gpt4o", ["gpt-4o", "claude"]))
+    no model 'gpt4o'; closest: gpt-4o; all 2: gpt-4o, claude
+    """
+    close = (
+        get_close_matches(name, known, n=3, cutoff=0.5) or [each for each in known if name.lower() in each.lower()][:3]
+    )
+    shown = ", ".join(known[:most]) + (f" and {len(known) - most:,} more" if len(known) > most else "")
+    closest = f"; closest: {', '.join(close)}" if close else ""
+    return f"no {what} {name!r}{closest}; all {len(known):,}: {shown}"
+
+
+def notes(kind: NoteKind, texts: Iterable[str], *, caution: bool = True, remedy: str = "") -> tuple[Note, ...]:
+    """Return sentences as notes of one kind."""
+    return tuple(Note(kind=kind, text=text, remedy=remedy, caution=caution) for text in texts)
+
+
+def json_safe(value: object) -> Any:
+    """Return `value` as JSON can hold it: dataclasses as objects, tuples as arrays, non-finite numbers as null.
+
+    Examples
+    --------
+    >>> json_safe({"a": (1, float("nan"))})
+    {'a': [1, None]}
+    """
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: json_safe(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): json_safe(part) for key, part in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [json_safe(part) for part in cast("tuple[object, ...]", value)]
+    if isinstance(value, bool) or value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, date | datetime):
+        return value.isoformat()
+    return str(value)

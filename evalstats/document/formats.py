@@ -1,0 +1,215 @@
+"""A document as Markdown, HTML and LaTeX. Every string is escaped here and nowhere else."""
+
+from collections.abc import Callable, Sequence
+
+from evalstats.document.escape import for_html, for_latex, for_markdown, inert
+from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.errors import InputError
+
+_COLORS: dict[Tone, str] = {"good": "#0069a8", "bad": "#b84300", "caution": "#855800", "neutral": "#4a5663"}
+
+
+def table_named(document: Document, name: str) -> Table:
+    """Return one of a document's tables.
+
+    Raises
+    ------
+    InputError
+        If it has no table of this name.
+    """
+    tables = document.tables
+    if name not in tables:
+        message = f"no table {name!r} in this result; it has {', '.join(tables) or 'none'}"
+        raise InputError(message)
+    return tables[name]
+
+
+def _below(document: Document) -> str:
+    """Return number, interval and scope as sentences."""
+    number = ", ".join(part for part in (document.number, document.number_words) if part)
+    return " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+
+
+# --- Markdown ---
+
+
+def to_markdown(document: Document) -> str:
+    r"""Return GitHub-flavoured Markdown, fit for a pull-request comment: the answer, then evidence and method folded.
+
+    Examples
+    --------
+    >>> print(to_markdown(Document(kind="compare", title="?", label="Better", tone="good", headline="B|C is better")))
+    **Better.** B\|C is better.
+    """
+    parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
+    parts.append(f"**{for_markdown(document.label)}.** {for_markdown(document.headline.rstrip('.'))}.")
+    parts += [for_markdown(text) for text in (_below(document),) if text]
+    parts += [_markdown(block) for block in document.answer]
+    parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
+    parts += _folded("Evidence", document.evidence)
+    notes = [Section(id="notes", heading="Notes", blocks=(Items(items=tuple(note.line for note in document.remarks)),))]
+    parts += _folded("Method", [*document.method, *(notes if document.remarks else [])])
+    return inert("\n\n".join(part for part in parts if part))
+
+
+def _folded(title: str, sections: Sequence[Section]) -> list[str]:
+    # GitHub reads Markdown inside <details> where a blank line stands around it.
+    if not sections:
+        return []
+    inside = "\n\n".join(_markdown_section(section) for section in sections)
+    return [f"<details><summary>{title}</summary>\n\n{inside}\n\n</details>"]
+
+
+def _markdown_section(section: Section) -> str:
+    return "\n\n".join([f"### {for_markdown(section.heading)}", *(_markdown(block) for block in section.blocks)])
+
+
+def _markdown(block: Block) -> str:
+    match block:
+        case Text():
+            return for_markdown(block.text)
+        case Items():
+            return "\n".join(f"- {for_markdown(item)}" for item in block.items)
+        case Code():
+            fence = "`" * 4
+            return f"{fence}python\n{inert(block.code).replace(fence, '')}\n{fence}"
+        case Figure():
+            return "" if block.table is None else markdown_table(block.table)
+        case Table():
+            return markdown_table(block)
+
+
+def markdown_table(table: Table) -> str:
+    """Return one table as GitHub-flavoured Markdown."""
+    table = table.without_empty_columns()
+
+    def line(cells: Sequence[str]) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    lines = [f"{for_markdown(table.caption)}\n"] if table.caption else []
+    lines.append(line([for_markdown(column.title) for column in table.columns]))
+    lines.append(line([":---" if column.left else "---:" for column in table.columns]))
+    lines.extend(line([for_markdown(cell) for cell in row]) for row in table.written())
+    return inert("\n".join(lines))
+
+
+# --- HTML ---
+
+
+def to_html(document: Document) -> str:
+    """Return an HTML fragment with inline styles only, as notebooks show it: the answer, then the rest folded.
+
+    Examples
+    --------
+    >>> found = to_html(Document(kind="compare", title="?", label="Better", tone="good", headline="a < b"))
+    >>> "a &lt; b" in found
+    True
+    """
+    color = _COLORS[document.tone]
+    style = f"border-left:4px solid {color};padding:.4em .8em;margin:.5em 0"
+    parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
+    parts.append(
+        f'<div style="{style}"><strong style="color:{color}">{for_html(document.label)}</strong> '
+        f"{for_html(document.headline.rstrip('.'))}.<br>{for_html(_below(document))}</div>"
+    )
+    parts += [_html(block) for block in document.answer]
+    parts.append(_html_list([note.line for note in document.cautions]))
+    parts += _html_folded("Evidence", document.evidence)
+    parts += _html_folded("Method", document.method)
+    return f'<div class="evalstats">{"".join(parts)}</div>'
+
+
+def _html_folded(title: str, sections: Sequence[Section]) -> list[str]:
+    inside = "".join(f"<h4>{for_html(each.heading)}</h4>{''.join(map(_html, each.blocks))}" for each in sections)
+    return [f"<details><summary>{title}</summary>{inside}</details>"] if inside else []
+
+
+def _html_list(items: Sequence[str]) -> str:
+    return f"<ul>{''.join(f'<li>{for_html(item)}</li>' for item in items)}</ul>" if items else ""
+
+
+def _html(block: Block) -> str:
+    match block:
+        case Text():
+            return f"<p>{for_html(block.text)}</p>"
+        case Items():
+            return _html_list(block.items)
+        case Code():
+            return f"<pre>{'<br>'.join(for_html(line) for line in block.code.splitlines())}</pre>"
+        case Figure():
+            return "" if block.table is None else html_table(block.table)
+        case Table():
+            return html_table(block)
+
+
+def html_table(table: Table) -> str:
+    """Return one table as HTML with inline styles."""
+    table = table.without_empty_columns()
+
+    def cells(tag: str, values: Sequence[str]) -> str:
+        parts = [
+            f'<{tag} style="text-align:{"left" if column.left else "right"};padding:.2em .6em">{for_html(value)}</{tag}>'
+            for value, column in zip(values, table.columns, strict=True)
+        ]
+        return f"<tr>{''.join(parts)}</tr>"
+
+    caption = f'<caption style="text-align:left">{for_html(table.caption)}</caption>' if table.caption else ""
+    body = "".join(cells("td", row) for row in table.written())
+    head = cells("th", [column.title for column in table.columns])
+    return f"<table>{caption}<thead>{head}</thead><tbody>{body}</tbody></table>"
+
+
+# --- LaTeX ---
+
+
+def to_latex(document: Document) -> str:
+    """Return LaTeX that needs no package but booktabs: the answer, then every table."""
+    parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
+    parts.append(
+        f"\\textbf{{{for_latex(document.label)}.}} {for_latex(document.headline.rstrip('.'))}. {for_latex(_below(document))}"
+    )
+    if document.cautions:
+        items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
+        parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
+    parts += [latex_table(table) for table in document.tables.values()]
+    return "\n\n".join(parts)
+
+
+def latex_table(table: Table) -> str:
+    """Return one table as LaTeX with booktabs rules."""
+    table = table.without_empty_columns()
+
+    def joined(cells: Sequence[str], escape: Callable[[str], str] = for_latex) -> str:
+        return " & ".join(escape(cell) for cell in cells)
+
+    rows = "\n".join(f"{joined(row)} \\\\" for row in table.written())
+    caption = f"\\caption{{{for_latex(table.caption)}}}\n" if table.caption else ""
+    align = "".join("l" if column.left else "r" for column in table.columns)
+    titles = joined([column.title for column in table.columns])
+    return (
+        f"\\begin{{table}}\n{caption}\\begin{{tabular}}{{{align}}}\n\\toprule\n{titles} \\\\\n"
+        f"\\midrule\n{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}"
+    )
+
+
+# --- sentences ---
+
+
+def summary(document: Document) -> str:
+    """Return the answer as sentences: what data these are, the headline, the number, what it rests on, the cautions."""
+    said = [note.line for note in document.banners]
+    said += [f"{document.headline.rstrip('.')}.", _below(document)]
+    said += [block.text for block in document.answer if isinstance(block, Text)]
+    said += [note.line for note in document.cautions]
+    return " ".join(part for part in said if part)
+
+
+def explanation(document: Document) -> str:
+    """Return the answer and the texts of the method, as paragraphs under headings."""
+    parts = [summary(document)]
+    for section in document.method:
+        texts = [block.text for block in section.blocks if isinstance(block, Text)]
+        texts += [f"- {item}" for block in section.blocks if isinstance(block, Items) for item in block.items]
+        if texts:
+            parts += [section.heading, *texts]
+    return "\n\n".join(parts)

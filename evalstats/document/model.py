@@ -1,0 +1,298 @@
+"""What is said of a result, once: an answer, the evidence for it and the method, neither laid out nor escaped.
+
+A `Document` is made by the `document.py` of an analysis. The terminal, a page, Markdown, HTML, LaTeX, `summary()` and
+`explain()` are views of it. Texts are plain; every view escapes for itself.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from evalstats.document.numbers import interval_words, number, p_value
+
+Tone = Literal["good", "bad", "caution", "neutral"]
+NoteKind = Literal[
+    "simulated",  # the data are not of the world
+    "withheld",  # the data are partial, or some were withheld
+    "direction",  # which way is better is not declared
+    "scale",  # scores of doubtful scale, or codes among them
+    "comparability",  # runs differ in something that matters
+    "dependence",  # items share something that no cluster declares
+    "missing",  # scores are missing
+    "few",  # too few items, clusters, votes or runs
+    "fit",  # a model did not converge, is singular, or does not fit
+    "selection",  # the best of many, looked at many times
+    "plan",  # departs from what was declared
+    "trust",  # manipulation, contamination
+    "left_out",  # rows, models or items were set aside
+    "choice",  # what was chosen without being asked
+    "source",  # what a file says of itself
+]
+Kind = Literal["text", "name", "number", "interval", "p", "count", "verdict"]
+Value = str | float | int | tuple[float | None, float | None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """What a reader must know beside the answer: the consequence in `text`, what to do about it in `remedy`.
+
+    A `caution` limits what the answer may be used for and is shown by default; the others stand with the method.
+
+    Examples
+    --------
+    >>> Note(kind="dependence", text="items of one passage behave alike", remedy="add --cluster passage").line
+    'Items of one passage behave alike. Add --cluster passage.'
+    """
+
+    kind: NoteKind
+    text: str
+    remedy: str = ""
+    caution: bool = True
+
+    @property
+    def line(self) -> str:
+        """Text and remedy as one line."""
+        return " ".join(sentence(part) for part in (self.text, self.remedy) if part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Text:
+    """A paragraph."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Items:
+    """Short statements, one a line."""
+
+    items: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Code:
+    """Python that gives the same result."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a table: its title, and how its values are written.
+
+    `name` cells may be cut where all agree; a `number` is multiplied by `scale` and written with `digits`; an `interval`
+    is a pair of ends; `verdict` cells take the tone of their word from `Table.tones`. A `spare` column is left out where
+    there is little room.
+    """
+
+    title: str
+    kind: Kind = "text"
+    digits: int = 1
+    scale: float = 1.0
+    sign: bool = False
+    spare: bool = False
+
+    @property
+    def left(self) -> bool:
+        """Whether its cells are words, which stand on the left."""
+        return self.kind in ("text", "name", "verdict")
+
+    def written(self, value: Value) -> str:
+        """Return a value as text.
+
+        Examples
+        --------
+        >>> Column(title="p", kind="p").written(0.0312), Column(title="CI", kind="interval").written((1.0, -2.5))
+        ('0.031', '1.0 to −2.5')
+        """
+        if value is None:
+            return "–"
+        if isinstance(value, tuple):
+            return interval_words(value[0], value[1], self.scale, self.digits, sign=self.sign)
+        if isinstance(value, str):
+            return value
+        if self.kind == "p":
+            return p_value(value)
+        if self.kind == "count":
+            return f"{int(value):,}"
+        return number(value * self.scale, self.digits, sign=self.sign)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Rows of values as they are; columns say how they are written.
+
+    Attributes
+    ----------
+    id
+        Lower-case words joined by hyphens, the only one of its document; `to_latex("scores")` finds the table by it.
+    caption
+        What the table shows, in one sentence; the heading above it says what follows from that.
+    tones
+        Words of a `verdict` column that stand out.
+    lead
+        Whether the first row is the one that decides.
+    most
+        So many rows are shown where there is little room; 0: all.
+    frame
+        The rows in full for the CSV beside the table, as columns; empty: those of the table.
+    """
+
+    id: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    caption: str = ""
+    tones: Mapping[str, Tone] = field(default_factory=dict[str, Tone])
+    lead: bool = False
+    most: int = 0
+    frame: Mapping[str, Sequence[object]] = field(default_factory=dict[str, Sequence[object]])
+
+    def written(self) -> tuple[tuple[str, ...], ...]:
+        """Return the cells as text."""
+        return tuple(
+            tuple(column.written(value) for column, value in zip(self.columns, row, strict=True)) for row in self.rows
+        )
+
+    def without_empty_columns(self) -> "Table":
+        """Return the table without columns in which no row says anything."""
+        written = self.written()
+        kept = [i for i, _ in enumerate(self.columns) if not written or any(row[i].strip(" –") for row in written)]
+        return Table(
+            id=self.id,
+            columns=tuple(self.columns[i] for i in kept),
+            rows=tuple(tuple(row[i] for i in kept) for row in self.rows),
+            caption=self.caption,
+            tones=self.tones,
+            lead=self.lead,
+            most=self.most,
+            frame=self.frame,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """A drawing as a reference: a function of `evalstats.plots` by name, the rows it draws, and what they show in words.
+
+    `table` says the same in cells, for views that cannot draw; beside a drawing it is not shown, since it would repeat it.
+    """
+
+    id: str
+    plot: str
+    rows: Mapping[str, Sequence[object]]
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    alt: str
+    caption: str = ""
+    table: Table | None = None
+
+
+Block = Text | Items | Code | Table | Figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A part under a heading that states what was found in it. `id`: lower-case words joined by hyphens."""
+
+    id: str
+    heading: str
+    blocks: tuple[Block, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """All that is said of one result.
+
+    Attributes
+    ----------
+    kind
+        The question: the name of its command and of its page.
+    title
+        The question as asked of these data; the headline answers it.
+    label, tone
+        The answer in a word or two, and its colour.
+    headline
+        The answer in one sentence of at most 15 words (names not counted).
+    number, number_words
+        The number that answers, with its unit ("+48.8 pp"); its interval and what it is of ("95% CI 34.6 to 63.3, p < 0.001").
+        Empty where no number can be claimed.
+    scope
+        One line: for which items, users, models the answer holds, and what it rests on.
+    answer
+        What else belongs to the answer: at most one figure and a sentence or two.
+    notes
+        Cautions first. Those of kind "simulated" and "withheld" come before any verdict.
+    actions
+        What to do about it.
+    evidence, method
+        Parts in the order that a sceptic asks; the method is folded away on a page, and an appendix of a PDF.
+    """
+
+    kind: str
+    title: str
+    label: str
+    tone: Tone
+    headline: str
+    number: str = ""
+    number_words: str = ""
+    scope: str = ""
+    answer: tuple[Block, ...] = ()
+    notes: tuple[Note, ...] = ()
+    actions: tuple[str, ...] = ()
+    evidence: tuple[Section, ...] = ()
+    method: tuple[Section, ...] = ()
+
+    @property
+    def banners(self) -> tuple[Note, ...]:
+        """What data these are, where that must be said before any verdict."""
+        return tuple(note for note in self.notes if note.kind in ("simulated", "withheld"))
+
+    @property
+    def cautions(self) -> tuple[Note, ...]:
+        """What limits the use of the answer."""
+        return tuple(note for note in self.notes if note.caution and note not in self.banners)
+
+    @property
+    def remarks(self) -> tuple[Note, ...]:
+        """What else is known, for the part on the method."""
+        return tuple(note for note in self.notes if not note.caution and note not in self.banners)
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """All sections: evidence, then method."""
+        return (*self.evidence, *self.method)
+
+    @property
+    def tables(self) -> dict[str, Table]:
+        """All tables by id, those that stand for a figure too."""
+        found: dict[str, Table] = {}
+        for block in self._blocks():
+            table = block.table if isinstance(block, Figure) else block
+            if isinstance(table, Table):
+                found[table.id] = table
+        return found
+
+    @property
+    def figures(self) -> dict[str, Figure]:
+        """All figures by id; the first is the answer's."""
+        return {block.id: block for block in self._blocks() if isinstance(block, Figure)}
+
+    def section(self, name: str) -> Section | None:
+        """Return the section with this id, if the result has it."""
+        return next((each for each in self.sections if each.id == name), None)
+
+    def _blocks(self) -> list[Block]:
+        return [*self.answer, *(block for section in self.sections for block in section.blocks)]
+
+
+def sentence(text: str) -> str:
+    """Begin with a capital and end with a full stop.
+
+    Examples
+    --------
+    >>> sentence("two items are missing"), sentence("")
+    ('Two items are missing.', '')
+    """
+    stripped = text.strip()
+    if not stripped:
+        return ""
+    ended = stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
+    return ended[0].upper() + ended[1:]

@@ -1,0 +1,199 @@
+"""A document on a terminal: the answer in about fifteen lines, all of it on demand."""
+
+import textwrap
+from collections.abc import Sequence
+
+from evalstats.document.escape import inert, one_line
+from evalstats.document.model import Block, Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
+from evalstats.document.width import cell_width, kept_apart, padded
+
+# ANSI colours that are readable on light and dark backgrounds; bold where a tone has none.
+_ANSI: dict[Tone, str] = {"good": "1;32", "bad": "1;31", "caution": "1;33", "neutral": "1"}
+_GAP = "  "
+_SHOWN_NOTES = 3
+_NARROWEST_NAME = 8
+
+
+def headline(document: Document) -> str:
+    """Return the answer as one line: the label, the headline, the number.
+
+    What data these are stands before it.
+    """
+    said = " ".join(note.line for note in document.banners)
+    number = "; ".join(part for part in (document.number, document.number_words) if part)
+    answer = f"{document.label.upper()}: {document.headline.rstrip('.')}{f': {number}' if number else ''}."
+    return inert(one_line(f"{said} {answer}".strip()))
+
+
+def to_text(
+    document: Document,
+    *,
+    full: bool = False,
+    explain: bool = False,
+    width: int = 80,
+    color: bool = False,
+    hint: str = "",
+) -> str:
+    """Return a document as plain text in which no line is longer than `width` cells (but for names that cannot be cut).
+
+    Parameters
+    ----------
+    full
+        Evidence, method and all notes too.
+    explain
+        The texts of the method too.
+    hint
+        The last line: where more is to be had.
+
+    Examples
+    --------
+    >>> print(to_text(Document(kind="compare", title="?", label="better", tone="good", headline="B is better than A")))
+    BETTER: B is better than A.
+    """
+    parts = [_opening(document, width, color=color)]
+    parts += [_block(block, width, full=full) for block in document.answer]
+    parts.append(_notes(document.cautions, width, color=color, most=None if full else _SHOWN_NOTES))
+    if document.actions and full:
+        parts.append("\n".join(_wrapped(text, width, first="- ", rest="  ") for text in document.actions))
+    if full:
+        parts += [_section(section, width) for section in document.sections]
+        parts.append(_remarks(document.remarks, width))
+    elif explain:
+        parts += [_section(section, width) for section in _said(document.method)]
+    parts.append(_wrapped(hint, width) if hint else "")
+    return inert("\n\n".join(part for part in parts if part))
+
+
+def _opening(document: Document, width: int, *, color: bool) -> str:
+    lines = [_painted(_wrapped(note.line, width), "caution", color=color) for note in document.banners]
+    label = one_line(document.label).upper()
+    answer = _wrapped(f"{label}: {document.headline.rstrip('.')}.", width)
+    lines.append(_painted(label, document.tone, color=color) + answer[len(label) :])
+    number = ", ".join(part for part in (document.number, document.number_words) if part)
+    below = " ".join(f"{part.rstrip('.')}." for part in (number, document.scope) if part)
+    return "\n".join([*lines, *([_wrapped(below, width)] if below else [])])
+
+
+def _notes(notes: Sequence[Note], width: int, *, color: bool, most: int | None) -> str:
+    shown = notes if most is None or len(notes) <= most else notes[:most]
+    mark = _painted("!", "caution", color=color)
+    lines = [mark + _wrapped(note.line, width, first="! ", rest="  ")[1:] for note in shown]
+    if len(shown) < len(notes):
+        lines.append(f"{mark} {len(notes) - len(shown)} more with --full")
+    return "\n".join(lines)
+
+
+def _remarks(notes: Sequence[Note], width: int) -> str:
+    if not notes:
+        return ""
+    return _section(
+        Section(id="notes", heading="Notes", blocks=(Items(items=tuple(note.line for note in notes)),)), width
+    )
+
+
+def _said(sections: Sequence[Section]) -> list[Section]:
+    """Return what sections say in words."""
+    kept = [
+        Section(id=each.id, heading=each.heading, blocks=tuple(b for b in each.blocks if isinstance(b, Text | Items)))
+        for each in sections
+    ]
+    return [each for each in kept if each.blocks]
+
+
+def _section(section: Section, width: int) -> str:
+    heading = _wrapped(section.heading, width)
+    rule = "─" * min(max(map(cell_width, heading.splitlines()), default=0), width)
+    return "\n".join([heading, rule, "\n\n".join(_block(block, width, full=True) for block in section.blocks)])
+
+
+def _block(block: Block, width: int, *, full: bool) -> str:
+    match block:
+        case Text():
+            return _wrapped(block.text, width)
+        case Items():
+            return "\n".join(_wrapped(item, width, first="- ", rest="  ") for item in block.items)
+        case Code():
+            return "\n".join(f"    {one_line(line)}" for line in block.code.splitlines())
+        case Figure():
+            return "" if block.table is None else _block(block.table, width, full=full)
+        case Table():
+            return _table(block, width, full=full)
+
+
+def _painted(text: str, tone: Tone, *, color: bool) -> str:
+    return f"\x1b[{_ANSI[tone]}m{text}\x1b[0m" if color else text
+
+
+def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> str:
+    return textwrap.fill(
+        one_line(text),
+        width,
+        initial_indent=first,
+        subsequent_indent=rest,
+        break_long_words=True,
+        break_on_hyphens=False,
+    )
+
+
+def _table(table: Table, width: int, *, full: bool) -> str:
+    """Return a table; in short form only its first rows and no caption."""
+    table = table.without_empty_columns()
+    rows = [[one_line(cell) for cell in row] for row in table.written()]
+    left_out = len(rows) - table.most if table.most and not full else 0
+    if left_out > 1:
+        rows = rows[: table.most]
+    titles = [one_line(column.title) for column in table.columns]
+    kept = _fitting_columns(titles, rows, table.columns, width)
+    rows, widths = _fitted(titles, rows, table.columns, kept, width)
+
+    def line(cells: Sequence[str]) -> str:
+        parts = [_cell(cells[i], widths[i], left=table.columns[i].left) for i in kept]
+        return _GAP.join(parts).rstrip()
+
+    lines = [_wrapped(table.caption, width)] if table.caption and full else []
+    lines += [line(titles), _GAP.join("─" * widths[i] for i in kept), *(line(row) for row in rows)]
+    if left_out > 1:
+        lines.append(f"{left_out:,} more with --full")
+    return "\n".join(lines)
+
+
+def _widths(titles: Sequence[str], rows: Sequence[Sequence[str]], kept: Sequence[int]) -> dict[int, int]:
+    return {i: max(cell_width(titles[i]), *(cell_width(row[i]) for row in rows), 0) for i in kept}
+
+
+def _fitting_columns(
+    titles: Sequence[str], rows: Sequence[Sequence[str]], columns: Sequence[Column], width: int
+) -> list[int]:
+    """Leave out spare columns, last first, until the table fits."""
+    kept = list(range(len(columns)))
+    for place in reversed([i for i, column in enumerate(columns) if column.spare]):
+        if _total(_widths(titles, rows, kept)) <= width:
+            break
+        kept.remove(place)
+    return kept
+
+
+def _total(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + len(_GAP) * (len(widths) - 1)
+
+
+def _fitted(
+    titles: Sequence[str], rows: list[list[str]], columns: Sequence[Column], kept: Sequence[int], width: int
+) -> tuple[list[list[str]], dict[int, int]]:
+    """Cut words, the widest column first, until the table fits; numbers are never cut, and names that differ stay different."""
+    widths = _widths(titles, rows, kept)
+    words = [i for i in kept if columns[i].left]
+    while words and _total(widths) > width:
+        widest = max(words, key=lambda i: widths[i])
+        room = max(widths[widest] - (_total(widths) - width), _NARROWEST_NAME)
+        if room >= widths[widest]:
+            break
+        short = kept_apart([row[widest] for row in rows], room)
+        rows = [[short[cell] if i == widest else cell for i, cell in enumerate(row)] for row in rows]
+        widths[widest] = max(cell_width(titles[widest]), *(cell_width(row[widest]) for row in rows))
+        words.remove(widest)
+    return rows, widths
+
+
+def _cell(text: str, width: int, *, left: bool) -> str:
+    return padded(text, width) if left else " " * (width - cell_width(text)) + text
