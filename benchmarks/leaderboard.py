@@ -13,9 +13,8 @@ from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.stats.many.best import with_the_best
 from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.many.rank_sets import rank_sets
+from evalstats.stats.many.ranks import rank_sets, with_the_best
 
 ITEMS, MODELS, DRAWS, LOOPED = 12_000, 29, 9999, 20
 

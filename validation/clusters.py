@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from evalstats.analysis.difference import PairedScores, headline_interval
-from evalstats.stats.bootstrap.law import percentile_law
+from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.cr2 import cr2_of_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired_means import augmented_t, paired_t

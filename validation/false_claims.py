@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import PairedScores
-from evalstats.stats.bootstrap.law import percentile_law
+from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired_means import paired_t
 from validation.deciding import Decision, compared, decided, metric

@@ -7,8 +7,7 @@ from functools import cache, partial
 import numpy as np
 from scipy import stats
 
-from evalstats.stats.bootstrap.bca import bca_law
-from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe, tango
 from evalstats.stats.paired_means import paired_t

@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from evalstats.stats.looks.betting_cs import betting_cs, betting_log_e
-from evalstats.stats.looks.e_mcnemar import e_mcnemar
-from evalstats.stats.looks.mixture_cs import asymptotic_cs
+from evalstats.stats.sequential.confidence_sequence import asymptotic_cs
+from evalstats.stats.sequential.e_process import betting_cs, betting_log_e, e_mcnemar
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "peeking"

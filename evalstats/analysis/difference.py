@@ -30,7 +30,7 @@ from evalstats.analysis.results import MethodRow, PairedTable, Role, Verdict
 from evalstats.analysis.rows import method_row
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import ClusterMean, cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
 from evalstats.stats.estimate import Estimate

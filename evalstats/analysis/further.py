@@ -11,7 +11,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.results import MethodRow, Role
 from evalstats.analysis.rows import method_row
 from evalstats.document.numbers import scaled
-from evalstats.stats.bootstrap.bca import bca_law
+from evalstats.stats.bootstrap.exact import bca_law
 from evalstats.stats.bootstrap.studentised import bootstrap_t
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe

@@ -33,7 +33,7 @@ from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.run_effects import RunVariance
 from evalstats.stats.stratified import Strata, stratified_mean
 

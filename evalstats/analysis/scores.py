@@ -30,7 +30,7 @@ from evalstats.analysis.rows import method_row
 from evalstats.analysis.runs.account import run_notes, run_variance_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.stats.bootstrap.law import percentile_law
+from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_score import (

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft
 
-from evalstats.stats.bootstrap.lattice import common_step
+from evalstats.stats.bootstrap.exact import common_step
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
 from evalstats.stats.tails import SMALLEST_P, positive_p
 

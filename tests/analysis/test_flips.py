@@ -17,7 +17,7 @@ from evalstats.analysis.pairs import Pairs, Side, pair_items
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
-from evalstats.stats.multiplicity import benjamini_hochberg
+from evalstats.stats.many.multiplicity import benjamini_hochberg
 from tests.analysis.builders import data_of, rows_of
 
 CORRECT = Metric(benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="")

@@ -24,9 +24,8 @@ from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.result import json_safe
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.looks.betting_cs import betting_cs, betting_margin_p
-from evalstats.stats.looks.e_mcnemar import e_mcnemar
-from evalstats.stats.looks.mixture_cs import asymptotic_cs, normal_mixture_cs
+from evalstats.stats.sequential.confidence_sequence import asymptotic_cs, normal_mixture_cs
+from evalstats.stats.sequential.e_process import betting_cs, betting_margin_p, e_mcnemar
 from tests.analysis.builders import data_of, rows_of
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

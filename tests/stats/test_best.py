@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from evalstats.stats.many.best import with_the_best
 from evalstats.stats.many.pairwise import pairwise_differences
+from evalstats.stats.many.ranks import with_the_best
 from tests.stats.flips_by_hand import all_flips
 
 

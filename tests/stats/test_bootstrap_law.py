@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.lattice import common_step
-from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
-from evalstats.stats.bootstrap.ratio_law import all_resamples
-from evalstats.stats.bootstrap.sum_law import grid_law
+from evalstats.stats.bootstrap.exact import all_resamples, augmented_percentile, common_step, grid_law, percentile_law
 
 GRID_ERROR = 0.01  # standard errors; the grid has 400 points to one
 

@@ -8,8 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.resampled import block_error, check_resamples, order_statistic
-from evalstats.stats.bootstrap.studentised import bootstrap_t
+from evalstats.stats.bootstrap.studentised import block_error, bootstrap_t, check_resamples, order_statistic
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_score import mean_t
 

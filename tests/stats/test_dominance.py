@@ -7,8 +7,8 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
-from evalstats.stats.many.dominance import certain_dominance
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.many.multiplicity import holm
+from evalstats.stats.many.pareto import certain_dominance
 from evalstats.stats.paired_binary import PairedCounts, tango
 from evalstats.stats.paired_means import paired_t
 

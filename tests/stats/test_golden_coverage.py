@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.bootstrap.bca import bca_law
-from evalstats.stats.bootstrap.law import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.one_score import beta_posterior, clopper_pearson, jeffreys, wilson
 from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe, tango
 from evalstats.stats.paired_means import paired_t

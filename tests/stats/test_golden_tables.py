@@ -7,10 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from evalstats.stats.bootstrap.bca import bca_law
-from evalstats.stats.bootstrap.law import percentile_law
+from evalstats.stats.bootstrap.exact import bca_law, percentile_law
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
-from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.one_score import beta_posterior, clopper_pearson, failure_rate_limit, jeffreys, wilson
 from evalstats.stats.paired_binary import (
     PairedCounts,

@@ -11,10 +11,9 @@ import pytest
 from scipy import special
 
 from evalstats.stats.many import reference_laws
-from evalstats.stats.many.best import with_the_best
+from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.many.rank_sets import rank_sets, rank_sets_normal
-from evalstats.stats.many.score_covariance import score_covariance
+from evalstats.stats.many.ranks import rank_sets, rank_sets_normal, with_the_best
 
 EVEN, UNEVEN = (5,), (2, 3, 20)
 DRAWS = 199

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=30)
 

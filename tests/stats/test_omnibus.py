@@ -6,7 +6,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import cochrans_q
 
 from evalstats.errors import InputError
-from evalstats.stats.many.omnibus import cochran_q, friedman
+from evalstats.stats.many.multiplicity import cochran_q, friedman
 from evalstats.stats.paired_binary import PairedCounts, score_test_p
 
 

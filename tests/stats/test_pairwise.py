@@ -12,15 +12,12 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.many import max_t, reference_laws
-from evalstats.stats.many.best import with_the_best
 from evalstats.stats.many.max_t import TwoSided, collect, upper_quantile
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pair_table import canonical_order, pair_table
-from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.many.rank_sets import rank_sets
-from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items
-from evalstats.stats.many.sign_patterns import sign_patterns
-from evalstats.stats.many.tango_limits import tango_limits
-from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
+from evalstats.stats.many.pairwise import pairwise_differences, tango_limits
+from evalstats.stats.many.ranks import rank_sets, with_the_best
+from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
 from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, tango
 from evalstats.stats.paired_means import augmented_t, paired_t, sign_flip
 from tests.stats.flips_by_hand import all_flips, reaches, step_down

@@ -10,15 +10,15 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.paired_binary import PairedCounts, tango, tango_margin_p
-from evalstats.stats.planning.binary import (
+from evalstats.stats.planning.mean import smallest_count, smallest_effect, wave_of
+from evalstats.stats.planning.power import (
     connor_n,
     discordant_shares,
     paired_binary_margin_power,
+    paired_binary_power,
     precision_n,
     tango_statistics,
 )
-from evalstats.stats.planning.power import paired_binary_power
-from evalstats.stats.planning.search import smallest_count, smallest_effect, wave_of
 
 
 def enumerated(n, p10, p01, rejects):

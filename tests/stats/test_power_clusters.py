@@ -8,10 +8,15 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
 from evalstats.stats.cr2 import satterthwaite_df
-from evalstats.stats.planning.clusters import cluster_power, design_effect, gamma_shares, shares_with_df
+from evalstats.stats.planning.clusters import (
+    cluster_power,
+    design_effect,
+    gamma_shares,
+    shares_with_df,
+    simulated_power,
+)
 from evalstats.stats.planning.mean import mean_power
 from evalstats.stats.planning.power import mde_clusters, mde_from_std_error
-from evalstats.stats.planning.simulation import simulated_power
 
 REPLICATES = [pytest.param(1200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 

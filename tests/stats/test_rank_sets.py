@@ -7,9 +7,8 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.many import reference_laws
-from evalstats.stats.many.pair_table import pair_table
-from evalstats.stats.many.rank_sets import rank_sets, rank_sets_normal
-from evalstats.stats.many.score_covariance import score_covariance
+from evalstats.stats.many.pair_table import pair_table, score_covariance
+from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 from tests.stats.flips_by_hand import all_flips, shown_one_sided
 
 

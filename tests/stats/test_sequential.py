@@ -11,13 +11,24 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.looks.betting import open_game
-from evalstats.stats.looks.betting_cs import betting_cs, betting_log_e, betting_margin_p
-from evalstats.stats.looks.e_mcnemar import e_mcnemar, log_e_mcnemar
-from evalstats.stats.looks.e_values import e_bh
-from evalstats.stats.looks.mixture_cs import asymptotic_cs, best_rho, mixture_half_width, normal_mixture_cs
-from evalstats.stats.looks.order_drift import is_steady, order_drift
-from evalstats.stats.looks.sequence import path_times
+from evalstats.stats.sequential.confidence_sequence import (
+    asymptotic_cs,
+    best_rho,
+    is_steady,
+    mixture_half_width,
+    normal_mixture_cs,
+    order_drift,
+    path_times,
+)
+from evalstats.stats.sequential.e_process import (
+    betting_cs,
+    betting_log_e,
+    betting_margin_p,
+    e_bh,
+    e_mcnemar,
+    log_e_mcnemar,
+    open_game,
+)
 from evalstats.stats.tails import t_quantile
 
 DECIDES = math.log(20)

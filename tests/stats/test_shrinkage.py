@@ -7,8 +7,7 @@ import pytest
 from scipy import optimize
 
 from evalstats.errors import InputError
-from evalstats.stats.many.shrinkage import shrunken_means, winner_interval
-from evalstats.stats.many.winner import _truncated_cdf, _truncation
+from evalstats.stats.many.winners_curse import _truncated_cdf, _truncation, shrunken_means, winner_interval
 
 
 def reml_by_hand(x, sigma):

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from evalstats.stats.bootstrap.law import percentile_law
+from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip, multiway_mean, wild_cluster_p
 from evalstats.stats.dependence import undeclared_dependence
 from evalstats.stats.one_score import mean_t, variance_matched_wilson

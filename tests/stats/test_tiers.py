@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.stats.many.tiers import compact_letters
+from evalstats.stats.many.multiplicity import compact_letters
 
 
 def matrix(n, pairs):

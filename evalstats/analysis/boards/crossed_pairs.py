@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.stats.clusters import multiway_mean
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
-from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -17,7 +17,7 @@ from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.dependence import Dependence
-from evalstats.stats.many.omnibus import Omnibus
+from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]

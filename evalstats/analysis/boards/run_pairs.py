@@ -12,8 +12,8 @@ from evalstats.analysis.runs.account import run_matrix, run_variance_of
 from evalstats.analysis.runs.shared import ENOUGH, labels_in_common
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
+from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import PairwiseDifferences
-from evalstats.stats.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.run_effects import RunVariance, shared_run_variances
 from evalstats.stats.tails import t_quantile, two_sided_t_p
 

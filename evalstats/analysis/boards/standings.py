@@ -27,10 +27,9 @@ from evalstats.analysis.boards.graph import MIN_SHARED, components, shared_count
 from evalstats.analysis.boards.run_pairs import BoardRuns, counting_runs
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.many.best import with_the_best
+from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences
-from evalstats.stats.many.rank_sets import rank_sets
-from evalstats.stats.many.tiers import compact_letters
+from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.paired_binary import MIN_DISCORDANT
 
 Floats = npt.NDArray[np.float64]

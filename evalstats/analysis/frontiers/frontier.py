@@ -34,8 +34,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
-from evalstats.stats.many.dominance import certain_dominance
-from evalstats.stats.many.pareto import beaten_by, frontier_shares, on_frontier
+from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier
 
 Cost = Literal["cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turns"]
 COSTS: tuple[Cost, ...] = ("cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turns")
@@ -154,7 +153,7 @@ def frontier(
     (another judge, another version of the task) than most. One bootstrap of items (or clusters) serves all systems, scores and
     costs alike (`evalstats.stats.many.pareto.frontier_shares`). A system is dominated for certain where
     another scores more and costs less, both differences shown over all pairs
-    (`evalstats.stats.many.dominance.certain_dominance`).
+    (`evalstats.stats.many.pareto.certain_dominance`).
 
     Examples
     --------

@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.gap.cluster_means import FEWEST_CLUSTERS, cluster_means
-from evalstats.stats.many.rank_sets import rank_sets, rank_sets_normal
+from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 
 _ENOUGH_CLUSTERS = 40  # for a normal law of ranks
 _NAMED = 4

@@ -11,7 +11,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.rank_sets import rank_sets_normal
+from evalstats.stats.many.ranks import rank_sets_normal
 
 _NAMED = 4
 _RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing

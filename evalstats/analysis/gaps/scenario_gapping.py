@@ -20,7 +20,7 @@ from evalstats.stats.checks import FloatArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.gap.scenario_cells import Gaps, combined, gaps
 from evalstats.stats.gap.scenario_pooling import PooledGaps, pooled_gaps
-from evalstats.stats.multiplicity import benjamini_hochberg
+from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.tails import t_quantile
 
 _METHOD = (

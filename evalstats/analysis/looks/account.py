@@ -13,11 +13,13 @@ from evalstats.analysis.looks.results import SequentialAccount, Unit
 from evalstats.analysis.pairs import Pairs
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.looks.betting_cs import betting_cs, betting_margin_p
-from evalstats.stats.looks.e_mcnemar import EMcnemar, e_mcnemar
-from evalstats.stats.looks.mixture_cs import asymptotic_cs, normal_mixture_cs
-from evalstats.stats.looks.order_drift import order_drift
-from evalstats.stats.looks.sequence import ConfidenceSequence
+from evalstats.stats.sequential.confidence_sequence import (
+    ConfidenceSequence,
+    asymptotic_cs,
+    normal_mixture_cs,
+    order_drift,
+)
+from evalstats.stats.sequential.e_process import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.tails import normal_quantile
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8

@@ -9,10 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.errors import InputError
-from evalstats.stats.planning.binary import discordant_shares
-from evalstats.stats.planning.clusters import gamma_shares
+from evalstats.stats.planning.clusters import Rule, gamma_shares
 from evalstats.stats.planning.components import DifferenceParts, Pair
-from evalstats.stats.planning.simulation import Rule
+from evalstats.stats.planning.power import discordant_shares
 
 Floats = npt.NDArray[np.float64]
 

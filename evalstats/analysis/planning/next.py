@@ -11,7 +11,7 @@ from evalstats.analysis.planning.solve import Axis, Task, detectable, solve
 from evalstats.document.numbers import plural, scaled
 from evalstats.errors import InputError
 from evalstats.stats.planning.components import cheapest_trials
-from evalstats.stats.planning.search import smallest_count
+from evalstats.stats.planning.mean import smallest_count
 
 ANSWERS = "answers"
 _COSTS = ("item", "trial", "cluster")

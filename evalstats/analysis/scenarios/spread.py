@@ -19,10 +19,8 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.reliability.coefficients import reliability
-from evalstats.stats.reliability.dstudy import levels_needed
+from evalstats.stats.reliability.decision_study import levels_needed, reliability, reliability_interval
 from evalstats.stats.reliability.generalizability import GStudy, from_components
-from evalstats.stats.reliability.uncertainty import reliability_interval
 
 Floats = npt.NDArray[np.float64]
 _LATENT = np.pi**2 / 3

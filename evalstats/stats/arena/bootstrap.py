@@ -11,7 +11,7 @@ from evalstats.stats.arena.bootstrap_intervals import PercentileIntervals, perce
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.resampled_votes import VoteUnits, single_votes, whole_clusters
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.bootstrap.resampled import check_resamples
+from evalstats.stats.bootstrap.studentised import check_resamples
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
 
 FEWEST_CLUSTERS = 6  # with fewer there is no interval

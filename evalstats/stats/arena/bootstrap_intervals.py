@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.stats.bootstrap.resampled import BLOCKS
+from evalstats.stats.bootstrap.studentised import BLOCKS
 from evalstats.stats.checks import FloatArray
 
 Bools: TypeAlias = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.many.max_t import Draws, ReferenceLaw
-from evalstats.stats.many.sign_patterns import LISTED, sign_patterns
+from evalstats.stats.many.reference_laws import LISTED, sign_patterns
 
 _HELD = 4_000_000
 _MOST_STATISTICS = 6.0e7  # patterns times contrasts listed at most

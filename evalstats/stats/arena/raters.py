@@ -18,7 +18,7 @@ from evalstats.stats.arena.honest_votes import decided_line, estimated_taste, ho
 from evalstats.stats.arena.loyalty import loyalty
 from evalstats.stats.arena.rings import Rings, rings
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.looks.e_values import e_bh
+from evalstats.stats.sequential.e_process import e_bh
 
 CHECKS = ("side", "disagreement", "loyalty")
 FEWEST_VOTES = 10

@@ -60,7 +60,7 @@ def cluster_means(
 
     Notes
     -----
-    The same as `evalstats.stats.many.score_covariance` on a dense table; here the table is sparse, since of a hundred
+    The same as `evalstats.stats.many.pair_table` on a dense table; here the table is sparse, since of a hundred
     thousand users each meets a few models.
 
     References

@@ -13,7 +13,7 @@ from evalstats.stats.gap.agreement_draws import ScoreDraws, draw_noise
 from evalstats.stats.gap.agreement_sources import FEW_MODELS
 from evalstats.stats.gap.pair_forecasts import Forecasts, forecast_parts
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.tails import SMALLEST_P, normal_quantile
 
 BoolArray: TypeAlias = NDArray[np.bool_]

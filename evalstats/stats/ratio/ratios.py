@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.bootstrap.ratio_law import ratio_ends
+from evalstats.stats.bootstrap.exact import ratio_ends
 from evalstats.stats.checks import FloatArray, check_level, few_items, too_few_clusters
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.ratio.amounts import Column, as_amounts, as_columns

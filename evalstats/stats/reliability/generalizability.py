@@ -202,7 +202,7 @@ def from_components(
 
     Examples
     --------
-    >>> from evalstats.stats.reliability.coefficients import reliability
+    >>> from evalstats.stats.reliability.decision_study import reliability
     >>> study = from_components(
     ...     {"plate": 0.7169, "sample": 3.7311, "residual": 0.3024}, {"plate": 24, "sample": 6}, object="plate"
     ... )

@@ -11,7 +11,7 @@ from evalstats.analysis.gaps.material import Material, Options
 from evalstats.analysis.gaps.mix_results import ScenarioGaps
 from evalstats.analysis.gaps.scenario_gapping import scenario_gaps_of
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.multiplicity import benjamini_hochberg
+from evalstats.stats.many.multiplicity import benjamini_hochberg
 from tests.analysis.gaps.drop_material import material_of, names_of, world
 
 SCENARIOS = ("a", "b", "c")

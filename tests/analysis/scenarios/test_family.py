@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.scenarios.wording_answer import headline
-from evalstats.stats.multiplicity import benjamini_hochberg, holm
+from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
 from tests.analysis.scenarios.tables import binary, graded, table
 from validation.scenarios import changes
 

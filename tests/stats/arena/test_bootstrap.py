@@ -16,7 +16,7 @@ from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.resampled_votes import VoteUnits, single_votes, whole_clusters
 from evalstats.stats.arena.votes import VoteRows, vote_rows
-from evalstats.stats.bootstrap.resampled import order_statistic
+from evalstats.stats.bootstrap.studentised import order_statistic
 from tests.stats.arena.votes_by_hand import llmfao
 
 OPTIMUM = 1e-8  # log-units, promised of a fit; two fits may differ by twice that

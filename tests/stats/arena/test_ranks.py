@@ -18,7 +18,7 @@ from evalstats.stats.arena.ranks import arena_ranks, strength_ranks
 from evalstats.stats.arena.strength_covariance import StrengthCovariance
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.many.max_t import OneSided
-from evalstats.stats.many.rank_sets import rank_sets_normal
+from evalstats.stats.many.ranks import rank_sets_normal
 from tests.stats.arena.simulated_votes import Arena, simulate
 
 

@@ -11,7 +11,7 @@ from evalstats.stats.gap.deleted_gaps import deleted_gaps
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.shrunken_gaps import shrunken_gaps
 from evalstats.stats.gap.york import fit_line
-from evalstats.stats.multiplicity import benjamini_hochberg
+from evalstats.stats.many.multiplicity import benjamini_hochberg
 
 SEARCHED = 1e-6  # two searches that stop by themselves
 

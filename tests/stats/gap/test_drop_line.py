@@ -11,7 +11,7 @@ from evalstats.stats.gap.drop_line import Drops, flipped_pairs, no_spread_p, poo
 from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.york import fit_line
-from evalstats.stats.many.shrinkage import shrunken_means
+from evalstats.stats.many.winners_curse import shrunken_means
 
 CLOSE = 1e-9
 

@@ -10,7 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.gap.pair_forecasts import forecast_parts
 from evalstats.stats.gap.pair_order import pair_agreement
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.multiplicity import holm
+from evalstats.stats.many.multiplicity import holm
 from tests.stats.gap.test_agreement_draws import scores
 
 

@@ -8,7 +8,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.gap.scenario_cells import CellRates, cell_rates, combined, gaps
 from evalstats.stats.gap.scenario_pooling import averaged_correlations, half_chi2, pooled_gaps
-from evalstats.stats.many.score_covariance import score_covariance
+from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.mixed.prediction import pooled_table
 
 # Sums in another order differ by rounding.

@@ -9,10 +9,9 @@ import pytest
 from scipy import integrate, stats
 
 from evalstats.errors import InputError
+from evalstats.stats.many.max_t import MaxLaw, range_critical, range_p
 from evalstats.stats.mixed.contrasts import linear_estimates, pairwise
 from evalstats.stats.mixed.families import adjusted
-from evalstats.stats.mixed.max_law import MaxLaw
-from evalstats.stats.mixed.studentised_range import range_critical, range_p
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 PAIRS = {k: pairwise([str(i) for i in range(k)]).weights for k in (3, 4, 8)}

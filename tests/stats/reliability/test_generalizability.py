@@ -6,13 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.reliability.coefficients import reliability
-from evalstats.stats.reliability.dstudy import d_study, levels_needed
+from evalstats.stats.reliability.decision_study import (
+    component_draws,
+    d_study,
+    levels_needed,
+    reliability,
+    reliability_interval,
+)
 from evalstats.stats.reliability.generalizability import from_components, g_study
-from evalstats.stats.reliability.icc import intraclass_correlations
-from evalstats.stats.reliability.uncertainty import component_draws, reliability_interval
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())["gstudy"]
 REML = 1e-4  # relative: lme4's optimiser stops there; with no variance at 0, REML of balanced data is the mean squares
@@ -78,13 +82,21 @@ def test_penicillin(golden):
     assert found.absolute == pytest.approx(stored["gtheory"]["absolute_Phi"], abs=1e-9)
 
 
-def test_crossed_coefficients_are_intraclass_correlations():
+def mean_squares(y):
+    """Mean squares between rows, between columns, and of the rest of a two-way table."""
+    n, k = y.shape
+    rest = y - y.mean(axis=1)[:, None] - y.mean(axis=0) + y.mean()
+    return k * y.mean(axis=1).var(ddof=1), n * y.mean(axis=0).var(ddof=1), (rest**2).sum() / ((n - 1) * (k - 1))
+
+
+def test_crossed_coefficients_are_the_intraclass_correlations_of_shrout_and_fleiss():
     y = np.random.default_rng(1).normal(size=(8, 5)) + np.arange(8)[:, None] + np.arange(5)
     found = reliability(g_study(y, ["item"]))
-    assert found.relative == pytest.approx(intraclass_correlations(y).estimates["ICC3k"].estimate)
-    assert found.absolute == pytest.approx(intraclass_correlations(y).estimates["ICC2k"].estimate)
+    between, raters, residual = mean_squares(y)
+    assert found.relative == pytest.approx((between - residual) / between)
+    assert found.absolute == pytest.approx((between - residual) / (between + (raters - residual) / 8))
     single = reliability(g_study(y, ["item"]), {"item": 1})
-    assert single.relative == pytest.approx(intraclass_correlations(y).estimates["ICC3"].estimate)
+    assert single.relative == pytest.approx((between - residual) / (between + 4 * residual))
 
 
 STUDY = from_components(
@@ -208,10 +220,11 @@ def test_bad_input_is_refused(call, said):
 
 def test_the_interval_of_crossed_objects_is_feldts():
     y = np.random.default_rng(3).normal(size=(9, 6)) + np.arange(9)[:, None] * 0.5
-    exact = intraclass_correlations(y).estimates["ICC3k"]
+    between, _, residual = mean_squares(y)
+    low, high = (1 - residual / between * stats.f.ppf(level, 8, 40) for level in (0.975, 0.025))
     found = reliability_interval(g_study(y, ["item"]), n_draws=200_000)
-    assert found.conf_low == pytest.approx(exact.conf_low, abs=5 * found.end_errors[0])
-    assert found.conf_high == pytest.approx(exact.conf_high, abs=5 * found.end_errors[1])
+    assert found.conf_low == pytest.approx(low, abs=5 * found.end_errors[0])
+    assert found.conf_high == pytest.approx(high, abs=5 * found.end_errors[1])
     assert max(found.end_errors) < 2e-3
     assert reliability_interval(g_study(y, ["item"]), seed=4) == reliability_interval(g_study(y, ["item"]), seed=4)
 

@@ -1,1 +1,0 @@
-"""Sequential inference: confidence sequences and e-values."""

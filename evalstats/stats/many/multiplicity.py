@@ -1,0 +1,287 @@
+"""Several hypotheses at once: adjusted p-values, an omnibus test before the pairs, and tiers as letters after them."""
+
+from dataclasses import dataclass
+from string import ascii_letters
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.many.pair_table import as_scores
+from evalstats.stats.tails import positive_p
+
+
+def holm(p_values: ArrayLike) -> FloatArray:
+    """Holm's adjusted p-values: they control the chance of any false finding in the family.
+
+    Parameters
+    ----------
+    p_values
+        float64 array, shape (n_hypotheses,), each in [0, 1]; NaN is refused, since a family whose size is unknown
+        cannot be adjusted for.
+
+    Returns
+    -------
+    numpy.ndarray
+        Adjusted p-values in the order given.
+
+    References
+    ----------
+    Holm 1979, Scandinavian Journal of Statistics 6:65.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03]).round(12).tolist()
+    [0.03, 0.06, 0.06]
+    """
+    p = _checked(p_values)
+    order = np.argsort(p, kind="stable")
+    stepped = np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1))
+    return _restored(stepped, order)
+
+
+def benjamini_hochberg(p_values: ArrayLike) -> FloatArray:
+    """Benjamini-Hochberg adjusted p-values: they control the expected share of false findings among the findings.
+
+    For screens; valid for independent or positively dependent tests.
+
+    References
+    ----------
+    Benjamini & Hochberg 1995, doi:10.1111/j.2517-6161.1995.tb02031.x.
+
+    Examples
+    --------
+    >>> benjamini_hochberg([0.01, 0.04, 0.03]).round(12).tolist()
+    [0.03, 0.04, 0.04]
+    """
+    return _step_up(_checked(p_values), 1.0)
+
+
+def benjamini_yekutieli(p_values: ArrayLike) -> FloatArray:
+    """Benjamini-Yekutieli adjusted p-values: as Benjamini-Hochberg, valid under any dependence.
+
+    References
+    ----------
+    Benjamini & Yekutieli 2001, doi:10.1214/aos/1013699998.
+
+    Examples
+    --------
+    >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
+    [0.055, 0.0733, 0.0733]
+    """
+    p = _checked(p_values)
+    return _step_up(p, float((1.0 / np.arange(1, p.size + 1)).sum()))
+
+
+def _checked(p_values: ArrayLike) -> FloatArray:
+    p = np.asarray(p_values, dtype=np.float64)
+    if p.ndim != 1:
+        raise InputError(f"p-values have {p.ndim} dimensions; give a flat list")
+    wrong = ~((p >= 0.0) & (p <= 1.0))
+    if wrong.any():
+        where = int(np.flatnonzero(wrong)[0])
+        raise InputError(f"p-value {where} is {p[where]:g}; give numbers from 0 to 1, and leave out tests not made")
+    return p
+
+
+def _step_up(p: FloatArray, factor: float) -> FloatArray:
+    order = np.argsort(p, kind="stable")
+    ranks = np.arange(1, p.size + 1)
+    scaled = p[order] * (factor * p.size) / ranks
+    return _restored(np.minimum.accumulate(scaled[::-1])[::-1], order)
+
+
+def _restored(stepped: FloatArray, order: np.ndarray) -> FloatArray:
+    adjusted = np.empty_like(stepped)
+    adjusted[order] = np.minimum(stepped, 1.0)
+    return adjusted
+
+
+def compact_letters(separated: ArrayLike, order: ArrayLike) -> tuple[str, ...]:
+    """Letters for every model, so that two models share a letter exactly when they are not separated.
+
+    Parameters
+    ----------
+    separated
+        bool, shape (n_models, n_models), symmetric: pairs shown to differ.
+    order
+        Models from the best to the worst, each once: letters are given in this order, `a` to the first.
+
+    Returns
+    -------
+    tuple of str
+        The letters of each model, in the order of the models (not of `order`). After z come A to Z, then a1, b1, ...
+
+    Raises
+    ------
+    InputError
+        A matrix that is not square and symmetric, a model separated from itself, an order that is none.
+
+    Notes
+    -----
+    Insert and absorb: start with one letter for all; for every separated pair split each letter that both have in two, one
+    without the first and one without the second; drop a letter whose models all share another one. A letter is a tier
+    only in a loose sense: not being separated is not being equal, and models of one tier may have other tiers too.
+
+    References
+    ----------
+    Piepho 2004, doi:10.1198/1061860043515.
+
+    Examples
+    --------
+    >>> separated = np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)
+    >>> compact_letters(separated, [0, 1, 2])
+    ('a', 'ab', 'b')
+    """
+    apart = np.asarray(separated, dtype=np.bool_)
+    ranked = np.asarray(order, dtype=np.int64)
+    n = ranked.size
+    if apart.shape != (n, n) or (apart != apart.T).any() or apart.diagonal().any():
+        raise InputError(
+            f"separated has shape {apart.shape} for {n} models; give a square of pairs, the same both ways and false for a "
+            "model with itself"
+        )
+    if not np.array_equal(np.sort(ranked), np.arange(n)):
+        raise InputError(f"order is {ranked.tolist()}; give every model once, 0 to {n - 1}")
+    held: list[set[int]] = [set(range(n))] if n else []
+    inside = apart[np.ix_(ranked, ranked)]
+    for i, j in zip(*np.nonzero(np.triu(inside)), strict=True):
+        held = _split(held, int(i), int(j))
+    held.sort(key=sorted)
+    letters = [""] * n
+    for number, members in enumerate(held):
+        for place in members:
+            letters[int(ranked[place])] += _letter(number)
+    return tuple(letters)
+
+
+def _split(held: list[set[int]], i: int, j: int) -> list[set[int]]:
+    """Separate i from j in every letter that both have, and drop letters that are part of another one."""
+    kept: list[set[int]] = [members for members in held if not {i, j} <= members]
+    for members in held:
+        if not {i, j} <= members:
+            continue
+        for part in (members - {i}, members - {j}):
+            if not any(part <= other for other in kept):
+                kept = [*(other for other in kept if not other < part), part]
+    return kept
+
+
+def _letter(number: int) -> str:
+    turn, place = divmod(number, len(ascii_letters))
+    return ascii_letters[place] + (str(turn) if turn else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omnibus:
+    """One test of "all models are equal" on items that every model has.
+
+    Attributes
+    ----------
+    statistic, df, p_value
+        Chi-squared statistic, its degrees of freedom and p; `statistic` is None where no item tells models apart, and p is
+        then 1.
+    n_items
+        Items that every model has.
+    reason
+        Why there is no statistic.
+    """
+
+    statistic: float | None
+    df: int
+    p_value: float
+    n_items: int
+    method: str
+    reason: str | None
+
+
+def cochran_q(scores: ArrayLike) -> Omnibus:
+    """Cochran's Q: do models differ in their share of right answers?
+
+    For independent items with one right-or-wrong answer each. It says that some models differ and not which, so it opens
+    the comparison of pairs and closes nothing; with clusters it rejects too often.
+
+    Parameters
+    ----------
+    scores
+        0 or 1, shape (n_items, n_models); items that some model lacks (NaN) are left out.
+
+    Raises
+    ------
+    InputError
+        Other values, or no item that every model has.
+
+    Notes
+    -----
+    Q = (k - 1) sum_j (C_j - C)^2 k / sum_i R_i (k - R_i), with C_j the right answers of model j, C their mean and R_i
+    the models right on item i; chi-squared with k - 1 degrees of freedom. With two models it is the uncorrected McNemar test.
+
+    References
+    ----------
+    Cochran 1950, Biometrika 37:256.
+
+    Examples
+    --------
+    >>> found = cochran_q([[1, 1, 0], [1, 0, 0], [1, 1, 1], [0, 1, 0], [1, 1, 0], [1, 0, 0]])
+    >>> round(found.statistic, 4), found.df, round(found.p_value, 4)
+    (5.2, 2, 0.0743)
+    """
+    y = _complete(scores)
+    wrong = y[(y != 0.0) & (y != 1.0)]
+    if wrong.size:
+        raise InputError(f"scores hold {wrong[0]:g}; right-or-wrong scores are 0 or 1 (graded ones: friedman)")
+    k = y.shape[1]
+    right, of_item = y.sum(axis=0), y.sum(axis=1)
+    between = (k - 1) * k * float(np.square(right - right.mean()).sum())
+    within = float((of_item * (k - of_item)).sum())
+    return _answer(between, within, y, "Cochran's Q", "all models agree on every item")
+
+
+def friedman(scores: ArrayLike) -> Omnibus:
+    """Friedman's test: do models differ in how they rank within items?
+
+    For graded scores of independent items; ties within an item take mean ranks and the correction. It compares ranks, not
+    means.
+
+    Parameters
+    ----------
+    scores
+        float64, shape (n_items, n_models); items that some model lacks (NaN) are left out.
+
+    References
+    ----------
+    Friedman 1937, doi:10.1080/01621459.1937.10503522.
+
+    Examples
+    --------
+    >>> found = friedman([[0.9, 0.5, 0.4], [0.8, 0.7, 0.1], [0.6, 0.9, 0.2], [0.7, 0.6, 0.6]])
+    >>> round(found.statistic, 4), found.df, round(found.p_value, 4)
+    (5.7333, 2, 0.0569)
+    """
+    y = _complete(scores)
+    n, k = y.shape
+    ranks = np.full(y.shape, 0.5)
+    for j in range(k):
+        ranks += (y > y[:, [j]]) + 0.5 * (y == y[:, [j]])
+    between = (k - 1) * float(np.square(ranks.sum(axis=0) - n * (k + 1) / 2.0).sum())
+    within = float(np.square(ranks - (k + 1) / 2.0).sum())
+    return _answer(between, within, y, "Friedman", "all models tie on every item")
+
+
+def _complete(scores: ArrayLike) -> FloatArray:
+    y = as_scores(scores)
+    kept = y[~np.isnan(y).any(axis=1)]
+    if kept.shape[0] == 0:
+        raise InputError(f"none of {y.shape[0]} items has a score of every model; compare fewer models, or pairs")
+    return kept
+
+
+def _answer(between: float, within: float, y: FloatArray, method: str, flat: str) -> Omnibus:
+    n, k = y.shape
+    if within <= 0.0:
+        return Omnibus(statistic=None, df=k - 1, p_value=1.0, n_items=n, method=method, reason=flat)
+    statistic = between / within
+    p = positive_p(float(np.asarray(special.gammaincc(0.5 * (k - 1), 0.5 * statistic), dtype=np.float64)))
+    return Omnibus(statistic=statistic, df=k - 1, p_value=p, n_items=n, method=method, reason=None)

@@ -1,0 +1,447 @@
+"""Confidence sequences: intervals for every n at once, by normal mixtures, and the drift that a look on the way cannot bear."""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_level, is_constant
+from evalstats.stats.tails import positive_p
+
+PATH_POINTS = 200
+
+_MOVED = "the mean of all units lies outside the intervals of the first ones: the order is not like a random one"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfidenceSequence:
+    """A mean, watched while the units come in: where it stands now, and how it got there.
+
+    The probability that any interval of the path ever misses the mean is at most 1 - conf_level.
+
+    Attributes
+    ----------
+    estimate
+        Mean of all units so far.
+    method, conf_level
+        How, and at what level.
+    n
+        Units so far (items, or clusters).
+    conf_low, conf_high
+        The intersection of all intervals so far (but see `alone`), in the unit of the data; None where there is none, and
+        `reason` says why.
+    log_e
+        Natural log of the e-value against "the mean is 0" now.
+    p_value
+        Anytime-valid p: the smallest 1/e so far, at most 1. At most 1 - conf_level exactly when the interval excludes 0.
+    alone
+        Whether the interval and the p are those of this n alone, since the mean moves along the order; the intersection is
+        then only in the path.
+    first_crossing
+        The first n at which 0 was excluded; None where it never was.
+    times
+        int64 array, shape (n_points,): the n of the path, rising, at most some 200 of them.
+    estimates, lows, highs
+        float64 arrays, shape (n_points,): the running mean and the running intersection; infinite where nothing bounds it.
+    """
+
+    estimate: float
+    method: str
+    conf_level: float
+    n: int
+    log_e: float
+    p_value: float | None
+    times: IntArray
+    estimates: FloatArray
+    lows: FloatArray
+    highs: FloatArray
+    conf_low: float | None = None
+    conf_high: float | None = None
+    first_crossing: int | None = None
+    alone: bool = False
+    reason: str | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def path_times(n: int, *, first: int = 1, points: int = PATH_POINTS) -> IntArray:
+    """Return whole numbers from `first` to `n`, in nearly equal ratios: at most `points` of them.
+
+    Examples
+    --------
+    >>> path_times(5).tolist(), path_times(1000, points=6).tolist()
+    ([1, 2, 3, 4, 5], [1, 4, 16, 63, 251, 1000])
+    """
+    if n < first:
+        return np.empty(0, dtype=np.int64)
+    spaced = np.rint(np.geomspace(first, n, min(points, n - first + 1))).astype(np.int64)
+    if n - first < points:
+        return np.arange(first, n + 1, dtype=np.int64)
+    return np.unique(spaced)
+
+
+def as_sizes(sizes: ArrayLike | None, n: int) -> FloatArray:
+    """Return the weight of every unit as a share of the largest, all 1 without sizes, or raise InputError.
+
+    Sizes of at most 1 are such shares already: of a largest unit that has not come yet.
+
+    Examples
+    --------
+    >>> as_sizes([2, 4], 2).tolist(), as_sizes([0.2, 0.4], 2).tolist()
+    ([0.5, 1.0], [0.2, 0.4])
+    """
+    if sizes is None:
+        return np.ones(n)
+    found = as_values(sizes, "sizes")
+    if found.size != n:
+        raise InputError(f"{found.size} sizes for {n} values; give the number of items of every unit")
+    if float(found.min()) <= 0.0:
+        raise InputError(f"sizes reach {float(found.min()):g}; every unit holds at least one item")
+    return found / max(float(found.max()), 1.0)
+
+
+def check_bound(bound: float) -> float:
+    """Return a positive finite bound, or raise InputError."""
+    if not (math.isfinite(bound) and bound > 0.0):
+        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
+    return float(bound)
+
+
+def check_planned(planned_n: float | None) -> int | None:
+    """Return a planned number of units of at least 1, or None."""
+    if planned_n is None:
+        return None
+    if not math.isfinite(planned_n) or int(planned_n) != planned_n or planned_n < 1:
+        raise InputError(f"planned_n is {planned_n}; give the number of units the run is planned for, a whole number")
+    return int(planned_n)
+
+
+def sequence_of(
+    *,
+    method: str,
+    conf_level: float,
+    log_e: FloatArray,
+    first: int,
+    times: IntArray,
+    estimates: FloatArray,
+    lows: FloatArray,
+    highs: FloatArray,
+    now: tuple[float, float],
+    steady: bool = True,
+) -> ConfidenceSequence:
+    """Make a confidence sequence from its path.
+
+    The intersection of all intervals is reported, unless the mean of all units has left it or moves along the order (not
+    `steady`); then the interval of this n alone, `now`, with the p that belongs to it. Where every interval holds the true
+    mean both do, so either may be taken.
+
+    Parameters
+    ----------
+    log_e
+        Log e-values against a mean of 0 at n = first, first + 1, ...
+    times, estimates, lows, highs
+        The path: running mean and running intersection.
+    """
+    estimate = float(estimates[-1])
+    running = (float(lows[-1]), float(highs[-1]))
+    outside = not _holds(running, estimate)
+    alone = outside or not steady
+    kept = now if alone else running
+    if not _holds(kept, estimate):
+        kept = None
+    log_best = float(log_e[-1] if alone else log_e.max())
+    crossed = np.flatnonzero(log_e >= -math.log1p(-conf_level))
+    return ConfidenceSequence(
+        estimate=estimate,
+        method=method,
+        conf_level=conf_level,
+        n=int(times[-1]),
+        conf_low=None if kept is None else kept[0],
+        conf_high=None if kept is None else kept[1],
+        log_e=float(log_e[-1]),
+        p_value=None if kept is None else positive_p(math.exp(-max(log_best, 0.0))),
+        first_crossing=first + int(crossed[0]) if crossed.size else None,
+        times=times,
+        estimates=estimates,
+        lows=lows,
+        highs=highs,
+        reason=None if kept is not None else f"{_MOVED}, so the units are not alike and no interval holds",
+        alone=alone,
+        warnings=(_MOVED,) if outside else (),
+    )
+
+
+def _holds(ends: tuple[float, float], estimate: float) -> bool:
+    slack = 1e-9 * max(abs(ends[0]), abs(ends[1]))
+    return ends[0] < ends[1] and ends[0] - slack <= estimate <= ends[1] + slack
+
+
+_FEWEST = 20
+_CLEAR = 0.01
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drift:
+    """How far the running sum strays from a straight line: p, and the mean of each half of the units."""
+
+    p_value: float
+    first_half: float
+    second_half: float
+
+    @property
+    def clear(self) -> bool:
+        """Whether p is at most .01."""
+        return self.p_value <= _CLEAR
+
+
+def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift | None:
+    """Test whether the order of the units has to do with their values.
+
+    The largest distance of the running sum of residuals from 0, over sd sqrt(n), is compared with a Brownian bridge's. Too
+    few units (under 20) and equal values give None. The test is conservative for few units.
+
+    Parameters
+    ----------
+    values
+        float64 array, shape (n,), in order.
+    sizes
+        Items in each unit, where the mean over items is meant.
+
+    References
+    ----------
+    Ploberger & Krämer 1992, doi:10.2307/2951597 (the CUSUM test with ordinary residuals).
+
+    Examples
+    --------
+    >>> rising = order_drift([0.0] * 30 + [1.0] * 10 + [0.0] * 10 + [1.0] * 30)
+    >>> rising.p_value < 0.001, rising.first_half, rising.second_half
+    (True, 0.25, 0.75)
+    """
+    v = as_values(values)
+    if v.size < _FEWEST or is_constant(v):
+        return None
+    shares = as_sizes(sizes, v.size)
+    residuals = shares * (v - np.average(v, weights=shares))
+    spread = math.sqrt(float(np.square(residuals).mean()))
+    distance = float(np.abs(np.cumsum(residuals)).max()) / (spread * math.sqrt(v.size))
+    half = v.size // 2
+    return Drift(
+        p_value=positive_p(float(special.kolmogorov(distance))),
+        first_half=float(np.average(v[:half], weights=shares[:half])),
+        second_half=float(np.average(v[half:], weights=shares[half:])),
+    )
+
+
+def is_steady(values: ArrayLike, *, sizes: ArrayLike | None = None) -> bool:
+    """Whether no clear drift shows.
+
+    Examples
+    --------
+    >>> is_steady([0.0, 1.0] * 40), is_steady([0.0] * 40 + [1.0] * 40)
+    (True, False)
+    """
+    drift = order_drift(values, sizes=sizes)
+    return drift is None or not drift.clear
+
+
+FIRST_LOOK = 100  # the asymptotic sequence starts here
+
+_USUAL_N = 500  # the n that is favoured where none is planned
+
+
+def mixture_half_width(n: ArrayLike, rho: float, *, conf_level: float = 0.95, sigma: float = 1.0) -> FloatArray:
+    """Half width of the normal-mixture confidence sequence after n values.
+
+    sigma sqrt((n rho^2 + 1)/(n^2 rho^2) 2 log(sqrt(n rho^2 + 1)/alpha)).
+
+    Parameters
+    ----------
+    n
+        Numbers of values, at least 1.
+    rho
+        Which n the sequence favours, see `best_rho`.
+    sigma
+        Root of the variance proxy: for values in [-b, b] it is b (Hoeffding).
+
+    References
+    ----------
+    Robbins 1970; Howard et al. 2021, doi:10.1214/20-AOS1991.
+
+    Examples
+    --------
+    >>> np.round(mixture_half_width([50, 5000], 0.12598535), 6).tolist()
+    [0.545187, 0.045845]
+    """
+    level = check_level(conf_level)
+    for value, name in ((rho, "rho"), (sigma, "sigma")):
+        if not (math.isfinite(value) and value > 0.0):
+            raise InputError(f"{name} is {value:g}; give a positive number")
+    counts = np.asarray(n, dtype=np.float64)
+    if counts.size and not float(counts.min()) >= 1.0:
+        raise InputError(f"n reaches {float(counts.min()):g}; there is an interval from one value on")
+    grown = counts * rho**2 + 1.0
+    return sigma * np.sqrt(grown / (counts**2 * rho**2) * 2.0 * (0.5 * np.log(grown) - math.log1p(-level)))
+
+
+def best_rho(planned_n: float, *, conf_level: float = 0.95) -> float:
+    """Return the rho at which the half width after `planned_n` values is smallest.
+
+    With y = n rho^2 + 1 the derivative vanishes where y - log y = 1 - 2 log alpha: y = -W(-alpha^2/e), W the lower branch of
+    Lambert's function.
+
+    Examples
+    --------
+    >>> round(best_rho(500), 5)
+    0.12816
+    """
+    planned = check_planned(planned_n) or _USUAL_N
+    alpha = 1.0 - check_level(conf_level)
+    y = -float(special.lambertw(-(alpha**2) / math.e, -1).real)
+    return math.sqrt((y - 1.0) / planned)
+
+
+def normal_mixture_cs(
+    values: ArrayLike,
+    *,
+    bound: float = 1.0,
+    conf_level: float = 0.95,
+    planned_n: int | None = None,
+    sizes: ArrayLike | None = None,
+) -> ConfidenceSequence:
+    """Confidence sequence for the mean of values in [-bound, bound], in closed form: the simple and wide one.
+
+    It knows nothing of the variance, so for models that agree on most items it is several times as wide as `betting_cs`.
+
+    Parameters
+    ----------
+    values, bound, sizes
+        As in `evalstats.stats.sequential.e_process.betting_cs`.
+    planned_n
+        Where the interval is to be shortest; 500 without it. Fixed before the first look.
+
+    Examples
+    --------
+    >>> found = normal_mixture_cs([1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0] * 30)
+    >>> round(found.conf_low, 3), round(found.conf_high, 3)
+    (0.026, 0.376)
+    """
+    v = as_values(values)
+    span, level = check_bound(bound), check_level(conf_level)
+    check_bounds(v, -span, span)
+    shares = as_sizes(sizes, v.size)
+    rho = best_rho(check_planned(planned_n) or _USUAL_N, conf_level=level)
+    n = np.arange(1.0, v.size + 1.0)
+    total, weight = np.cumsum(v * shares), np.cumsum(shares)
+    # A unit's share x (value - mean) lies in a range of 2 span whatever its share: the proxy is span^2.
+    half = mixture_half_width(n, rho, conf_level=level, sigma=span) * n / weight
+    means = total / weight
+    lows, highs = np.maximum(means - half, -span), np.minimum(means + half, span)
+    log_e = _log_mixture(total / span, n, rho)
+    times = path_times(v.size)
+    return sequence_of(
+        method="normal-mixture confidence sequence",
+        conf_level=level,
+        log_e=log_e,
+        first=1,
+        times=times,
+        estimates=means[times - 1],
+        lows=np.maximum.accumulate(lows)[times - 1],
+        highs=np.minimum.accumulate(highs)[times - 1],
+        now=(float(lows[-1]), float(highs[-1])),
+        steady=is_steady(v, sizes=sizes),
+    )
+
+
+def asymptotic_cs(
+    values: ArrayLike,
+    *,
+    conf_level: float = 0.95,
+    planned_n: int | None = None,
+    sizes: ArrayLike | None = None,
+) -> ConfidenceSequence:
+    """Confidence sequence for the mean of unbounded values, from 100 units on: what a t interval is to a fixed n.
+
+    Its coverage is right in the limit, like that of a t interval, and the first look must not come before 100 units.
+
+    Parameters
+    ----------
+    values, sizes
+        As in `evalstats.stats.sequential.e_process.betting_cs`, without a bound.
+    planned_n
+        Where the interval is to be shortest; 500 without it. Fixed before the first look.
+
+    Raises
+    ------
+    CannotAnswerError
+        Fewer than 100 units: nothing bounds what the next one may be.
+
+    Notes
+    -----
+    The normal-mixture half width with the standard deviation seen so far for sigma. With sizes the values are residuals
+    size x (value - mean) over the mean size. Times at which all values are equal have no interval.
+
+    References
+    ----------
+    Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, doi:10.1214/24-AOS2408.
+
+    Examples
+    --------
+    >>> found = asymptotic_cs([0.1, 0.9, -0.4, 0.6, 0.2] * 40)
+    >>> round(found.conf_low, 3), round(found.conf_high, 3)
+    (0.183, 0.378)
+    """
+    v = as_values(values)
+    level = check_level(conf_level)
+    if v.size < FIRST_LOOK:
+        raise CannotAnswerError(
+            f"{v.size} units of a score without bounds: nothing bounds what the next one may be, so a sequential interval "
+            f"starts at {FIRST_LOOK}; wait for more, or declare the score's bounds"
+        )
+    if is_constant(v):
+        raise CannotAnswerError(f"all {v.size} differences are equal, so their spread is unknown")
+    shares = as_sizes(sizes, v.size)
+    rho = best_rho(check_planned(planned_n) or _USUAL_N, conf_level=level)
+    n = np.arange(1.0, v.size + 1.0)
+    means, spread = _running(v, shares, n)
+    late = np.arange(FIRST_LOOK - 1, v.size)
+    varied = late[spread[late] > 1e-12 * float(np.abs(v).max())]
+    start = int(varied[0])
+    half = np.full(v.size, math.inf)
+    half[varied] = mixture_half_width(n[varied], rho, conf_level=level) * spread[varied]
+    log_e = np.zeros(v.size)
+    log_e[varied] = _log_mixture(n[varied] * means[varied] / spread[varied], n[varied], rho)
+    times = path_times(v.size, first=start + 1)
+    lows, highs = np.maximum.accumulate(means - half), np.minimum.accumulate(means + half)
+    return sequence_of(
+        method="asymptotic confidence sequence",
+        conf_level=level,
+        log_e=log_e[start:],
+        first=start + 1,
+        times=times,
+        estimates=means[times - 1],
+        lows=lows[times - 1],
+        highs=highs[times - 1],
+        now=(float(means[-1] - half[-1]), float(means[-1] + half[-1])),
+        steady=is_steady(v, sizes=sizes),
+    )
+
+
+def _running(v: FloatArray, shares: FloatArray, n: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the running mean and the running standard deviation of what one unit adds to it, times n."""
+    weight = np.cumsum(shares)
+    # About the overall mean, so that squares of large numbers do not cancel.
+    centre = float((v * shares).sum() / weight[-1])
+    d = v - centre
+    shift = np.cumsum(d * shares) / weight
+    squares = np.cumsum(np.square(d * shares))
+    crossed, sizes_squared = np.cumsum(d * shares**2), np.cumsum(shares**2)
+    residual = np.maximum(squares - 2.0 * shift * crossed + shift**2 * sizes_squared, 0.0)
+    return centre + shift, np.sqrt(residual / n) * n / weight
+
+
+def _log_mixture(totals: FloatArray, n: FloatArray, rho: float) -> FloatArray:
+    """Return the log e-value against a mean of 0, from sums of values of variance proxy 1."""
+    grown = n * rho**2 + 1.0
+    return 0.5 * (np.square(totals) * rho**2 / grown - np.log(grown))
