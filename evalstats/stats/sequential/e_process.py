@@ -342,7 +342,7 @@ def e_bh(e_values: ArrayLike) -> FloatArray:
     """Return adjusted p-like numbers of the e-BH procedure: those at most a are rejected at a false discovery rate of a.
 
     It holds for any dependence between the models, and at any time of stopping when each e-value may be looked at at any
-    time (`evalstats.stats.sequential.e_process.betting_log_e` at its last unit). For one model over several looks take its e-value as
+    time (`betting_log_e` at its last unit). For one model over several looks take its e-value as
     it is; e-values of one model are never multiplied unless each is of fresh items, and averaged otherwise.
 
     Parameters
