@@ -1,0 +1,451 @@
+"""Some forty results of every kind, small and with fixed seeds, made through the public functions alone."""
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+import evalstats as es
+from evalstats import datasets
+from evalstats.schema.tables import check_table
+
+Case = Callable[[], Any]
+CASES: dict[str, Case] = {}
+
+
+def case(function: Case) -> Case:
+    """Register what the function returns as a frozen result, under the function's name."""
+    CASES[function.__name__] = function
+    return function
+
+
+# Comparisons
+
+
+@cache
+def _right_or_wrong() -> es.EvalData:
+    """Three models on 150 questions in 30 passages, three trials each; some rows failed."""
+    rng = np.random.default_rng(7)
+    n, per_passage, trials = 150, 5, 3
+    passage, item = np.repeat(rng.normal(0, 0.6, n // per_passage), per_passage), rng.normal(0, 1, n)
+    rows = [
+        {
+            "question": f"q{i:03d}",
+            "passage": f"p{i // per_passage:02d}",
+            "domain": ("law", "maths", "physics")[i % 3 if i % 7 else 0],
+            "model": model,
+            "trial": k,
+            "correct": int(rng.random() < 1 / (1 + np.exp(-gain - item[i] - passage[i]))),
+            "cost_usd": price * float(np.exp(rng.normal(0, 0.3))),
+        }
+        for model, gain, price in (("alpha", 0.0, 0.01), ("beta", 0.5, 0.03), ("gamma", -0.4, 0.004))
+        for i in range(n)
+        for k in range(trials)
+    ]
+    return es.from_frame(pl.DataFrame(rows), item="question", score="correct", model="model", trial="trial")
+
+
+@cache
+def _one_trial() -> es.EvalData:
+    return _kept(_right_or_wrong(), pl.col("trial") == 0)
+
+
+def _kept(data: es.EvalData, condition: pl.Expr) -> es.EvalData:
+    return es.EvalData(outcomes=data.outcomes.filter(condition), runs=data.runs, metrics=data.metrics)
+
+
+@cache
+def _graded() -> es.EvalData:
+    """Scores from 0 to 1 of two models on 80 texts by 16 authors, a few of them missing on one side."""
+    rng = np.random.default_rng(8)
+    base = rng.beta(3, 2, 80)
+    rows = [
+        {"text": f"t{i:02d}", "author": f"a{i // 5:02d}", "model": model, "quality": float(score)}
+        for model, shift in (("old", 0.0), ("new", 0.04))
+        for i, score in enumerate(np.clip(base + shift + rng.normal(0, 0.08, 80), 0, 1))
+        if not (model == "new" and i % 17 == 3)
+    ]
+    return es.from_frame(pl.DataFrame(rows), item="text", score="quality", model="model")
+
+
+@cache
+def _timed() -> es.EvalData:
+    rng = np.random.default_rng(9)
+    rows = [
+        {
+            "item": f"q{i:03d}",
+            "model": model,
+            "score": int(rng.random() < p),
+            "timestamp": f"2026-01-05T{9 + i // 60:02d}:{i % 60:02d}:00+00:00",
+        }
+        for i in range(120)
+        for model, p in (("old", 0.5), ("new", 0.7))
+    ]
+    frame = pl.DataFrame(rows).with_columns(pl.col("timestamp").str.to_datetime(time_zone="UTC"))
+    return es.from_frame(frame, item="item", score="score", model="model", timestamp="timestamp")
+
+
+@case
+def comparison_shipped() -> es.Comparison:
+    return es.compare(datasets.tenacious_held_out(), "baseline", "trained")
+
+
+@case
+def comparison_shipped_clusters() -> es.Comparison:
+    return es.compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension")
+
+
+@case
+def comparison_of_three_by_domain() -> es.Comparison:
+    return es.compare(_one_trial(), "alpha", "beta", by="domain")
+
+
+@case
+def comparison_trials() -> es.Comparison:
+    return es.compare(_right_or_wrong(), "alpha", "beta")
+
+
+@case
+def comparison_trials_clusters() -> es.Comparison:
+    return es.compare(_right_or_wrong(), "alpha", "beta", cluster="passage", conf_level=0.9)
+
+
+@case
+def comparison_pass_hat() -> es.Comparison:
+    return es.compare(_right_or_wrong(), "alpha", "beta", pass_hat=2)
+
+
+@case
+def comparison_margin() -> es.Comparison:
+    return es.compare(_one_trial(), "alpha", "beta", margin="5pp", cluster="passage")
+
+
+@case
+def comparison_macro() -> es.Comparison:
+    return es.compare(_one_trial(), "alpha", "gamma", average="macro", over="domain")
+
+
+@case
+def comparison_weights() -> es.Comparison:
+    return es.compare(_one_trial(), "alpha", "beta", weights={"law": 2, "maths": 1, "physics": 1}, over="domain")
+
+
+@case
+def comparison_graded() -> es.Comparison:
+    return es.compare(_graded(), "old", "new", margin=0.05)
+
+
+@case
+def comparison_graded_clusters() -> es.Comparison:
+    return es.compare(_graded(), "old", "new", cluster="author", seed=3)
+
+
+@case
+def comparison_with_missing() -> es.Comparison:
+    thinned = _kept(_one_trial(), ~((pl.col("model") == "beta") & pl.col("item").str.ends_with("4")))
+    return es.compare(thinned, "alpha", "beta", missing="bounded")
+
+
+@case
+def comparison_sequential() -> es.Comparison:
+    return es.compare(_timed(), "old", "new", sequential=True, planned_n=200)
+
+
+@case
+def comparison_of_few() -> es.Comparison:
+    return es.compare(_kept(_one_trial(), pl.col("item") < "q012"), "alpha", "beta")
+
+
+# Scores
+
+
+@case
+def score_shipped_trials() -> Any:
+    return es.score(datasets.tau_airline(), "gpt-4o", pass_hat=4)
+
+
+@case
+def score_clusters() -> Any:
+    return es.score(_one_trial(), "alpha", cluster="passage")
+
+
+@case
+def score_against_published() -> Any:
+    return es.score(_graded(), "old", against=0.62, against_se=0.02)
+
+
+@case
+def scores_by_macro_average() -> Any:
+    return es.score(_one_trial(), average="macro", over="domain")
+
+
+# Leaderboards
+
+
+@case
+def leaderboard_of_trials() -> es.Leaderboard:
+    return es.leaderboard(_right_or_wrong())
+
+
+@case
+def leaderboard_baseline_clusters() -> es.Leaderboard:
+    return es.leaderboard(_one_trial(), baseline="alpha", cluster="passage")
+
+
+@case
+def leaderboard_macro() -> es.Leaderboard:
+    return es.leaderboard(_one_trial(), average="macro", over="domain", adjust="holm")
+
+
+@case
+def leaderboard_of_eight() -> es.Leaderboard:
+    rng = np.random.default_rng(10)
+    hard = rng.random(200)
+    rows = [
+        {"item": f"q{i:03d}", "model": f"m{j}", "score": int(rng.beta(2, 2) * 0.3 + 0.7 * hard[i] < 0.35 + 0.05 * j)}
+        for j in range(8)
+        for i in range(200)
+    ]
+    return es.leaderboard(es.from_frame(pl.DataFrame(rows), item="item", score="score", model="model"))
+
+
+@case
+def leaderboard_published() -> es.Leaderboard:
+    table = {
+        "model": list("abcdef"),
+        "estimate": [1300.0, 1290, 1270, 1200, 1195, 1100],
+        "std_error": [5.0, 6, 7, 8, 9, 9],
+    }
+    frame = pl.DataFrame(table).with_columns(benchmark=pl.lit("board"), metric=pl.lit("rating"))
+    return es.leaderboard(es.EvalData(aggregates=check_table(frame, "aggregates")))
+
+
+# Scenarios and mixed models
+
+
+@cache
+def _rut() -> es.EvalData:
+    """Simulated RUT-Bench of three models, read from its own files."""
+    with tempfile.TemporaryDirectory() as folder:
+        for model in ("GLM-5.1", "GPT-5.4", "Deepseek-V3.2"):
+            text = json.dumps(es.simulate_rutbench(model, seed=1, n_tasks=25))
+            (Path(folder) / f"{model}.json").write_text(text, encoding="utf-8")
+        return es.read(folder)
+
+
+@cache
+def _repeated() -> pl.DataFrame:
+    """Reaction times: 20 persons, 4 conditions, 3 repeats; unbalanced."""
+    rng = np.random.default_rng(12)
+    person = rng.normal(0, 2, 20)
+    slope = rng.normal(0, 0.7, 20)
+    return pl.DataFrame(
+        [
+            {
+                "person": f"s{i:02d}",
+                "condition": f"c{c}",
+                "x": float(x := rng.normal()),
+                "y": 10 + 0.8 * c + person[i] + (0.5 + slope[i]) * x + rng.normal(),
+                "right": int(rng.random() < 1 / (1 + np.exp(-0.4 * c - person[i] / 2))),
+            }
+            for i in range(20)
+            for c in range(4)
+            for k in range(3)
+            if (i + c + k) % 7
+        ]
+    )
+
+
+@case
+def scenarios_rut() -> es.ScenarioModel:
+    return es.scenarios(_rut(), n_resamples=0)
+
+
+@case
+def scenarios_graded() -> es.ScenarioModel:
+    rng = np.random.default_rng(13)
+    item = rng.normal(0, 1, 30)
+    rows = [
+        {
+            "item": f"i{i:02d}",
+            "model": f"m{m}",
+            "scenario": f"s{s}",
+            "score": float(m * 0.3 - s * 0.4 * m + item[i] + e),
+        }
+        for m in range(3)
+        for s in range(3)
+        for i, e in enumerate(rng.normal(0, 0.7, 30))
+    ]
+    data = es.from_frame(
+        pl.DataFrame(rows), item="item", score="score", model="model", variant="scenario", scenario="scenario"
+    )
+    return es.scenarios(data, reference="s0", n_resamples=0)
+
+
+@case
+def mixed_gaussian() -> es.MixedModel:
+    return es.mixed("y ~ condition + x + (1 + x | person)", _repeated())
+
+
+@case
+def mixed_binomial() -> es.MixedModel:
+    return es.mixed("right ~ condition + (1 | person)", _repeated(), family="binomial")
+
+
+@case
+def means_of_mixed() -> es.Means:
+    return es.means(es.mixed("y ~ condition + x + (1 | person)", _repeated()), "condition")
+
+
+# Arenas
+
+
+@case
+def arena_simulated() -> es.ArenaRanking:
+    return es.arena(_votes(), n_resamples=100)
+
+
+@case
+def arena_davidson_by_language() -> es.ArenaRanking:
+    return es.arena(_votes(), ties="davidson", by="language", side=True, n_resamples=100, checks=False)
+
+
+@case
+def arena_covariates() -> es.ArenaRanking:
+    return es.arena(_votes(), covariates="assistant_tokens", n_resamples=100, checks=False, cluster="rater")
+
+
+@cache
+def _votes() -> es.EvalData:
+    from evalstats.simulate.arena_world import ArenaDesign
+
+    return es.simulate_arena(1500, seed=4, design=ArenaDesign(models=8, n_raters=200))
+
+
+# Lab and live
+
+
+def _lab_live(n_models: int = 8, seed: int = 5, **options: Any) -> Any:
+    from evalstats.simulate.lab_live import simulate_lab_live
+
+    return simulate_lab_live(n_models, seed=seed, n_items=140, n_users=120, **options)
+
+
+@case
+def gap_of_outcomes() -> es.LabLiveGap:
+    both = _lab_live(gaps={"model-03": -0.25}, live_mix={"stable": 0.7, "goal_switching": 0.3}, n_lab_only=2)
+    return es.gap(both.lab, both.live, by="scenario", n_resamples=200, margin="10pp")
+
+
+@case
+def gap_of_votes() -> es.LabLiveGap:
+    both = _lab_live(live="comparisons", n_live=1500)
+    return es.gap(both.lab, both.live, n_resamples=200)
+
+
+@case
+def gap_of_published_numbers() -> es.LabLiveGap:
+    both = _lab_live(12, live="aggregates")
+    return es.gap(both.lab, both.live, n_resamples=200)
+
+
+@case
+def gap_of_four() -> es.LabLiveGap:
+    both = _lab_live(4)
+    return es.gap(both.lab, both.live, n_resamples=200)
+
+
+# Contamination, frontier, plans
+
+
+def _items(rows: Iterable[dict[str, object]], **named: str) -> es.EvalData:
+    return es.from_frame(pl.DataFrame(list(rows)), item="item", score="score", model="model", **named)
+
+
+_MODELS = ("suspect", "r1", "r2", "r3", "r4", "r5")
+
+
+@case
+def contamination_split() -> es.ContaminationCheck:
+    rng = np.random.default_rng(14)
+    rows = (
+        {
+            "item": f"q{i:03d}",
+            "model": model,
+            "source": "public" if i < 80 else "fresh",
+            "score": int(rng.random() < 0.4 + (i < 80) * (0.1 + 0.4 * (model == "suspect"))),
+        }
+        for model in _MODELS
+        for i in range(160)
+    )
+    return es.contamination(_items(rows), split="source", suspects="suspect", references=_MODELS[1:])
+
+
+@case
+def contamination_twins() -> es.ContaminationCheck:
+    rng = np.random.default_rng(15)
+    rows = (
+        {
+            "item": f"q{i:03d}",
+            "model": model,
+            "variant": kind,
+            "score": int(rng.random() < 0.5 + 0.3 * (model == "suspect") * (kind == "asked")),
+        }
+        for model in _MODELS
+        for i in range(80)
+        for kind in ("asked", "reworded")
+    )
+    found = _items(rows, variant="variant")
+    return es.contamination(
+        found, twin="variant", old="asked", new="reworded", suspects=["suspect"], references=_MODELS[1:], margin="10pp"
+    )
+
+
+@case
+def contamination_dates() -> es.ContaminationCheck:
+    rng = np.random.default_rng(16)
+    days = rng.integers(0, 1000, 300)
+    start = np.datetime64("2022-01-01")
+    rows = (
+        {
+            "item": f"q{i:03d}",
+            "model": model,
+            "released": str(start + int(days[i])),
+            "score": int(rng.random() < 0.55 - 0.0002 * days[i] + 0.4 * (model == "suspect" and days[i] <= 500)),
+        }
+        for model in _MODELS
+        for i in range(300)
+    )
+    return es.contamination(_items(rows), date="released", cutoffs={"suspect": "2023-05-16"}, references=_MODELS[1:])
+
+
+@case
+def frontier_of_cost() -> es.Frontier:
+    return es.frontier(_right_or_wrong(), n_resamples=1000)
+
+
+@case
+def power_of_a_difference() -> es.PowerPlan:
+    return es.power(delta="5pp", discordance=0.3)
+
+
+@case
+def power_of_clusters() -> es.PowerPlan:
+    return es.power(delta="5pp", discordance=0.3, icc=0.1, cluster_size=5, n_items=400)
+
+
+@case
+def power_from_a_pilot() -> es.PowerPlan:
+    return es.power(
+        pilot=_right_or_wrong(), baseline="alpha", candidate="beta", cluster="passage", delta="5pp", n_resamples=200
+    )
+
+
+@case
+def power_of_equivalence() -> es.PowerPlan:
+    return es.power(margin="5pp", delta=0, discordance=0.2, test="equivalence", n_items=600)

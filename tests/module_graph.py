@@ -1,0 +1,114 @@
+"""The modules of evalstats as a graph: who imports whom, deferred and type-only imports included."""
+
+import ast
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PACKAGE = ROOT / "evalstats"
+_ENTRIES = ("evalstats", "evalstats.__main__", "evalstats.testing", "evalstats.cli.main", "evalstats.plots")
+
+Graph = Mapping[str, set[str]]
+
+
+def modules() -> dict[str, Path]:
+    """Every module of evalstats with its file."""
+    paths = sorted(PACKAGE.rglob("*.py"))
+    return {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path for path in paths}
+
+
+def import_graph(*, strings: bool = False) -> dict[str, set[str]]:
+    """The modules that each module imports; with `strings` also those named as in "evalstats.cli.compare:command"."""
+    known = modules()
+    return {name: _named(path.read_text(encoding="utf-8"), known, strings) - {name} for name, path in known.items()}
+
+
+def _named(source: str, known: Iterable[str], strings: bool) -> set[str]:
+    return {module for name in _names(ast.parse(source), strings) if (module := _module_of(name, known))}
+
+
+def _names(tree: ast.AST, strings: bool) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif strings and isinstance(node, ast.Constant) and _is_reference(node.value):
+            yield str(node.value).replace(":", ".")
+
+
+def _is_reference(value: object) -> bool:
+    return isinstance(value, str) and re.fullmatch(r"evalstats(\.\w+)+(:\w+)?", value) is not None
+
+
+def _module_of(name: str, known: Iterable[str]) -> str | None:
+    """The module in which a dotted name stands; None outside evalstats."""
+    parts = name.split(".")
+    if parts[0] != "evalstats":
+        return None
+    return next(stem for end in range(len(parts), 0, -1) if (stem := ".".join(parts[:end])) in known)
+
+
+def circles(graph: Graph) -> list[list[str]]:
+    """Groups of modules that import one another in a circle, largest first."""
+    reach = {name: reached(graph, [name]) for name in graph}
+    groups = {frozenset(other for other in reach[name] if name in reach[other]) for name in graph}
+    return sorted((sorted(group) for group in groups if len(group) > 1), key=lambda group: (-len(group), group))
+
+
+def reached(graph: Graph, entries: Iterable[str]) -> set[str]:
+    """The entries and all that they import, directly or by way of others."""
+    done: set[str] = set()
+    waiting = [name for name in entries if name in graph]
+    while waiting:
+        name = waiting.pop()
+        if name not in done:
+            done.add(name)
+            waiting.extend(graph[name])
+    return done
+
+
+def circle_through(graph: Graph, members: Iterable[str]) -> list[str]:
+    """One short circle among the members: each module imports the next, the last is the first."""
+    among = set(members)
+    best: list[str] = []
+    for start in sorted(among):
+        paths = [[start]]
+        seen = {start}
+        while paths and not (best and len(paths[0]) >= len(best)):
+            path = paths.pop(0)
+            for other in sorted(graph[path[-1]] & among):
+                if other == start and (not best or len(path) + 1 < len(best)):
+                    best = [*path, start]
+                elif other not in seen:
+                    seen.add(other)
+                    paths.append([*path, other])
+    return best
+
+
+def unreachable() -> list[str]:
+    """Modules that no public name, command, assertion or page reaches; the packages around a reached module count as reached."""
+    known, graph = modules(), import_graph(strings=True)
+    found = reached(graph, [*_ENTRIES, *(module for page in _pages() for module in _named(page, known, strings=False))])
+    found |= {name.rsplit(".", depth)[0] for name in found for depth in range(1, name.count(".") + 1)}
+    found = reached(graph, found)
+    return sorted(set(graph) - found)
+
+
+def _pages() -> Iterator[str]:
+    """The code of the cells of every page that ships."""
+    for path in sorted((ROOT / "reports").glob("*.qmd")):
+        yield "\n".join(
+            re.findall(r"^```\{python\}\n(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        )
+
+
+def in_circles(graph: Graph) -> int:
+    """How many modules stand in some circle."""
+    return sum(map(len, circles(graph)))
+
+
+def circle_message(graph: Graph) -> str:
+    """The circles in words: how many modules, and one short way round each."""
+    return "\n".join(f"{len(group)} modules: {' -> '.join(circle_through(graph, group))}" for group in circles(graph))
