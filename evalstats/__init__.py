@@ -38,11 +38,10 @@ if TYPE_CHECKING:
         StoreError,
         UnreadableFileError,
     )
-    from evalstats.loaders.frames import from_frame
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
+    from evalstats.loaders.frames import from_frame, from_votes
     from evalstats.loaders.plan_file import read_plan
     from evalstats.loaders.registry import read
-    from evalstats.loaders.vote_frames import from_votes
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
     from evalstats.schema.data import EvalData
@@ -54,7 +53,7 @@ if TYPE_CHECKING:
 _WHERE = {
     "ArenaRanking": "evalstats.analysis.arenas.results",
     "CannotAnswerError": "evalstats.errors",
-    "ColumnMap": "evalstats.loaders.mapping",
+    "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.results",
     "ContaminationCheck": "evalstats.analysis.contaminations.results",
     "EvalData": "evalstats.schema.data",
@@ -77,7 +76,7 @@ _WHERE = {
     "compare": "evalstats.analysis.compare",
     "contamination": "evalstats.analysis.contaminations.contamination",
     "from_frame": "evalstats.loaders.frames",
-    "from_votes": "evalstats.loaders.vote_frames",
+    "from_votes": "evalstats.loaders.frames",
     "frontier": "evalstats.analysis.frontiers.frontier",
     "gap": "evalstats.analysis.gaps.gap",
     "glossary": "evalstats.schema.columns",

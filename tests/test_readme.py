@@ -62,7 +62,7 @@ def test_quoted_answers_are_what_is_printed(folder: Path) -> None:
 
 
 def test_every_format_of_the_map_table_is_known() -> None:
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
 
     rows = re.findall(r"^\| `([^|`]+=[^|`]*)`(?:, `([^|`]+)`)? \|", README, flags=re.MULTILINE)
     options = [option for row in rows for option in row if option and "=" in option]

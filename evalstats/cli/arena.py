@@ -12,7 +12,7 @@ from evalstats.cli import options
 if TYPE_CHECKING:
     import polars as pl
 
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
 _CANNOT_ANSWER = 3
@@ -175,7 +175,7 @@ def arena(
 
 def large_votes(paths: Sequence[Path], *, quiet: bool) -> "pl.LazyFrame | None":
     """Return the votes of one large Parquet file, to be merged without being held; None for anything else."""
-    from evalstats.loaders.large_votes import scan_votes
+    from evalstats.loaders.frames import scan_votes
 
     found = scan_votes(paths)
     if found is not None and not quiet:

@@ -301,7 +301,7 @@ def aliases_of(path: Path | None) -> dict[str, str] | None:
     """Read the table of aliases, where one is named."""
     if path is None:
         return None
-    from evalstats.loaders.alias_file import read_aliases
+    from evalstats.loaders.declarations import read_aliases
 
     return read_aliases(path)
 
@@ -314,7 +314,7 @@ def mix_of(given: str | None, by: Sequence[str] | None) -> "LiveMix | None":
         from evalstats.datasets.live_mix import rutbench_live_mix
 
         return rutbench_live_mix()
-    from evalstats.loaders.live_mix_file import read_live_mix
+    from evalstats.loaders.declarations import read_live_mix
 
     return read_live_mix(given, factor=by[0]) if by and len(by) == 1 else read_live_mix(given)
 

@@ -9,7 +9,7 @@ from typing import Literal
 from evalstats.cli.ingest_report import IngestReport, SourceReport
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import plan
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import unnamed_benchmarks

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from evalstats.analysis.averages import AverageKind
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
 
@@ -38,7 +38,7 @@ def column_map(pairs: Sequence[str] | None) -> "ColumnMap | None":
     """Return the column map of the --map options; None when there are none."""
     if not pairs:
         return None
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
 
     return ColumnMap.from_options(pairs)
 
@@ -216,7 +216,7 @@ def averages(average: str | None, over: str | None, weights: Path | None) -> "Av
     kind: AverageKind | None = None if average is None else "macro" if average == "macro" else "micro"
     if weights is None:
         return {"average": kind, "over": over, "weights": None}
-    from evalstats.loaders.live_mix_file import read_live_mix
+    from evalstats.loaders.declarations import read_live_mix
 
     mix = read_live_mix(weights, factor=over or "")
     return {"average": kind, "over": over or mix.factor or None, "weights": mix.shares}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from evalstats.cli.show import say
 
 if TYPE_CHECKING:
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.plan import Plan
 
 

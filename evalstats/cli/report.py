@@ -15,7 +15,7 @@ from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
-    from evalstats.loaders.mapping import ColumnMap
+    from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
 

@@ -12,10 +12,8 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_cells import Winner
-from evalstats.loaders.arena_records import columns_of, iter_records, place_word
-from evalstats.loaders.arena_tally import Tally
+from evalstats.loaders.arena_records import Tally, columns_of, iter_records, judged, place_word, some_of
 from evalstats.loaders.base import BATCH_ROWS, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.lab_pairs import judged, some_of
 from evalstats.loaders.values import as_count, as_number, as_text
 from evalstats.schema.data import Problem
 

@@ -18,7 +18,7 @@ from evalstats.loaders.files import JsonItem, iter_json
 from evalstats.loaders.inspect_archive import START, SUMMARIES, EvalArchive, open_archive
 from evalstats.loaders.inspect_log import STATUSES, EvalLog, is_archive, read_log
 from evalstats.loaders.inspect_samples import SampleReader
-from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.tallies import Ranges
 from evalstats.loaders.values import as_number, as_text, as_whole, dicts
 from evalstats.schema.data import Problem
 

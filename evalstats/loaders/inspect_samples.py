@@ -13,15 +13,13 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, cast
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.inspect_factors import Factors
-from evalstats.loaders.inspect_log import UNNAMED, EvalLog
-from evalstats.loaders.inspect_usage import spent
-from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.inspect_log import GRADER_ROLES, UNNAMED, EvalLog
+from evalstats.loaders.tallies import Ranges
 from evalstats.loaders.values import (
     as_count,
     as_dict,
@@ -33,6 +31,147 @@ from evalstats.loaders.values import (
     dicts,
     letter_grade,
 )
+from evalstats.schema.columns import column_names
+
+# Longer text is a prompt or a document, not a level of a factor.
+MAX_TEXT: Final = 1_000
+MAX_FACTORS: Final = 200
+# Columns that the loader fills itself, besides the standard ones.
+_TAKEN: Final = frozenset({*column_names("outcomes"), "prompt_hash", "limit_reached"})
+_PREFIX: Final = "metadata_"
+
+
+class Factors:
+    """Turn the metadata of samples into factors, and remember what was renamed or left out.
+
+    Text, numbers and booleans become factors under their own names. A name that is a standard column gets the prefix
+    `metadata_`. The scenario of a sample is its `scenario`, or else its `category`, where that is text.
+
+    Examples
+    --------
+    >>> factors = Factors()
+    >>> factors.of({"category": "law", "level": 3, "item": "x", "steps": [1, 2]})
+    {'scenario': 'law', 'level': 3, 'metadata_item': 'x'}
+    >>> factors.own_names
+    ['category=scenario']
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._left_out: dict[str, None] = {}
+        self._by_category = False
+
+    @property
+    def own_names(self) -> list[str]:
+        """The metadata's own names of standard columns, as `own=standard`."""
+        return ["category=scenario"] if self._by_category else []
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of metadata left out since their text is long or there were too many names."""
+        return tuple(self._left_out)
+
+    def of(self, metadata: dict[str, object]) -> dict[str, object]:
+        """Return the factors of one sample."""
+        found: dict[str, object] = {}
+        scenario = next((key for key in ("scenario", "category") if isinstance(metadata.get(key), str)), None)
+        for key, value in metadata.items():
+            if not isinstance(value, str | int | float | bool):
+                continue
+            if key == scenario:
+                self._by_category = self._by_category or key == "category"
+                found["scenario"] = as_text(value)
+            elif self._has_room(key) and not (isinstance(value, str) and len(value) > MAX_TEXT):
+                found[_column(as_text(key) or key)] = _level(value)
+            elif len(self._left_out) < MAX_FACTORS:
+                self._left_out.setdefault(key)
+        return found
+
+    def _has_room(self, key: str) -> bool:
+        if len(self._names) < MAX_FACTORS:
+            self._names.add(key)
+        return key in self._names
+
+
+def _level(value: object) -> object:
+    if isinstance(value, str):
+        return as_text(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _column(key: str) -> str:
+    """Return a column's name for a key; no two keys get the same one."""
+    bare = key
+    while bare.startswith(_PREFIX):
+        bare = bare.removeprefix(_PREFIX)
+    return f"{_PREFIX}{key}" if bare in _TAKEN or not bare else key
+
+
+_CACHED: Final = ("input_tokens_cache_read", "input_tokens_cache_write")
+_ROUNDING: Final = 1e-9
+
+
+def spent(sample: Mapping[str, object], log: EvalLog) -> dict[str, object]:
+    """Return `cost_usd`, `input_tokens` and `output_tokens` of one sample; None where Inspect did not know one.
+
+    Inspect adds up all calls of a sample, those of its scorers too. A model that is known only to grade is left out; where
+    the model under evaluation grades itself, what it used in the grader's role is taken off.
+    """
+    by_model = {name: as_dict(usage) for name, usage in as_dict(sample.get("model_usage")).items()}
+    by_role = as_dict(sample.get("role_usage"))
+    answering = [usage for name, usage in by_model.items() if name not in log.graders]
+    graded_apart = len(answering) < len(by_model)
+    grading = [] if graded_apart else [as_dict(by_role[role]) for role in GRADER_ROLES if role in by_role]
+    cost, given, written = (
+        _less(list(map(part, answering)), list(map(part, grading))) for part in (_cost, _given, _written)
+    )
+    return {"cost_usd": cost, "input_tokens": as_count(given), "output_tokens": as_count(written)}
+
+
+def tokens(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
+    """Return the tokens that a model was given, cached ones included, and those it wrote, reasoning included.
+
+    Today Inspect counts cached tokens apart from `input_tokens` and reasoning within `output_tokens`. Some providers of
+    older versions did the opposite; the total, where it is given, tells.
+
+    Examples
+    --------
+    >>> tokens({"input_tokens": 100, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
+    (1000, 5)
+    >>> tokens({"input_tokens": 1000, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
+    (1000, 5)
+    """
+    given, written = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
+    if given is None or written is None:
+        return given, written
+    cached = sum(as_count(usage.get(name)) or 0 for name in _CACHED)
+    thought = as_count(usage.get("reasoning_tokens")) or 0
+    total = as_count(usage.get("total_tokens"))
+    if total in {given + written + thought, given + cached + written + thought}:
+        written += thought
+    return (given if total == given + written else given + cached), written
+
+
+def _given(usage: Mapping[str, object]) -> float | None:
+    return tokens(usage)[0]
+
+
+def _written(usage: Mapping[str, object]) -> float | None:
+    return tokens(usage)[1]
+
+
+def _cost(usage: Mapping[str, object]) -> float | None:
+    cost = as_number(usage.get("total_cost"))
+    return cost if cost is not None and cost >= 0 else None
+
+
+def _less(parts: Sequence[float | None], off: Sequence[float | None]) -> float | None:
+    """Sum of parts, less what is to be taken off; None where any is unknown, or more is taken off than there is."""
+    if not parts or None in parts or None in off:
+        return None
+    whole, taken = (sum(each for each in several if each is not None) for several in (parts, off))
+    return max(whole - taken, 0) if taken <= whole * (1 + _ROUNDING) else None
+
 
 _SHOWN: Final = 2_000
 _HASH_SHOWN: Final = 16

@@ -1,11 +1,18 @@
 """Published leaderboards of arenas and of judged benchmarks, as rows of `aggregates`."""
 
-from collections.abc import Callable, Iterator
+import csv
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, date, datetime
+from itertools import islice
+from typing import Final
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import leaderboard_csv, leaderboard_json
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.leaderboard_numbers import Numbers
+from evalstats.loaders.delimited import header_of, iter_rows
+from evalstats.loaders.files import load_json, open_text
+from evalstats.loaders.published_numbers import Numbers, between, day_of, offsets, plus_minus
+from evalstats.loaders.values import as_count, as_dict, as_number, as_text, dicts, get
 from evalstats.schema.data import Problem
 
 
@@ -53,7 +60,383 @@ class LeaderboardLoader(SingleFileLoader):
 
 
 def _kind_of(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], str]] | None:
-    return leaderboard_csv.kind_of(head) if head.shape == "text" else leaderboard_json.kind_of(head)
+    return _kind_of_text(head) if head.shape == "text" else _kind_of_json(head)
 
 
 LOADER = LeaderboardLoader()
+
+
+Record = Mapping[str, str]
+Reader = Callable[[Head, Source, Numbers], str]
+
+_ARENA: Final = frozenset({"model", "arena_score", "95_pct_ci"})
+_HARD: Final = frozenset({"model", "score", "rating_q025", "rating_q975"})
+_ALPACA: Final = frozenset({"win_rate", "standard_error", "n_total"})
+_ALPACA_SITE: Final = frozenset({"name", "win_rate", "avg_length", "samples", "filter"})
+_ALPACA_METRICS: Final = (
+    ("win_rate", "standard_error"),
+    ("length_controlled_winrate", "lc_standard_error"),
+    ("discrete_win_rate", ""),
+)
+_DATED = re.compile(r"(.+?)\s*\[(\w+ \d+, \d{4})\]")
+# Not a score of a benchmark, though a column beside them.
+_LENGTH: Final = "Output Length"
+# Both ways of writing Arena-Hard's interval are rounded, to a tenth in its first tables.
+_ROUNDING: Final = 0.11
+
+
+def _kind_of_text(head: Head) -> tuple[str, Reader] | None:
+    """Say what a delimited file holds, and by what it is read."""
+    names = set(head.columns)
+    if names >= _ARENA:
+        return "arena_score and 95_pct_ci", _arena
+    if names >= _HARD:
+        return "score, rating_q025 and rating_q975", _arena_hard
+    if names >= _ALPACA or names >= _ALPACA_SITE:
+        return "win_rate as in AlpacaEval's leaderboards", _alpaca_eval
+    if head.columns[:1] == ("Model",) and any(name.startswith("Arena Elo") for name in names):
+        return "Model and Arena Elo among many benchmarks", _many_benchmarks
+    return None
+
+
+def _records(head: Head) -> Iterator[Record]:
+    header = header_of(head.path, head.delimiter)
+    for _, cells in iter_rows(head.path, head.delimiter, n_columns=len(header)):
+        yield dict(zip(header, cells, strict=True))
+
+
+def _loose_records(head: Head) -> Iterator[Record]:
+    """Yield records of a table whose rows may end before the last column, as one written by hand does."""
+    header = header_of(head.path, head.delimiter)
+    with open_text(head.path) as stream:
+        for cells in islice(csv.reader(stream, delimiter=head.delimiter), 1, None):
+            yield dict(zip(header, cells, strict=False))
+
+
+def _arena(head: Head, source: Source, numbers: Numbers) -> str:
+    """Read a dump of Chatbot Arena's table; its part of the arena is named by the file (lmarena_text)."""
+    task = source.stem.removeprefix("lmarena_") if source.stem.startswith("lmarena_") else ""
+    for record in _records(head):
+        ends = plus_minus(record["95_pct_ci"], record["arena_score"])
+        if ends is None and record["95_pct_ci"].strip():
+            numbers.unread["95_pct_ci"] += 1
+        more = {
+            "task": task,
+            "setting": "live",
+            "method": "published; rounded, interval from 95_pct_ci (upper distance first)",
+            "rank": as_count(record.get("rank")),
+            "rank_stylectrl": as_count(record.get("rank_stylectrl")),
+            "organization": record.get("organization") or None,
+            "license": record.get("license") or None,
+        }
+        numbers.add(
+            record["arena_score"],
+            model=record["model"],
+            benchmark="LMArena",
+            metric="rating",
+            unit="rating",
+            ends=ends,
+            n=record.get("votes"),
+            more=more,
+        )
+    return "LMArena"
+
+
+def _arena_hard(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read Arena-Hard-Auto's leaderboard; its interval stands as ends and as distances, which must agree."""
+    n_apart = 0
+    for record in _records(head):
+        ends = between(record, "rating_q025", "rating_q975")
+        beside = offsets(record.get("CI"), record["score"])
+        if ends is not None and beside is not None:
+            n_apart += max(abs(ends[0] - beside[0]), abs(ends[1] - beside[1])) > _ROUNDING
+        more = {
+            "setting": "lab",
+            "method": f"published; interval from {'rating_q025 and rating_q975' if ends else 'CI'}",
+            "date": day_of(record.get("date")),
+            "avg_tokens": as_number(record.get("avg_tokens")),
+        }
+        numbers.add(
+            record["score"],
+            model=record["model"],
+            benchmark="Arena-Hard",
+            metric="score",
+            unit="percent",
+            ends=ends or beside,
+            more=more,
+        )
+    if n_apart:
+        numbers.notes.append(f"of {n_apart} models CI and rating_q025, rating_q975 differ; the latter are taken")
+    return "Arena-Hard"
+
+
+def _alpaca_eval(head: Head, source: Source, numbers: Numbers) -> str:
+    """Read AlpacaEval's leaderboards, also those of its site; the annotator, which the file names, is the task."""
+    annotator = source.stem.removeprefix("docs_").removesuffix("_leaderboard")
+    for record in _records(head):
+        common = {
+            "task": annotator,
+            "setting": "lab",
+            "judge": annotator,
+            "avg_length": as_number(record.get("avg_length")),
+            "mode": record.get("mode") or record.get("filter") or None,
+        }
+        counts = {name: as_count(record.get(name)) for name in ("n_wins", "n_wins_base", "n_draws")}
+        for metric, error in _ALPACA_METRICS:
+            told = f"published, with {error}" if as_number(record.get(error)) else "published"
+            numbers.add(
+                record.get(metric),
+                model=record.get("") or record.get("name"),
+                benchmark="AlpacaEval",
+                metric=metric,
+                unit="percent",
+                error=record.get(error),
+                n=record.get("n_total"),
+                more={**common, "method": told, **(counts if metric == "win_rate" else {})},
+            )
+    return "AlpacaEval"
+
+
+def _many_benchmarks(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read AlpacaEval's table that sets many benchmarks beside two states of Chatbot Arena."""
+    for record in _loose_records(head):
+        for column, value in record.items():
+            name = " ".join(column.split())
+            if name in {"", "Model", _LENGTH}:
+                continue
+            dated = _DATED.fullmatch(name)
+            arena = name.startswith("Arena Elo")
+            more = {
+                "setting": "live" if arena else "lab",
+                "method": "published, as AlpacaEval's notebooks collect it",
+                "date": _day(dated[2]) if dated else None,
+            }
+            numbers.add(
+                value,
+                model=record.get("Model"),
+                benchmark="Chatbot Arena" if arena else name,
+                metric="rating" if arena else "score",
+                unit="rating" if arena else None,
+                more=more,
+            )
+    return "AlpacaEval's collection"
+
+
+def _day(text: str) -> date | None:
+    for form in ("%b %d, %Y", "%B %d, %Y"):
+        try:
+            return datetime.strptime(text, form).replace(tzinfo=UTC).date()
+        except ValueError:
+            continue
+    return None
+
+
+_MAX_CHARS: Final = 64 << 20
+_WILDBENCH: Final = "WildBench"
+_REFERENCE = re.compile(r"pairwise-([\w.\-]+?)-K=(-?\d+)")
+_DATED_ELO = re.compile(r"Arena Elo \((.+?)\) - (.+)")
+_REWARD = re.compile(r"(haiku|llama|gpt4t)_reward(?:\.(.+?))?\.K=(-?\d+)")
+# Made of the rewards, so that they mean nothing where no reward was measured.
+_OF_REWARDS: Final = ("mixture_of_rewards", "task_macro_reward", "RewardScore_Avg")
+_NO_SCORES: Final = ("Rank_", "Length")
+
+
+def _kind_of_json(head: Head) -> tuple[str, Callable[[Head, Source, Numbers], str]] | None:
+    """Say what a JSON object holds, and by what it is read."""
+    if head.shape not in {"object", "lines"}:
+        return None
+    text = head.text
+    if '"rating_q975"' in text and '"rating_q025"' in text:
+        return "rating, rating_q975 and rating_q025", _catalog
+    if {"timestamp", "models"} <= head.keys and '"p2.5"' in text and '"median"' in text:
+        return "timestamp, and models with median, p2.5 and p97.5", _comparia
+    if {"config", "elo_stat"} <= head.keys:
+        return "config and elo_stat", _wildbench_elo
+    if '"win_much"' in text and '"lose_much"' in text:
+        return "win_much, win, tie, lose and lose_much", _wildbench_rewards
+    if '"task_categorized_scores"' in text and '"task_macro_score"' in text:
+        return "task_categorized_scores and task_macro_score", _wildbench_scores
+    if '"Arena Elo (' in text and ('"AE2.0' in text or '"WB_score' in text):
+        return "Arena Elo beside other benchmarks", _wildbench_all
+    return None
+
+
+def _content(head: Head) -> dict[str, object]:
+    return as_dict(load_json(head.path, max_chars=_MAX_CHARS))
+
+
+def _catalog(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read the arena catalog: category to model to rating; or model to rating, without categories."""
+    content = _content(head)
+    flat = any("rating" in as_dict(value) for value in content.values())
+    method = "published; interval from rating_q025 and rating_q975"
+    for category, models in ({"": content} if flat else content).items():
+        for model, value in as_dict(models).items():
+            record = as_dict(value)
+            numbers.add(
+                record.get("rating"),
+                model=model,
+                benchmark="LMArena",
+                metric="rating",
+                unit="rating",
+                ends=between(record, "rating_q025", "rating_q975"),
+                n=record.get("votes"),
+                more={"task": category, "setting": "live", "method": method},
+            )
+    return "LMArena"
+
+
+def _comparia(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read ComparIA's dump: medians and percentiles of resampled ratings, and win rates."""
+    content = _content(head)
+    day = day_of(content.get("timestamp"))
+    for record in dicts(content.get("models")):
+        common: dict[str, object] = {"setting": "live", "date": day, "rank": record.get("rank")}
+        model, n = as_text(record.get("model_name")), record.get("n_match")
+        numbers.add(
+            record.get("median"),
+            model=model,
+            benchmark="ComparIA",
+            metric="rating",
+            unit="rating",
+            ends=between(record, "p2.5", "p97.5"),
+            n=n,
+            more={**common, "method": "published; median, interval from p2.5 and p97.5"},
+        )
+        for metric in ("win_rate", "mean_win_prob"):
+            more = {**common, "method": "published"}
+            value = record.get(metric)
+            numbers.add(value, model=model, benchmark="ComparIA", metric=metric, unit="proportion", n=n, more=more)
+    return "ComparIA"
+
+
+def _wildbench_elo(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read WildBench's Elo. Its `ci` and `std` are over orders of the same judgements, so they are no sampling error.
+
+    So `leaderboard/wb_elo.py` of allenai/WildBench makes them: every round shuffles the same list.
+    """
+    content = _content(head)
+    day = day_of(get(content, "config", "time"))
+    for model, value in as_dict(content.get("elo_stat")).items():
+        record = as_dict(value)
+        more = {
+            "setting": "lab",
+            "date": day,
+            "method": "published; mean of online Elo over orders of the judgements",
+            "median": as_number(record.get("median")),
+            "order_sd": as_number(record.get("std")),
+            "started_from_arena": as_number(record.get("init_elo")),
+        }
+        numbers.add(record.get("avg"), model=model, benchmark=_WILDBENCH, metric="elo", unit="rating", more=more)
+    numbers.notes.append(
+        "std and ci of WildBench's Elo are its spread over orders of the same judgements, not over other judgements: std is "
+        "kept as order_sd, and neither is taken for an interval. Ratings of models with started_from_arena lean on the arena's"
+    )
+    return _WILDBENCH
+
+
+def _wildbench_rewards(head: Head, source: Source, numbers: Numbers) -> str:
+    """Read WildBench's rewards against one reference model, which the file's name tells."""
+    found = _REFERENCE.match(source.stem)
+    metric = f"reward/{found[1]}" if found else "reward"
+    variant = f"K={found[2]}" if found else ""
+    for model, value in _content(head).items():
+        record = as_dict(value)
+        common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
+        common |= {"variant": variant, "method": "published; mean of 1, 0.5, 0, -0.5, -1 over the judgements"}
+        counts = {name: record.get(name) for name in ("win_much", "win", "tie", "lose", "lose_much")}
+        _add(numbers, record.get("reward"), metric=metric, n=record.get("total"), **common, **counts)
+        _add(numbers, record.get("task_macro_reward"), metric=f"task_macro_{metric}", **common)
+        for task, reward in as_dict(record.get("task_categorized_rewards")).items():
+            counts = as_dict(as_dict(record.get("task_categorized_results")).get(task))
+            _add(numbers, reward, metric=metric, task=task, **common, **counts)
+    return _WILDBENCH
+
+
+def _wildbench_scores(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read WildBench's mean scores."""
+    for model, value in _content(head).items():
+        record = as_dict(value)
+        common: dict[str, object] = {"model": model, "benchmark": _WILDBENCH, "unit": "points", "setting": "lab"}
+        common |= {"method": "published", "avg_length": as_number(record.get("avg_len"))}
+        for metric in ("score", "adjusted_score", "task_macro_score", "adjusted_task_macro_score"):
+            macro = "macro" in metric
+            _add(
+                numbers, record.get(metric), metric=f"mean_{metric}", n=None if macro else record.get("total"), **common
+            )
+        for task, score in as_dict(record.get("task_categorized_scores")).items():
+            _add(numbers, score, metric="mean_adjusted_score", task=task, **common)
+    return _WILDBENCH
+
+
+def _wildbench_all(head: Head, _: Source, numbers: Numbers) -> str:
+    """Read WildBench's table of everything. It holds 0 for rewards that were never measured, which are left out."""
+    n_unmeasured = 0
+    for model, value in _content(head).items():
+        record = as_dict(value)
+        unmeasured = _unmeasured(record)
+        n_unmeasured += bool(unmeasured)
+        for column, number in record.items():
+            reward = _REWARD.fullmatch(column)
+            if column.startswith(_NO_SCORES) or (reward and reward[1] in unmeasured):
+                continue
+            if column.startswith(_OF_REWARDS) and len(unmeasured) == 3:
+                continue
+            _add(numbers, number, model=model, **_column(column))
+    if n_unmeasured:
+        numbers.notes.append(
+            f"{n_unmeasured} models have rewards of exactly 0 in every task against a reference: the table writes 0 for what was "
+            "not measured (and of the reference itself), so these, and means of nothing but these, are left out"
+        )
+    return _WILDBENCH
+
+
+def _unmeasured(record: Mapping[str, object]) -> set[str]:
+    rewards: dict[str, list[float | None]] = {}
+    for column, value in record.items():
+        found = _REWARD.fullmatch(column)
+        if found:
+            rewards.setdefault(found[1], []).append(as_number(value))
+    return {name for name, values in rewards.items() if all(value == 0 for value in values)}
+
+
+def _column(column: str) -> dict[str, object]:
+    """Return what is known of a column of WildBench's table of everything."""
+    elo = _DATED_ELO.fullmatch(column)
+    if elo:
+        day = day_of(elo[2])
+        return {
+            "benchmark": "Chatbot Arena",
+            "task": elo[1],
+            "variant": "" if day else elo[2],
+            "metric": "rating",
+            "unit": "rating",
+            "setting": "live",
+            "date": day,
+        }
+    known: dict[str, dict[str, object]] = {
+        "Arena-Hard v0.1": {"benchmark": "Arena-Hard", "variant": "v0.1", "metric": "score", "unit": "percent"},
+        "AE2.0": {"benchmark": "AlpacaEval", "task": "2.0", "metric": "win_rate", "unit": "percent"},
+        "AE2.0 LC": {
+            "benchmark": "AlpacaEval",
+            "task": "2.0",
+            "metric": "length_controlled_winrate",
+            "unit": "percent",
+        },
+        "WB_Elo": {"benchmark": _WILDBENCH, "metric": "elo", "unit": "rating"},
+    }
+    return {"setting": "lab", **known.get(column, {"benchmark": _WILDBENCH, "metric": column, "unit": "points"})}
+
+
+def _add(numbers: Numbers, value: object, **known: object) -> None:
+    """Add a number, with what is known of it under names that `Numbers.add` has."""
+    text = {name: as_text(known.pop(name, None)) for name in ("model", "benchmark", "metric", "unit")}
+    numbers.add(
+        value,
+        model=text["model"],
+        benchmark=text["benchmark"] or _WILDBENCH,
+        metric=text["metric"] or "score",
+        unit=text["unit"],
+        n=known.pop("n", None),
+        more={"method": "published", **known},
+    )

@@ -19,7 +19,7 @@ from typing import Final, NamedTuple, cast
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.lm_eval_results import BYPASS, metric_name
-from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.tallies import Ranges
 from evalstats.loaders.values import as_list, as_number, as_text, as_whole
 
 FIXED_KEYS: Final = frozenset(

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from evalstats.errors import InputError
-from evalstats.loaders.mapping import ColumnMap, metric_facts
+from evalstats.loaders.column_map import ColumnMap, metric_facts
 from evalstats.schema.plan import Margin, Plan
 
 PLAN_FILE = "evalstats.toml"

@@ -5,10 +5,10 @@ import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
-from evalstats.loaders.binding import ALIASES
+from evalstats.loaders.bound_columns import ALIASES
 from evalstats.loaders.cells import percent_score, word_score
-from evalstats.loaders.mapping import COLUMNS, ORDER, ROW
-from evalstats.loaders.score_columns import plain
+from evalstats.loaders.column_map import COLUMNS, ORDER, ROW
+from evalstats.loaders.published_numbers import plain
 from evalstats.loaders.values import as_number, as_text
 
 Record = Mapping[str, object]

@@ -20,10 +20,21 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Rows, Source, readable_name
-from evalstats.loaders.conversations import first_line, user_turns
 from evalstats.loaders.files import JsonItem, iter_json, load_json
 from evalstats.loaders.tau_bench import reward_metric, snapped_reward
-from evalstats.loaders.values import as_count, as_dict, as_list, as_number, as_text, as_time, as_whole, dicts, get
+from evalstats.loaders.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    as_whole,
+    dicts,
+    first_line,
+    get,
+    user_turns,
+)
 from evalstats.schema.data import Problem
 
 _BENCHMARK: Final = "tau2-bench"

@@ -16,9 +16,8 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.conversations import first_line, user_turns
 from evalstats.loaders.files import JsonItem, iter_json
-from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, get
+from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, first_line, get, user_turns
 from evalstats.schema.data import Problem
 
 BENCHMARK: Final = "tau-bench"

@@ -12,15 +12,25 @@ from typing import Any
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.loaders.binding import MAX_FACTORS, Binding
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
-from evalstats.loaders.cells import factor_of, failures_of, scores_of, text_of, without_points
-from evalstats.loaders.keys import GroupCounter, SeenKeys
-from evalstats.loaders.mapping import MADE, ORDER, ColumnMap, MetricFacts, spelled
-from evalstats.loaders.presumed import Presumed
-from evalstats.loaders.ranges import Ranges
-from evalstats.loaders.standard import FAILURE, PLACE, STATE, Places, read_standard, refuse_labels, with_states
+from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Presumed
+from evalstats.loaders.cells import (
+    FAILURE,
+    PLACE,
+    STATE,
+    Places,
+    factor_of,
+    failures_of,
+    read_standard,
+    refuse_labels,
+    scores_of,
+    text_of,
+    with_states,
+    without_points,
+)
+from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts, spelled
 from evalstats.loaders.suggestion import repeats_told_apart
+from evalstats.loaders.tallies import GroupCounter, Ranges, SeenKeys
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.metrics import says_percent
 

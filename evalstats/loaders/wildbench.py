@@ -11,10 +11,8 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_cells import Winner
-from evalstats.loaders.arena_records import columns_of, iter_records, place_word
-from evalstats.loaders.arena_tally import Tally
+from evalstats.loaders.arena_records import Once, Tally, columns_of, iter_records, judged, place_word, some_of
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.lab_pairs import Once, judged, some_of
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, get
 from evalstats.schema.data import Problem
 

@@ -121,7 +121,7 @@ class Plan:
     aliases
         Name of a model in the files to the name it shall have.
     column_map
-        Tables of a column map, as `evalstats.loaders.mapping.ColumnMap.from_tables` reads them.
+        Tables of a column map, as `evalstats.loaders.column_map.ColumnMap.from_tables` reads them.
     metrics
         Metric to what is declared of it, whatever the format of the files: higher_is_better, low, high, kind, unit.
 

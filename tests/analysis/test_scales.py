@@ -13,7 +13,7 @@ from evalstats.analysis.gate import gate
 from evalstats.analysis.results import Score
 from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.schema.data import EvalData, combine
 from evalstats.schema.plan import Plan
 from evalstats.testing import assert_not_worse

@@ -8,8 +8,8 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
-from evalstats.loaders import large_votes
-from evalstats.loaders.large_votes import scan_votes
+from evalstats.loaders import frames
+from evalstats.loaders.frames import scan_votes
 
 RUNNER = CliRunner()
 
@@ -40,7 +40,7 @@ def test_only_large_files_of_votes_are_scanned(votes: Path, tmp_path: Path):
 
 def test_the_command_gives_the_same_from_a_scan(votes: Path, monkeypatch: pytest.MonkeyPatch):
     held = RUNNER.invoke(app, ["arena", str(votes), "--format", "json", "--no-checks", "--cluster", "rater"])
-    monkeypatch.setattr(large_votes.scan_votes, "__kwdefaults__", {"at_least": 100})
+    monkeypatch.setattr(frames.scan_votes, "__kwdefaults__", {"at_least": 100})
     scanned = RUNNER.invoke(app, ["arena", str(votes), "--format", "json", "--no-checks", "--cluster", "rater"])
     assert (held.exit_code, scanned.exit_code) == (0, 0), held.output + scanned.output
     one, other = json.loads(held.stdout), json.loads(scanned.stdout)

@@ -5,7 +5,7 @@ from pathlib import Path
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
-from evalstats.loaders.alias_file import read_aliases
+from evalstats.loaders.declarations import read_aliases
 
 
 def table(path: Path, names: list[str], column: str) -> Path:

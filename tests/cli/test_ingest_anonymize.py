@@ -14,7 +14,7 @@ from evalstats.cli.ingest_key import ENVIRONMENT
 from evalstats.cli.ingest_run import ingest
 from evalstats.cli.main import app
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.schema import anonymize
 from evalstats.store.manifest import INCOMING, MANIFEST, SOURCES, Shelf
 from evalstats.store.read import open_store

@@ -17,7 +17,7 @@ import pytest
 from evalstats.cli.ingest_run import ingest
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders import registry
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.store import write
 from evalstats.store.manifest import INCOMING, MARKER, SOURCES
 from evalstats.store.read import open_store

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.alias_file import read_aliases
+from evalstats.loaders.declarations import read_aliases
 
 EXPECTED = {"openai/gpt-x": "gpt-x", "Model, B": "b"}
 

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.arena_events import MAX_MODELS, is_event, pairs_of
-from evalstats.loaders.arena_votes import LOADER
+from evalstats.loaders.arena_votes import LOADER, MAX_MODELS, is_event, pairs_of
 from evalstats.loaders.base import Head, Source, with_digest
 from evalstats.loaders.registry import detect, read_source
 from evalstats.schema.data import EvalData

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.loaders.arena_naming import NAMING, names_itself, parsed_list, tells_its_name
+from evalstats.loaders.arena_cells import NAMING, names_itself, parsed_list, tells_its_name
 from evalstats.loaders.registry import read
 
 NAMES_ITSELF = (

@@ -13,9 +13,9 @@ import pytest
 from evalstats.errors import InputError
 from evalstats.loaders.assumed import Form
 from evalstats.loaders.base import read_head
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.devicerepair import CRITERIA, FORM
 from evalstats.loaders.harmamp import FORM as HARM_FORM
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import detect, read
 from evalstats.schema.data import EvalData
 from tests.loaders.test_harmamp import Row, said, write

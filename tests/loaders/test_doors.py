@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.cells import plain_numbers, units_of_times
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.delimited import iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.nested import listings, oriented, rows_at
 from evalstats.loaders.registry import read
 from evalstats.loaders.values import as_number, as_time

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 
 from evalstats.errors import InputError
 from evalstats.loaders.base import Source, with_digest
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import read_source
 from evalstats.loaders.table import TableLoader
 from evalstats.schema.data import combine

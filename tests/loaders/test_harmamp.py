@@ -11,8 +11,8 @@ import pytest
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import read_head
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.harmamp import FORM
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import detect, read
 from evalstats.schema.data import EvalData
 

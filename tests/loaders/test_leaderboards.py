@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Source, with_digest
-from evalstats.loaders.leaderboard_numbers import Numbers, offsets, plus_minus
 from evalstats.loaders.leaderboards import LOADER
+from evalstats.loaders.published_numbers import Numbers, offsets, plus_minus
 from evalstats.loaders.registry import read, read_source
 from evalstats.schema.data import EvalData
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.live_mix_file import read_live_mix
+from evalstats.loaders.declarations import read_live_mix
 
 
 def written(folder: Path, name: str, text: str) -> Path:

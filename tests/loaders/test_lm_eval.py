@@ -12,8 +12,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import BATCH_ROWS, Rows, Source, read_head, with_digest
-from evalstats.loaders.lm_eval import LOADER
-from evalstats.loaders.lm_eval_files import model_of_folder
+from evalstats.loaders.lm_eval import LOADER, model_of_folder
 from evalstats.loaders.registry import read_source
 from evalstats.schema.data import EvalData, combine
 

@@ -17,8 +17,8 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import read
 from tests.loaders import test_inspect_ai as inspect
 from tests.loaders import test_lm_eval as lm_eval

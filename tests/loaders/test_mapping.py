@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.binding import bind
-from evalstats.loaders.mapping import MAPPABLE, ColumnMap, MetricFacts, Scale, column_named, scale_of
+from evalstats.loaders.bound_columns import bind
+from evalstats.loaders.column_map import MAPPABLE, ColumnMap, MetricFacts, Scale, column_named, scale_of
 from evalstats.schema.columns import column_names
 
 TOML = """

@@ -14,10 +14,10 @@ import pytest
 
 from evalstats.analysis.compare import compare
 from evalstats.errors import InputError
-from evalstats.loaders.binding import MAX_FACTORS
 from evalstats.loaders.blocks import MAX_COLUMNS, safe_name
+from evalstats.loaders.bound_columns import MAX_FACTORS
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.mapping import ColumnMap
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
 

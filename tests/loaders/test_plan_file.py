@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.plan_file import column_map_of, find_plan, plan_from_tables, read_plan
 from evalstats.schema.plan import ADJUSTMENTS, FAIL_ON, SETTINGS, Margin, Plan
 

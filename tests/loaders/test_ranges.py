@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstats.loaders.ranges import Ranges
+from evalstats.loaders.tallies import Ranges
 from evalstats.schema.tables import frame_from_rows
 
 

@@ -11,7 +11,7 @@ import pytest
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import registry
 from evalstats.loaders.base import Head, Loader, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import BUILT_IN, detect, list_files, loader_named, loaders, plan, read
 from evalstats.loaders.table import LOADER
 from evalstats.schema.data import Problem

@@ -11,7 +11,7 @@ import pytest
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders import blocks
 from evalstats.loaders.base import Head, Source, read_head, with_digest
-from evalstats.loaders.mapping import ColumnMap
+from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.registry import read, read_source
 from evalstats.loaders.table import LOADER, TableLoader
 from evalstats.schema.data import EvalData

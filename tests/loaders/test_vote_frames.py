@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.loaders.vote_frames import from_votes
+from evalstats.loaders.frames import from_votes
 
 
 def _votes(**more: list[object]) -> dict[str, list[object]]:

@@ -13,7 +13,7 @@ from scipy.stats import norm
 
 from evalstats.datasets import rutbench_live_mix
 from evalstats.errors import InputError
-from evalstats.loaders.alias_file import read_aliases
+from evalstats.loaders.declarations import read_aliases
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine
 from evalstats.simulate import LabLiveDesign, simulate_lab_live, write_lab_live

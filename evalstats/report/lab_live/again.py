@@ -63,13 +63,13 @@ def _files(options: Mapping[str, Any]) -> tuple[set[str], dict[str, Any]]:
     asked = {name: value or None if name in ("aliases", "mix") else value for name, value in options.items()}
     aliases, mix = asked.get("aliases"), asked.get("mix")
     if isinstance(aliases, str | Path):
-        imports.add("from evalstats.loaders.alias_file import read_aliases")
+        imports.add("from evalstats.loaders.declarations import read_aliases")
         asked["aliases"] = Code(f"read_aliases({Path(aliases).name!r})")
     if mix == SHIPPED_MIX:
         imports.add("from evalstats.datasets.live_mix import rutbench_live_mix")
         asked["mix"] = Code("rutbench_live_mix()")
     elif isinstance(mix, str | Path):
-        imports.add("from evalstats.loaders.live_mix_file import read_live_mix")
+        imports.add("from evalstats.loaders.declarations import read_live_mix")
         asked["mix"] = Code(f"read_live_mix({Path(mix).name!r})")
     elif isinstance(mix, Mapping) and "shares" in mix:
         imports.add("from evalstats.schema.live_mix import LiveMix")

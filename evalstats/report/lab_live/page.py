@@ -173,7 +173,7 @@ def _aliases(aliases: Aliases | None) -> dict[str, str] | None:
         return None
     if isinstance(aliases, Mapping):
         return dict(aliases)
-    from evalstats.loaders.alias_file import read_aliases
+    from evalstats.loaders.declarations import read_aliases
 
     return read_aliases(aliases)
 
@@ -189,7 +189,7 @@ def _mix(mix: Mix | None, by: str | Sequence[str] | None) -> LiveMix | dict[str,
         from evalstats.datasets.live_mix import rutbench_live_mix
 
         return rutbench_live_mix()
-    from evalstats.loaders.live_mix_file import read_live_mix
+    from evalstats.loaders.declarations import read_live_mix
 
     named = names_given(by)
     return read_live_mix(mix, factor=named[0]) if named and len(named) == 1 else read_live_mix(mix)
