@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.stats.dependence import undeclared_dependence
+from evalstats.stats.clusters import undeclared_dependence
 
 N, FACTORS, PERMUTATIONS = 10_000, 10, 999
 LOOP = 20  # permutations that the slow form runs; its time is scaled up

@@ -8,9 +8,9 @@ from scipy import special
 
 from evalstats.analysis.difference import PairedScores, headline_interval
 from evalstats.stats.bootstrap.exact import percentile_law
-from evalstats.stats.cr2 import cr2_of_mean
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.one_sample import cr2_of_mean
+from evalstats.stats.paired.means import augmented_t, paired_t
 from validation.deciding import metric
 from validation.study import Case, Promise, Question, Tally, Task, of_ends, of_intervals, simulated
 

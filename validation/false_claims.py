@@ -10,7 +10,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import PairedScores
 from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_means import paired_t
+from evalstats.stats.paired.means import paired_t
 from validation.deciding import Decision, compared, decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 

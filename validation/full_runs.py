@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.run_effects import run_variance, with_runs
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated
 

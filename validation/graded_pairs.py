@@ -7,9 +7,9 @@ from functools import partial
 import numpy as np
 
 from evalstats.analysis.difference import PairedScores
-from evalstats.stats.paired_binary import MIN_DISCORDANT
-from evalstats.stats.tails import t_quantile
-from evalstats.stats.unseen_failures import possible_failures
+from evalstats.stats.estimate import t_quantile
+from evalstats.stats.one_sample import possible_failures
+from evalstats.stats.paired.binary import MIN_DISCORDANT
 from validation.deciding import LEVEL, compared, decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, of_ends, simulated
 

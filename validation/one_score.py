@@ -8,7 +8,7 @@ from scipy import stats
 
 from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import beta_posterior, clopper_pearson, jeffreys, wilson
+from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
 from validation.study import TOUCHING, Case, Promise, Question, Tally, Task
 
 NAME = "one-score"

@@ -9,9 +9,8 @@ from scipy import stats
 
 from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe, tango
-from evalstats.stats.paired_means import paired_t
-from evalstats.stats.paired_posterior import paired_posterior
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
+from evalstats.stats.paired.means import paired_t
 from validation.study import TOUCHING, Case, Promise, Question, Tally, Task
 
 NAME = "pairs"

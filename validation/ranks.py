@@ -10,7 +10,7 @@ import numpy as np
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.many.pairwise import pairwise_differences
 from evalstats.stats.many.ranks import RankSets, rank_sets, rank_sets_normal
-from evalstats.stats.one_score import wilson
+from evalstats.stats.one_sample import wilson
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated
 
 NAME = "ranks"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalstats.datasets.validation import Claim
-from evalstats.stats.one_score import wilson
+from evalstats.stats.one_sample import wilson
 from validation.study import SEED, Promise, Question, Tallies, Tally
 
 FOLDER = Path(__file__).resolve().parents[1] / "evalstats" / "datasets" / "validation"

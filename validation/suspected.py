@@ -11,7 +11,7 @@ from evalstats.analysis.grouping import candidate_groups, dependence_rows, with_
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData
-from evalstats.stats.dependence import undeclared_dependence
+from evalstats.stats.clusters import undeclared_dependence
 from validation.deciding import SIDES
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 

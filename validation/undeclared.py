@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evalstats.stats.dependence import undeclared_dependence
+from evalstats.stats.clusters import undeclared_dependence
 from validation.deciding import compared_undeclared, decided, metric
 from validation.false_claims import FAVOUR, Drawn, clustered
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated

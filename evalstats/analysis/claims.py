@@ -10,9 +10,8 @@ from evalstats.analysis.results import ClaimTest
 from evalstats.document.numbers import interval, p_value, scaled
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_count
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import wilson_ends
-from evalstats.stats.tails import normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.one_sample import wilson_ends
 
 IntervalAt = Callable[[float], Estimate]
 # Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.

@@ -22,8 +22,8 @@ from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_means import paired_t
-from evalstats.stats.ratio.ratios import geometric_ratio, ratio_of_means
+from evalstats.stats.paired.means import paired_t
+from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
 
 COSTS = ("cost_usd", "latency_s", "n_turns", "input_tokens", "output_tokens")
 PER_SUCCESS = "cost_usd per success"

@@ -15,7 +15,7 @@ clustered items                       CR2 with Satterthwaite degrees of freedom 
 A graded score is one whose items take more than two values: a judge's 1 to 10, a rubric, F1. A share is the mean of several
 right-or-wrong answers: trials in rows of their own, a metric declared as a proportion, or rows that name their `n_trials`
 and hold whole numbers of successes. Beside the t interval of graded scores stands how many outright failures that
-were not seen would undo the result (`evalstats.stats.unseen_failures`).
+were not seen would undo the result (`evalstats.stats.one_sample`).
 """
 
 from collections.abc import Sequence
@@ -32,10 +32,18 @@ from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.clusters import ClusterMean, cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
+from evalstats.stats.clusters import (
+    ClusterMean,
+    cluster_mean,
+    cluster_sign_flip,
+    cluster_weighted_mean,
+    multiway_mean,
+    wild_cluster_p,
+)
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
-from evalstats.stats.paired_means import SignFlip, augmented_t, paired_t, sign_flip
+from evalstats.stats.one_sample import UnseenFailures, unseen_failures
+from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, mcnemar_exact, mcnemar_midp, tango
+from evalstats.stats.paired.means import SignFlip, augmented_t, paired_t, sign_flip
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.power import (
     mde_from_std_error,
@@ -46,8 +54,6 @@ from evalstats.stats.planning.power import (
 )
 from evalstats.stats.run_effects import RunVariance, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
-from evalstats.stats.unseen_failures import UnseenFailures, unseen_failures
-from evalstats.stats.wild_cluster import wild_cluster_p
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

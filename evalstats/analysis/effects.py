@@ -9,9 +9,9 @@ from evalstats.analysis.results import MethodRow, PairedTable
 from evalstats.analysis.rows import method_row
 from evalstats.document.blocks import Block, Bullets, Table
 from evalstats.document.numbers import interval, number, plural, share_in_percent
-from evalstats.stats.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
-from evalstats.stats.paired_binary import PairedCounts
-from evalstats.stats.unseen_failures import UnseenFailures
+from evalstats.stats.one_sample import UnseenFailures
+from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

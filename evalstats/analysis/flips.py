@@ -14,7 +14,7 @@ from evalstats.document.blocks import Table
 from evalstats.document.numbers import MINUS, p_value
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.sign_flip import sign_flip
+from evalstats.stats.paired.means import sign_flip
 
 # A mean of this much is a success: more trials right than wrong, or as many.
 MIDDLE = 0.5

@@ -14,9 +14,8 @@ from evalstats.document.numbers import scaled
 from evalstats.stats.bootstrap.exact import bca_law
 from evalstats.stats.bootstrap.studentised import bootstrap_t
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe
-from evalstats.stats.paired_posterior import paired_posterior
-from evalstats.stats.wilcoxon import signed_rank
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior
+from evalstats.stats.paired.means import signed_rank
 
 # Above this many items the studentised bootstrap and t agree, and its draws take seconds.
 MOST_STUDENTISED = 5000

@@ -13,7 +13,7 @@ from evalstats.errors import InputError
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
 from evalstats.schema.identifiers import is_answer, is_measure, plain
-from evalstats.stats.dependence import Dependence, undeclared_dependence
+from evalstats.stats.clusters import Dependence, undeclared_dependence
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.
 _STANDARD_GROUPS = ("task", "scenario", "user_kind", "user", "session")

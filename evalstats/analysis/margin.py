@@ -6,8 +6,8 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.difference import Difference, PairedScores
 from evalstats.analysis.results import AtMargin, Comparison, Missing
 from evalstats.document.numbers import p_value, scaled
-from evalstats.stats.equivalence import MarginTest, t_margin_test, tango_margin_test
-from evalstats.stats.paired_binary import PairedCounts
+from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
 
 
 def at_margin(

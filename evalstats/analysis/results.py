@@ -17,7 +17,7 @@ from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.dependence import Dependence
+from evalstats.stats.clusters import Dependence
 
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 # Verdicts that claim something.

@@ -33,7 +33,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import (
+from evalstats.stats.one_sample import (
     beta_posterior,
     clopper_pearson,
     failure_rate_limit,

@@ -14,7 +14,7 @@ from evalstats.document.blocks import Banner, Block, Bullets, Fold, Heading, Par
 from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.dependence import Dependence
+from evalstats.stats.clusters import Dependence
 
 VERDICT_TONE: Mapping[Verdict, Tone] = {
     "better": "good",

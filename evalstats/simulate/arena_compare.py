@@ -7,7 +7,7 @@ import numpy as np
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 BASELINE = "random"
 LEVEL = 0.95

@@ -9,7 +9,7 @@ from evalstats.stats.arena.covariance import contrast_variance, covariance_of
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 POINTS = ELO_PER_LOG_ODDS  # rating points per log-odds
 

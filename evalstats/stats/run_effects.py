@@ -10,9 +10,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, as_codes, check_level, few_items, too_few_clusters
-from evalstats.stats.cr2 import cr2_of_mean
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.tails import positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import Estimate, positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.one_sample import cr2_of_mean
 
 # Run-to-run variation is estimated where all sides together leave so many degrees of freedom for it.
 _FEWEST_DF = 2
@@ -220,7 +219,7 @@ def with_runs(
 
     Examples
     --------
-    >>> from evalstats.stats.paired_means import paired_t
+    >>> from evalstats.stats.paired.means import paired_t
     >>> plain = paired_t([0.3, 0.1, 0.4, -0.1, 0.2])
     >>> wide = with_runs(plain, RunVariance(variance=0.01, n_runs=(3, 3), slack=0.0001))
     >>> round(plain.conf_low, 3), round(wide.conf_low, 3), wide.method

@@ -19,10 +19,9 @@ from evalstats.stats.checks import (
     few_items,
     too_few_clusters,
 )
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import wilson_ends
-from evalstats.stats.paired_means import pseudo_square
-from evalstats.stats.tails import t_quantile, two_sided_t_p
+from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
+from evalstats.stats.one_sample import wilson_ends
+from evalstats.stats.paired.means import pseudo_square
 
 # A spread far below that of right-or-wrong items may be chance: items never count for more than this many.
 _WIDEST_GAIN = 50.0
@@ -182,7 +181,7 @@ def stratified_augmented_t(
 ) -> Estimate:
     """Weighted mean of bounded item differences over fixed strata, with two pseudo-items at +c and -c.
 
-    With one stratum it is `evalstats.stats.paired_means.augmented_t`. Where few items differ, the spread within strata is hardly
+    With one stratum it is `evalstats.stats.paired.means.augmented_t`. Where few items differ, the spread within strata is hardly
     known; the pseudo-items keep coverage.
 
     Parameters
@@ -250,7 +249,7 @@ def stratified_wilson(
 ) -> Estimate:
     """Weighted mean of bounded item scores over fixed strata, with a Wilson interval at the size their variance is worth.
 
-    `evalstats.stats.one_score.variance_matched_wilson` with the stratified variance: n_hat = p(1 - p)/V, steadied near a bound by
+    `one_sample.variance_matched_wilson` with the stratified variance: n_hat = p(1 - p)/V, steadied near a bound by
     a pseudo-unit of the worst kind, and a t quantile with Satterthwaite df.
 
     Parameters

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count
 from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import variance_matched_wilson
+from evalstats.stats.one_sample import variance_matched_wilson
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,7 +27,7 @@ from evalstats.analysis.passing import pass_metric, passing
 from evalstats.document.numbers import interval, number
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
-from evalstats.stats.ratio.ratios import geometric_ratio, ratio_of_means
+from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
 
 CORRECT = Metric(
     benchmark="b", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="proportion"

@@ -22,7 +22,7 @@ from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
-from evalstats.stats.paired_binary import PairedCounts, tango
+from evalstats.stats.paired.binary import PairedCounts, tango
 from tests.analysis.builders import data_of, rows_of
 
 N = 60

@@ -10,9 +10,9 @@ import evalstats as es
 from evalstats.analysis.gate import gate
 from evalstats.cli.junit import junit_xml
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.equivalence import t_margin_test, tango_margin_test
-from evalstats.stats.paired_binary import PairedCounts
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.run_effects import run_variance, with_runs
 from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, rows_of

@@ -17,7 +17,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.ranks import rank_sets
-from evalstats.stats.paired_binary import PairedCounts, tango
+from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.trials import pass_hat_k
 from tests.analysis.builders import data_of, rows_of
 

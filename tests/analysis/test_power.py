@@ -18,15 +18,15 @@ from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.pairs import simulate_pairs
-from evalstats.stats.cr2 import satterthwaite_df
+from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.planning.clusters import cluster_power, gamma_shares
-from evalstats.stats.planning.components import difference_parts
 from evalstats.stats.planning.power import (
     mde_clusters,
     mde_paired_binary,
     paired_binary_margin_power,
     paired_binary_power,
 )
+from evalstats.stats.planning.variance_components import difference_parts
 from tests.analysis.builders import data_of, rows_of
 
 

@@ -13,7 +13,7 @@ from evalstats.analysis.scores import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.run_effects import run_variance, with_runs
 from tests.analysis.builders import data_of, rows_of
 from validation.full_runs import draw, intervals

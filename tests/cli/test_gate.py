@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from evalstats.cli.main import app
-from evalstats.stats.equivalence import tango_margin_test
-from evalstats.stats.paired_binary import PairedCounts
+from evalstats.stats.paired.binary import PairedCounts
+from evalstats.stats.paired.effect_sizes import tango_margin_test
 
 RUN = CliRunner()
 

@@ -10,7 +10,7 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.studentised import block_error, bootstrap_t, check_resamples, order_statistic
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.one_score import mean_t
+from evalstats.stats.one_sample import mean_t
 
 
 def ends(result):

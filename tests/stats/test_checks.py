@@ -9,8 +9,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import as_codes, as_values, check_bounds, check_count, is_constant
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 
 
 @pytest.mark.parametrize("codes", [[5, 2, 9, 2], [50_000_000_000, 7, 10**15, 7], [True, False, True, False]])

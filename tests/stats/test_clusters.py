@@ -10,7 +10,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip, cluster_weighted_mean, multiway_mean
-from evalstats.stats.cr2 import cr2_of_mean
+from evalstats.stats.one_sample import cr2_of_mean
 
 
 def textbook_cr2(values, clusters):

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.dependence import undeclared_dependence
+from evalstats.stats.clusters import undeclared_dependence
 
 
 def slow_effect(values, codes):

@@ -9,8 +9,8 @@ from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pareto import certain_dominance
-from evalstats.stats.paired_binary import PairedCounts, tango
-from evalstats.stats.paired_means import paired_t
+from evalstats.stats.paired.binary import PairedCounts, tango
+from evalstats.stats.paired.means import paired_t
 
 Draw = Callable[[np.random.Generator], tuple[np.ndarray, np.ndarray]]
 

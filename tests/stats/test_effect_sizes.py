@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.effect_sizes import conditional_odds_ratio, standardised_difference, superiority
-from evalstats.stats.one_score import variance_matched_wilson
-from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, score_test_p, tango
+from evalstats.stats.one_sample import variance_matched_wilson
+from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, score_test_p, tango
+from evalstats.stats.paired.effect_sizes import conditional_odds_ratio, standardised_difference, superiority
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))

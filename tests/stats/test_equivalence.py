@@ -8,10 +8,10 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.equivalence import t_margin_test, tango_margin_test
-from evalstats.stats.one_score import mean_t
-from evalstats.stats.paired_binary import PairedCounts, score_test_p, tango
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.one_sample import mean_t
+from evalstats.stats.paired.binary import PairedCounts, score_test_p, tango
+from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
+from evalstats.stats.paired.means import augmented_t, paired_t
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))

@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
-from evalstats.stats.one_score import clopper_pearson, jeffreys, mean_t, variance_matched_wilson, wilson
-from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe, tango
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.one_sample import clopper_pearson, jeffreys, mean_t, variance_matched_wilson, wilson
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, tango
+from evalstats.stats.paired.means import augmented_t, paired_t
 
 NEVER = (math.nan, math.nan)
 TOUCHING = 1e-9  # an end that equals the truth covers it, whatever the rounding

@@ -13,10 +13,9 @@ import pytest
 from scipy import stats
 
 from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
-from evalstats.stats.one_score import beta_posterior, clopper_pearson, jeffreys, wilson
-from evalstats.stats.paired_binary import PairedCounts, bonett_price, newcombe, tango
-from evalstats.stats.paired_means import paired_t
-from evalstats.stats.paired_posterior import paired_posterior
+from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
+from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
+from evalstats.stats.paired.means import paired_t
 
 TOUCHING = 1e-9  # an end that equals the truth covers it, whatever the rounding
 NEGLIGIBLE = 1e-11  # tables of smaller probability are left out

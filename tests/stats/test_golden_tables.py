@@ -10,8 +10,8 @@ import pytest
 from evalstats.stats.bootstrap.exact import bca_law, percentile_law
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from evalstats.stats.one_score import beta_posterior, clopper_pearson, failure_rate_limit, jeffreys, wilson
-from evalstats.stats.paired_binary import (
+from evalstats.stats.one_sample import beta_posterior, clopper_pearson, failure_rate_limit, jeffreys, wilson
+from evalstats.stats.paired.binary import (
     PairedCounts,
     bonett_price,
     mcnemar_exact,
@@ -20,7 +20,7 @@ from evalstats.stats.paired_binary import (
     score_test_p,
     tango,
 )
-from evalstats.stats.paired_means import paired_t, sign_flip
+from evalstats.stats.paired.means import paired_t, sign_flip
 from evalstats.stats.trials import pass_at_k, pass_hat_k
 
 CLOSED_FORM = 1e-8

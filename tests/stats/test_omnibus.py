@@ -7,7 +7,7 @@ from statsmodels.stats.contingency_tables import cochrans_q
 
 from evalstats.errors import InputError
 from evalstats.stats.many.multiplicity import cochran_q, friedman
-from evalstats.stats.paired_binary import PairedCounts, score_test_p
+from evalstats.stats.paired.binary import PairedCounts, score_test_p
 
 
 @pytest.mark.parametrize("models", [2, 3, 7])

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.one_score import (
+from evalstats.stats.one_sample import (
     beta_posterior,
     clopper_pearson,
     failure_rate_limit,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired_binary import (
+from evalstats.stats.paired.binary import (
     PairedCounts,
     bonett_price,
     mcnemar_exact,

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired_binary import PairedCounts, bonett_price
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.paired.binary import PairedCounts, bonett_price
+from evalstats.stats.paired.means import augmented_t, paired_t
 
 TRIALS = 4
 LATTICE = st.lists(st.integers(-TRIALS, TRIALS), min_size=1, max_size=80).map(lambda d: np.array(d) / TRIALS)

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired_binary import PairedCounts
-from evalstats.stats.paired_posterior import DifferenceLaw, paired_posterior
+from evalstats.stats.paired.binary import DifferenceLaw, PairedCounts, paired_posterior
 
 CELL = st.integers(0, 60)
 COUNTS = st.builds(PairedCounts, CELL, CELL, CELL, CELL.map(lambda k: k + 1))

@@ -18,8 +18,8 @@ from evalstats.stats.many.pair_table import canonical_order, pair_table
 from evalstats.stats.many.pairwise import pairwise_differences, tango_limits
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.many.reference_laws import flip_clusters, flip_items, normal_items, sign_patterns
-from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, tango
-from evalstats.stats.paired_means import augmented_t, paired_t, sign_flip
+from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, tango
+from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip
 from tests.stats.flips_by_hand import all_flips, reaches, step_down
 
 ALL_OF_4 = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]

@@ -11,8 +11,8 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_sign_flip
-from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact, mcnemar_midp, score_test_p
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.planning.power import (
     mde_from_std_error,
     mde_paired_binary,

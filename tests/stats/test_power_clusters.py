@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
-from evalstats.stats.cr2 import satterthwaite_df
+from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.planning.clusters import (
     cluster_power,
     design_effect,

@@ -7,9 +7,9 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.cr2 import satterthwaite_df
-from evalstats.stats.planning.components import cheapest_trials, difference_parts
+from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.planning.mean import difference_variance
+from evalstats.stats.planning.variance_components import cheapest_trials, difference_parts
 from evalstats.stats.trials import variance_components
 
 

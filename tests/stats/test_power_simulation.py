@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.planning.clusters import simulated_power
 from evalstats.stats.planning.mean import mean_margin_power, mean_power
 

@@ -11,15 +11,16 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.ratio.amounts import as_amounts, as_columns
-from evalstats.stats.ratio.ratios import (
+from evalstats.stats.estimate import t_quantile
+from evalstats.stats.paired.ratios import (
+    as_amounts,
+    as_columns,
     geometric_ratio,
     log_ratio_of_means,
     median_ratio,
     percentile_ratio_of_means,
     ratio_of_means,
 )
-from evalstats.stats.tails import t_quantile
 
 ALL = [ratio_of_means, log_ratio_of_means, percentile_ratio_of_means, geometric_ratio, median_ratio]
 OF_MEANS = ALL[:3]

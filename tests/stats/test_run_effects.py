@@ -11,8 +11,8 @@ from statsmodels.stats.anova import anova_lm
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.one_score import mean_t, variance_matched_wilson
-from evalstats.stats.paired_means import augmented_t, paired_t
+from evalstats.stats.one_sample import mean_t, variance_matched_wilson
+from evalstats.stats.paired.means import augmented_t, paired_t
 from evalstats.stats.run_effects import (
     paired_run_effects,
     run_effects,

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import integrate, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.sequential.confidence_sequence import (
     asymptotic_cs,
     best_rho,
@@ -29,7 +30,6 @@ from evalstats.stats.sequential.e_process import (
     log_e_mcnemar,
     open_game,
 )
-from evalstats.stats.tails import t_quantile
 
 DECIDES = math.log(20)
 BOUNDED = [betting_cs, normal_mixture_cs]

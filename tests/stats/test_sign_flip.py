@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired_binary import PairedCounts, mcnemar_exact
-from evalstats.stats.paired_means import SignFlip, sign_flip
+from evalstats.stats.paired.binary import PairedCounts, mcnemar_exact
+from evalstats.stats.paired.means import SignFlip, sign_flip
 
 
 def counted(differences):

@@ -10,10 +10,15 @@ import numpy as np
 import pytest
 
 from evalstats.stats.bootstrap.exact import percentile_law
-from evalstats.stats.clusters import cluster_mean, cluster_sign_flip, multiway_mean, wild_cluster_p
-from evalstats.stats.dependence import undeclared_dependence
-from evalstats.stats.one_score import mean_t, variance_matched_wilson
-from evalstats.stats.paired_means import augmented_t, paired_t, sign_flip
+from evalstats.stats.clusters import (
+    cluster_mean,
+    cluster_sign_flip,
+    multiway_mean,
+    undeclared_dependence,
+    wild_cluster_p,
+)
+from evalstats.stats.one_sample import mean_t, variance_matched_wilson
+from evalstats.stats.paired.means import augmented_t, paired_t, sign_flip
 from evalstats.stats.trials import suite_pass
 
 LEVEL = 0.95

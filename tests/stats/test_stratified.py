@@ -8,7 +8,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.stratified import linearised, strata_of, stratified_augmented_t, stratified_mean, stratified_wilson
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.one_score import variance_matched_wilson
+from evalstats.stats.one_sample import variance_matched_wilson
 from evalstats.stats.trials import VarianceComponents, pass_at_k, pass_hat_k, suite_pass, variance_components
 
 

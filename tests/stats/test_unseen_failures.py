@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.paired_means import paired_t
-from evalstats.stats.unseen_failures import pair_failures, possible_failures, unseen_failures
+from evalstats.stats.one_sample import pair_failures, possible_failures, unseen_failures
+from evalstats.stats.paired.means import paired_t
 
 HEIGHTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=40).map(
     lambda pairs: np.array(pairs, dtype=float)

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats import wilcoxon as module
-from evalstats.stats.sign_flip import sign_flip
-from evalstats.stats.wilcoxon import signed_rank
+from evalstats.stats.paired import means as module
+from evalstats.stats.paired.means import sign_flip, signed_rank
 
 THIRDS = st.lists(st.integers(-5, 5), min_size=1, max_size=12)
 
@@ -70,7 +69,7 @@ def test_exact_p_without_ties_equals_scipy():
 
 @pytest.mark.parametrize("lumpy", [False, True])
 def test_normal_p_equals_scipy(monkeypatch, lumpy):
-    monkeypatch.setattr(module, "_MOST_WORK", 0.0)
+    monkeypatch.setattr(module, "_MOST_AVERAGED", 0.0)
     d = np.random.default_rng(5).normal(0.2, 1, 80)
     d = np.rint(2 * d) / 2 if lumpy else np.where(np.arange(80) < 11, 0.0, d)
     expected = stats.wilcoxon(d, zero_method="pratt", correction=True, method="asymptotic")
@@ -83,7 +82,7 @@ def test_exact_and_normal_agree_at_the_border(monkeypatch):
     d = np.random.default_rng(6).standard_t(3, size=400) + 0.1
     exact = signed_rank(d)
     assert "exact" in exact.method
-    monkeypatch.setattr(module, "_MOST_WORK", 0.0)
+    monkeypatch.setattr(module, "_MOST_AVERAGED", 0.0)
     normal = signed_rank(d)
     assert normal.p_value == pytest.approx(exact.p_value, rel=0.02)
     averages = walsh(d)

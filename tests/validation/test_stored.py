@@ -10,9 +10,8 @@ import pytest
 
 from evalstats.datasets.validation import Study, load_validation, validation_names
 from evalstats.errors import InputError
-from evalstats.stats.one_score import wilson
-from evalstats.stats.paired_means import augmented_t, paired_t
-from evalstats.stats.unseen_failures import unseen_failures
+from evalstats.stats.one_sample import unseen_failures, wilson
+from evalstats.stats.paired.means import augmented_t, paired_t
 from validation import graded_pairs, one_score, pairs
 from validation.__main__ import NAMES
 from validation.storing import text_of

@@ -15,7 +15,7 @@ from evalstats.stats.arena.more_votes import more_votes
 from evalstats.stats.arena.ranks import StrengthRanks, arena_ranks, strength_ranks
 from evalstats.stats.arena.strength_covariance import StrengthCovariance, combination_variance
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 ELO_BASE = 1000.0
 _NO_DF = 1e-6

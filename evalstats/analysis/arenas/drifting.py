@@ -26,7 +26,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.period_test import PeriodTest, period_test
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.checks import check_level
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 POINTS = 400.0 / float(np.log(10.0))  # rating points for a log-unit
 Period = Literal["month", "week", "auto"]

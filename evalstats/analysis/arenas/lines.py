@@ -17,7 +17,7 @@ from evalstats.stats.arena.elo import online_elo
 from evalstats.stats.arena.existence import Connection
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 _UNKNOWN = "standard error cannot be estimated"
 

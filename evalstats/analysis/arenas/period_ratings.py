@@ -13,7 +13,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.slice_fits import SliceFit, slice_fit
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.scores import clustered_meat, vote_meat
 from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.tails import t_quantile, two_sided_t_p
+from evalstats.stats.estimate import t_quantile, two_sided_t_p
 
 _LEAST_WORTH = 2.0  # clusters: with fewer the t law has less than 1 degree of freedom
 _HELD = 30_000_000  # rows of votes by cluster that may be held, at most

@@ -22,7 +22,7 @@ from evalstats.stats.arena.honest_votes import decided_line
 from evalstats.stats.arena.sides import side_preference
 from evalstats.stats.arena.votes import A_WINS, TIE
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.tails import two_sided_normal_p, two_sided_t_p
+from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p
 
 _MANY = 0.01  # of the votes
 _MANY_REPEATS = 20.0  # above, their number is near a normal one

@@ -14,7 +14,7 @@ from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.runs.comparability import identical_runs
 from evalstats.document.numbers import many, plural, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.dependence import Dependence
+from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 
 Floats = npt.NDArray[np.float64]

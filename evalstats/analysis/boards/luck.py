@@ -10,9 +10,9 @@ import numpy.typing as npt
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Winner
 from evalstats.analysis.boards.standings import Plan, Scores
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.winners_curse import WinnerInterval, shrunken_means, winner_interval
-from evalstats.stats.tails import normal_quantile
 
 Floats = npt.NDArray[np.float64]
 # Estimates that differ by less are one number.

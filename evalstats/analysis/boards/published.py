@@ -20,12 +20,12 @@ from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
 from evalstats.stats.many.max_t import TwoSided, collect
 from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
-from evalstats.stats.tails import normal_quantile, two_sided_normal_p
 
 Floats = npt.NDArray[np.float64]
 # The column that names the model of a published number.

@@ -16,7 +16,7 @@ from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.dependence import Dependence
+from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9

@@ -12,10 +12,10 @@ from evalstats.analysis.runs.account import run_matrix, run_variance_of
 from evalstats.analysis.runs.shared import ENOUGH, labels_in_common
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
+from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import PairwiseDifferences
 from evalstats.stats.run_effects import RunVariance, shared_run_variances
-from evalstats.stats.tails import t_quantile, two_sided_t_p
 
 Floats = npt.NDArray[np.float64]
 _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}

@@ -30,7 +30,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences
 from evalstats.stats.many.ranks import rank_sets, with_the_best
-from evalstats.stats.paired_binary import MIN_DISCORDANT
+from evalstats.stats.paired.binary import MIN_DISCORDANT
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

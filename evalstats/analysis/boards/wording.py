@@ -12,7 +12,7 @@ from evalstats.analysis.scales import ASSUMED
 from evalstats.analysis.wording import average_sentence, plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, number, p_value, plural, scaled, share_in_percent
-from evalstats.stats.dependence import Dependence
+from evalstats.stats.clusters import Dependence
 
 _LISTED = 4
 _LINES = 20

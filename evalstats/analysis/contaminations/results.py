@@ -11,8 +11,8 @@ from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
+from evalstats.stats.clusters import Dependence
 from evalstats.stats.contamination.date_break import DateDensity
-from evalstats.stats.dependence import Dependence
 
 Design = Literal["split", "date", "twins"]
 Verdict = Literal["inflated", "clean within the margin", "inconclusive", "invalid"]

@@ -10,7 +10,7 @@ from evalstats.analysis.contaminations.results import ContaminationRow, Design
 from evalstats.analysis.grouping import label_of
 from evalstats.analysis.wording import dependence_warnings
 from evalstats.document.numbers import plural
-from evalstats.stats.dependence import Dependence, undeclared_dependence
+from evalstats.stats.clusters import Dependence, undeclared_dependence
 
 METHODS: Mapping[Design, str] = {
     "split": "difference in differences against reference models, t on their number",

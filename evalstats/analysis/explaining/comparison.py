@@ -17,7 +17,7 @@ from evalstats.analysis.explaining.words import (
 from evalstats.analysis.results import Comparison, MethodRow, Verdict
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, p_value, plural
-from evalstats.stats.paired_binary import MIN_DISCORDANT
+from evalstats.stats.paired.binary import MIN_DISCORDANT
 
 # Intervals that differ by less are as good as equally wide.
 _AS_WIDE = 0.05

@@ -22,8 +22,8 @@ from evalstats.analysis.gaps.withholding import without_small_cells
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.gap.scores import centred_variance
-from evalstats.stats.tails import normal_quantile, t_quantile
 
 T = TypeVar("T")
 _MANY_DF = 200.0  # from here a t interval is a normal one

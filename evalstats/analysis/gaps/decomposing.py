@@ -9,11 +9,11 @@ from evalstats.analysis.gaps.decomposing_weights import cell_parts, post_weighti
 from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.mix_results import Decomposition, DecompositionRow, Part
 from evalstats.stats.checks import IntArray, too_few_clusters
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.cell_linear import Linearised, linearised
 from evalstats.stats.gap.kitagawa import gap_parts, threefold
 from evalstats.stats.gap.parts import GapStatistic
 from evalstats.stats.gap.raking import TRIM
-from evalstats.stats.tails import t_quantile
 
 _METHOD = (
     "Kitagawa's decomposition, symmetric in the two sides, by cells of {factors}; intervals by linearisation over clusters "

@@ -10,11 +10,11 @@ from evalstats.analysis.gaps.decomposing_tables import Tables
 from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.mix_results import CellPart, Part, Weighting
 from evalstats.stats.checks import FloatArray, too_few_clusters
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.cell_linear import Linearised
 from evalstats.stats.gap.parts import raked_cells
 from evalstats.stats.gap.poststratify import cell_weights
 from evalstats.stats.gap.raking import TRIM
-from evalstats.stats.tails import t_quantile
 
 _THIN = 10
 _MOST_NAMES = 5

@@ -9,11 +9,11 @@ from evalstats.analysis.gaps.material import Material
 from evalstats.analysis.gaps.mix_results import Part
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.gap.drop_line import Drops, no_spread_p, spread_beyond_noise
 from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.york import fit_line
-from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 
 FEWEST_MODELS = 6
 _NO_REST = "the search for the slope did not come to rest"

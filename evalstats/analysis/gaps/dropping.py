@@ -11,9 +11,9 @@ from evalstats.analysis.gaps.material import Material, Side
 from evalstats.analysis.gaps.mix_results import DropForecast, DropRow, Part
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.drop_line import Drops, PooledDrops, flipped_pairs, pooled_drops
 from evalstats.stats.gap.scenario_cells import combined
-from evalstats.stats.tails import t_quantile
 
 
 @one_thread

@@ -4,7 +4,7 @@ import numpy as np
 
 from evalstats.analysis.gaps.results import LabLiveGap
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 
 def line_band(found: LabLiveGap, lab: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:

@@ -18,10 +18,10 @@ from evalstats.analysis.gaps.scenario_table import (
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.scenario_cells import Gaps, combined, gaps
 from evalstats.stats.gap.scenario_pooling import PooledGaps, pooled_gaps
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.tails import t_quantile
 
 _METHOD = (
     "live less lab by model and scenario, CR2 errors clustered on both sides, Welch t; Benjamini-Hochberg over the table; "

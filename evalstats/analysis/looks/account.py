@@ -13,6 +13,7 @@ from evalstats.analysis.looks.results import SequentialAccount, Unit
 from evalstats.analysis.pairs import Pairs
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.sequential.confidence_sequence import (
     ConfidenceSequence,
     asymptotic_cs,
@@ -20,7 +21,6 @@ from evalstats.stats.sequential.confidence_sequence import (
     order_drift,
 )
 from evalstats.stats.sequential.e_process import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
-from evalstats.stats.tails import normal_quantile
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8
 _LARGEST_LOG = 690.0

@@ -11,8 +11,8 @@ from evalstats.analysis.result import json_safe
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.design import Convergence, Family, MixedFit
-from evalstats.stats.tails import normal_quantile
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,8 +10,8 @@ import numpy.typing as npt
 
 from evalstats.errors import InputError
 from evalstats.stats.planning.clusters import Rule, gamma_shares
-from evalstats.stats.planning.components import DifferenceParts, Pair
 from evalstats.stats.planning.power import discordant_shares
+from evalstats.stats.planning.variance_components import DifferenceParts, Pair
 
 Floats = npt.NDArray[np.float64]
 

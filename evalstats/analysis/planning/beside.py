@@ -10,13 +10,13 @@ from evalstats.analysis.planning.basis import Basis
 from evalstats.analysis.planning.designs import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size
 from evalstats.analysis.planning.results import PlanRow, Solved
 from evalstats.analysis.planning.solve import MOST_SIMULATED, Task, solve
-from evalstats.stats.one_score import wilson_ends
-from evalstats.stats.paired_binary import PairedCounts, tango
+from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.one_sample import wilson_ends
+from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.planning.clusters import design_effect
-from evalstats.stats.planning.components import DifferenceParts
 from evalstats.stats.planning.mean import MOST
 from evalstats.stats.planning.power import connor_n
-from evalstats.stats.tails import normal_quantile
+from evalstats.stats.planning.variance_components import DifferenceParts
 
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation
 

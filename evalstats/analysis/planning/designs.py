@@ -9,8 +9,8 @@ from numpy import float64
 
 from evalstats.analysis.planning.results import PowerTest
 from evalstats.stats.checks import FEW_CLUSTERS
+from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.planning.clusters import MIN_DF, Rule, SimulatedPower, cluster_power, simulated_power
-from evalstats.stats.planning.components import DifferenceParts
 from evalstats.stats.planning.mean import MarginTest, mean_margin_power, mean_power
 from evalstats.stats.planning.power import (
     PairedTest,
@@ -18,7 +18,7 @@ from evalstats.stats.planning.power import (
     paired_binary_margin_power,
     paired_binary_power,
 )
-from evalstats.stats.tails import normal_quantile, t_quantile
+from evalstats.stats.planning.variance_components import DifferenceParts
 
 _ROUNDING = 1e-9
 

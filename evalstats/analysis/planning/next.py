@@ -10,8 +10,8 @@ from evalstats.analysis.planning.results import NextStep, Resource, TrialRow, Va
 from evalstats.analysis.planning.solve import Axis, Task, detectable, solve
 from evalstats.document.numbers import plural, scaled
 from evalstats.errors import InputError
-from evalstats.stats.planning.components import cheapest_trials
 from evalstats.stats.planning.mean import smallest_count
+from evalstats.stats.planning.variance_components import cheapest_trials
 
 ANSWERS = "answers"
 _COSTS = ("item", "trial", "cluster")

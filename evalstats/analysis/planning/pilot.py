@@ -18,7 +18,7 @@ from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.planning.clusters import shares_with_df
-from evalstats.stats.planning.components import DifferenceParts, difference_parts
+from evalstats.stats.planning.variance_components import DifferenceParts, difference_parts
 
 _ROUNDING = 1e-12
 _SIDE, _AVERAGED = f"{HELPER}side", f"{HELPER}averaged"

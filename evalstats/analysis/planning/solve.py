@@ -8,9 +8,9 @@ from scipy import special
 
 from evalstats.analysis.planning.designs import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size
 from evalstats.analysis.planning.results import CurvePoint, Solved
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.planning.mean import MOST, miller_n, smallest_count, smallest_effect, wave_of
 from evalstats.stats.planning.power import connor_n, precision_n
-from evalstats.stats.tails import normal_quantile
 
 MOST_SIMULATED = 20_000  # items; beyond that a mean is normal, and a formula is as good
 _MOST_CLUSTERS = 100_000

@@ -18,7 +18,7 @@ from evalstats.analysis.scenarios.pooled import PooledCells
 from evalstats.analysis.scenarios.results import CellRow, DropRow, DropVerdict, MeanRow, ModelPairRow
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
-from evalstats.stats.one_score import wilson_ends
+from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.proportion_contrasts import ProportionContrasts, proportion_contrasts
 
 Floats = npt.NDArray[np.float64]

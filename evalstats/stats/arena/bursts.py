@@ -11,8 +11,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.tails import SMALLEST_P
 
 FEWEST_TIMES = 20
 

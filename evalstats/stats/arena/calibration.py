@@ -9,8 +9,8 @@ from evalstats.stats.arena.goodness import AgainstDrawn, against_drawn
 from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
-from evalstats.stats.one_score import wilson_ends
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
+from evalstats.stats.one_sample import wilson_ends
 
 N_BINS = 10
 

@@ -14,8 +14,8 @@ from evalstats.stats.arena.slice_scores import Clustering, SlicedScores, cluster
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import two_sided_t_p
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.tails import two_sided_t_p
 
 FEWEST_VOTES = 10  # of a model outside of its busiest period, for a slope of its own
 _STEPS = 3

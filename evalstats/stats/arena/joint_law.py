@@ -12,9 +12,9 @@ from evalstats.stats.arena.strength_covariance import StrengthCovariance, contra
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.max_t import ReferenceLaw
 from evalstats.stats.many.reference_laws import normal_known
-from evalstats.stats.tails import SMALLEST_P
 
 FLAT = 1e-12  # a variance below this share of those of its two models is rounding
 _LEAST_DRAWS, _MOST_DRAWS = 4_999, 29_999

@@ -30,7 +30,7 @@ from evalstats.stats.arena.slice_scores import clustering
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
 from evalstats.stats.computation import one_thread
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import t_quantile
 
 _ROUNDS = 3
 _GRID = 32

@@ -11,7 +11,7 @@ from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.vote_law import linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
-from evalstats.stats.tails import t_quantile, two_sided_t_p
+from evalstats.stats.estimate import t_quantile, two_sided_t_p
 
 WEAK_PRIOR = 0.5  # votes won and lost against an average model, where training votes do not connect all models
 _FLOOR = 1e-12

@@ -8,10 +8,8 @@ import numpy as np
 from evalstats.errors import InputError
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, check_level, too_few_clusters
-from evalstats.stats.cr2 import satterthwaite_df
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.one_score import wilson
-from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
+from evalstats.stats.one_sample import satterthwaite_df, wilson
 
 
 def side_preference(rows: VoteRows, *, conf_level: float = 0.95) -> Estimate:

@@ -8,7 +8,7 @@ from scipy import special
 
 from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.tails import SMALLEST_P
+from evalstats.stats.estimate import SMALLEST_P
 
 ENOUGH_CLUSTERS = 40  # clusters that a way must be worth for claims by a multivariate t: see `strength_ranks`
 _NEGATIVE = 1e-9  # of the variances that stand in: less than that is none

@@ -18,8 +18,8 @@ from evalstats.stats.checks import (
     is_constant,
     too_few_clusters,
 )
-from evalstats.stats.cr2 import cr2_of_mean
 from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_sample import cr2_of_mean
 
 BLOCKS = 10
 FEWEST_RESAMPLES = 100

@@ -102,7 +102,7 @@ def item_contrast(
     CR2 with an identity working model: within cluster g residuals are multiplied by the inverse root of
     [(I - H)(I - H)']_gg, H the hat matrix of the weighted regression. Degrees of freedom are Satterthwaite's under the
     working model, tr(G)^2 / tr(G^2), worked out from factors of low rank. For the mean of items it equals
-    `evalstats.stats.cr2.cr2_of_mean`; for a difference of two groups of single items it is Welch's variance.
+    `evalstats.stats.one_sample.cr2_of_mean`; for a difference of two groups of single items it is Welch's variance.
 
     References
     ----------

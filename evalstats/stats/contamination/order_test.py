@@ -9,7 +9,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.tails import positive_p
+from evalstats.stats.estimate import positive_p
 
 _MIN_SHARDS = 5
 

@@ -10,7 +10,7 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.contamination.item_contrast import ItemContrast
-from evalstats.stats.tails import positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import positive_p, t_quantile, two_sided_t_p
 
 MIN_REFERENCES = 3
 

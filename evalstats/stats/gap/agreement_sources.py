@@ -12,11 +12,11 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, check_level
+from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.gap.agreement_draws import ScoreDraws, draw_all, draw_models, draw_noise
 from evalstats.stats.gap.correlations import CoefficientName, correlate, kendall
 from evalstats.stats.gap.noise_free import NoiseSource
 from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.tails import normal_quantile, t_quantile
 
 AnySource: TypeAlias = Literal["items", "votes", "items and votes", "models", "all"]
 

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.gap.correlations import CoefficientName, correlate, mean_ranks
-from evalstats.stats.tails import positive_p
 
 COUNTED = 300  # models up to which Kendall's law is counted; beyond it takes seconds
 LISTED = 8  # models up to which every one of the n! orders is looked at: 40320

@@ -8,11 +8,11 @@ import numpy as np
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import two_sided_t_p
 from evalstats.stats.gap.contrasts import contrast_rows, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.slope_search import solved
 from evalstats.stats.gap.york import LineFit
-from evalstats.stats.tails import two_sided_t_p
 
 LEAST_MODELS = 10
 # Below this share of the live spread a residual is rounding, and a column beside the straight one is no column of its own.

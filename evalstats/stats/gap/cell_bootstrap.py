@@ -13,9 +13,9 @@ from scipy.sparse import csr_array
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level, too_few_clusters
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.gap.cell_linear import STEP, Statistic, Sums
 from evalstats.stats.gap.cell_table import CellTable
-from evalstats.stats.tails import normal_quantile
 
 IntervalKind = Literal["percentile-t", "basic", "percentile", "normal"]
 _FEWEST_DRAWS = 100

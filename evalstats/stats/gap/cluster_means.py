@@ -7,7 +7,7 @@ from scipy import sparse
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.cr2 import satterthwaite_df
+from evalstats.stats.one_sample import satterthwaite_df
 
 FEWEST_CLUSTERS = 5
 

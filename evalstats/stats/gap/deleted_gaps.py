@@ -10,12 +10,12 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.gap.contrasts import Sides, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.slope_search import Lines, Problems, lowest, with_spread
 from evalstats.stats.gap.york import LineShape, lab_spread_p, line_shape
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 
 LEAST_MODELS = 6
 FULL_MODELS = 10

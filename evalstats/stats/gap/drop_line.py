@@ -9,10 +9,10 @@ from scipy import optimize, special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.estimate import positive_p, two_sided_t_p
 from evalstats.stats.gap.scenario_pooling import averaged_correlations
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.winners_curse import shrunken_means
-from evalstats.stats.tails import positive_p, two_sided_t_p
 
 _FEWEST_POOLED = 3
 _SYMMETRY = 1e-8

@@ -11,15 +11,14 @@ import numpy as np
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
 from evalstats.stats.computation import one_thread
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.gap.hierarchy_forecasts import left_out_lives, new_lab_of, new_lives, true_gaps, typical_new
 from evalstats.stats.gap.hierarchy_mixture import Mixture
 from evalstats.stats.gap.hierarchy_model import Contrasts, contrasts_of
 from evalstats.stats.gap.hierarchy_posterior import Posterior, posterior_of
 from evalstats.stats.gap.hierarchy_priors import ALTERNATIVES, Priors
 from evalstats.stats.gap.scores import LabLiveScores, centred_variance
-from evalstats.stats.one_score import wilson
-from evalstats.stats.tails import normal_quantile
+from evalstats.stats.one_sample import wilson
 
 FEWEST_MODELS = 6
 

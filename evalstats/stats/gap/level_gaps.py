@@ -9,11 +9,11 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, check_level
+from evalstats.stats.estimate import normal_quantile, positive_p, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.gap.contrasts import contrast_rows
 from evalstats.stats.gap.deleted_gaps import false_coverage_quantile
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import benjamini_hochberg
-from evalstats.stats.tails import normal_quantile, positive_p, t_quantile, two_sided_normal_p, two_sided_t_p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

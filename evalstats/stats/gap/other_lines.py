@@ -7,9 +7,9 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.gap.scores import LabLiveScores, centred_variance
 from evalstats.stats.gap.york import LineFit, fit_line
-from evalstats.stats.tails import normal_quantile
 
 _ANGLES = 361
 # With up to 60 models all slopes between two models are tried; of more, this many first, and all near the best of them.

@@ -9,12 +9,12 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.estimate import SMALLEST_P, normal_quantile
 from evalstats.stats.gap.agreement_draws import ScoreDraws, draw_noise
 from evalstats.stats.gap.agreement_sources import FEW_MODELS
 from evalstats.stats.gap.pair_forecasts import Forecasts, forecast_parts
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.tails import SMALLEST_P, normal_quantile
 
 BoolArray: TypeAlias = NDArray[np.bool_]
 

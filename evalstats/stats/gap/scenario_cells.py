@@ -7,7 +7,7 @@ from scipy import sparse
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, too_few_clusters
-from evalstats.stats.tails import two_sided_t_p
+from evalstats.stats.estimate import two_sided_t_p
 
 _ROUNDING = 1e-12
 _LEAST_DF = 4.0 - 1e-9  # what five equal clusters have, up to rounding

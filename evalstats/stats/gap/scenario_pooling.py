@@ -7,8 +7,8 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.mixed.prediction import pooled_table
-from evalstats.stats.tails import positive_p
 
 _LEAST_EIGENVALUE = 1e-3
 

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.gap.contrasts import Sides
 from evalstats.stats.gap.slope_search import Lines, Problems, noise, solved
-from evalstats.stats.tails import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 
 _ANGLES = 48
 _ZOOMS = 3

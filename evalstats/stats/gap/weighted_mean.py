@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_level, too_few_clusters
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.tails import t_quantile
+from evalstats.stats.estimate import Estimate, t_quantile
 
 _ROUNDING = 1e-12
 

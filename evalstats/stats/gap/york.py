@@ -9,11 +9,11 @@ from scipy import special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import SMALLEST_P, positive_p
 from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
 from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.gap.slope_interval import no_slope_p, slope_interval, slope_p
 from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, solved, with_spread
-from evalstats.stats.tails import SMALLEST_P, positive_p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from scipy import optimize, special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
-from evalstats.stats.tails import SMALLEST_P, positive_p
+from evalstats.stats.estimate import SMALLEST_P, positive_p
 
 ROWS = 64  # pairs worked on at once, so that their draws stay in the processor's cache
 TIE = 1e-9  # relative: statistics that differ by rounding are ties

@@ -9,8 +9,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.pair_table import as_scores
-from evalstats.stats.tails import positive_p
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

@@ -10,12 +10,12 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, check_bounds, check_count, check_level, few_items
+from evalstats.stats.estimate import SMALLEST_P
 from evalstats.stats.many.max_t import TIE, TwoSided, collect
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pair_table import PairTable, difference_blocks, pair_table
 from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip, flip_clusters, flip_items
-from evalstats.stats.tails import SMALLEST_P
-from evalstats.stats.unseen_failures import PairFailures, pair_failures
+from evalstats.stats.one_sample import PairFailures, pair_failures
 
 _BISECTIONS = 60
 
@@ -32,7 +32,7 @@ def tango_limits(n: IntArray, wins: FloatArray, losses: FloatArray, z: FloatArra
 
     Notes
     -----
-    The interval holds every D with |T(D)| <= z; see `evalstats.stats.paired_binary.tango`, of which this is the form
+    The interval holds every D with |T(D)| <= z; see `evalstats.stats.paired.binary.tango`, of which this is the form
     for arrays.
 
     Examples
@@ -219,7 +219,7 @@ def _augmented(table: PairTable, span: float) -> PairTests:
 def _with_pseudo_items(
     table: PairTable, span: float
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, IntArray]:
-    """Add one pseudo-item at +c and one at -c to every pair: see `evalstats.stats.paired_means.augmented_t`.
+    """Add one pseudo-item at +c and one at -c to every pair: see `evalstats.stats.paired.means.augmented_t`.
 
     c^2 = sum(d^2) / sum(|d|) on the unit scale, which is at least 1 / K for means of K trials. Returns centre, standard
     error, df, p and the number of items that differ.
@@ -399,7 +399,7 @@ def pairwise_differences(
 ) -> PairwiseDifferences:
     """Differences of all pairs of models (or of the pairs named), adjusted for their family.
 
-    The default for many models on the same items. For two models `evalstats.stats.paired_binary.tango` and its kin say
+    The default for many models on the same items. For two models `evalstats.stats.paired.binary.tango` and its kin say
     more; for p-values without item scores use `evalstats.stats.many.multiplicity.holm`.
 
     Parameters

@@ -12,8 +12,8 @@ from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_codes,
 from evalstats.stats.clusters import cluster_sign_flip, multiway_mean
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.pairwise import pairwise_differences
-from evalstats.stats.paired_binary import MIN_DISCORDANT
-from evalstats.stats.sign_flip import sign_flip
+from evalstats.stats.paired.binary import MIN_DISCORDANT
+from evalstats.stats.paired.means import sign_flip
 
 BoolArray = NDArray[np.bool_]
 Progress = Callable[[int, int], None]

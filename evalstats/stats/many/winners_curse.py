@@ -10,8 +10,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, as_values, check_level
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import as_estimates
-from evalstats.stats.tails import normal_quantile
 
 _SHARE = 0.1  # beta = alpha / 10, the authors' choice
 _BISECTIONS = 80

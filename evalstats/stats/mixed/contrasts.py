@@ -10,7 +10,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
-from evalstats.stats.tails import SMALLEST_P
+from evalstats.stats.estimate import SMALLEST_P
 
 RowDf = Callable[[FloatArray], float]
 

@@ -203,7 +203,7 @@ def f_p(statistic: float, q: int, df: float) -> float:
     """P(F >= statistic) with q and `df` degrees of freedom; never 0."""
     from scipy import special
 
-    from evalstats.stats.tails import positive_p
+    from evalstats.stats.estimate import positive_p
 
     if np.isinf(df):
         return positive_p(float(special.chdtrc(q, q * statistic)))

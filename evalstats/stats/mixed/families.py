@@ -11,10 +11,10 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.many.max_t import MaxLaw, range_critical, range_p
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.mixed.contrasts import LinearEstimates, as_linear, not_estimable, quantile
-from evalstats.stats.tails import positive_p
 
 Adjustment = Literal["none", "holm", "tukey", "max-t"]
 

@@ -7,9 +7,9 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import check_count
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.marginal import random_columns
-from evalstats.stats.tails import positive_p
 
 _SAME = 1e-8  # relative: data that differ by rounding are the same
 # A larger model whose criterion is lower by more than this was not maximised.

@@ -12,13 +12,12 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.computation import OnStep, replicates
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import Estimate, positive_p
 from evalstats.stats.mixed.binomial import refit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import as_contrasts
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.likelihood_ratio import check_nested, ratio_statistic
 from evalstats.stats.mixed.linear import Refitter
-from evalstats.stats.tails import positive_p
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

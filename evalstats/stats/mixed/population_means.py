@@ -10,9 +10,9 @@ from scipy import optimize, special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.contrasts import LinearEstimates, as_linear, linear_estimates, not_estimable
 from evalstats.stats.mixed.families import Adjustment, adjusted
-from evalstats.stats.tails import normal_quantile
 
 _WIDEST = 0.5  # step of the rule for small s: the error of the normal density alone is below 1e-30
 _TO_POLE = math.pi * 2.0 * math.pi / 33.0  # exp(-33) = 5e-15 where the step is this over s

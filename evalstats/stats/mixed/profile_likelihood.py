@@ -12,13 +12,13 @@ from scipy import optimize
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import check_level
+from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.degrees_of_freedom import as_contrasts, variance_parameters
 from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.laplace import Cells, laplace, quadrature
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.parametric_bootstrap import null_design
-from evalstats.stats.tails import normal_quantile
 
 _STEP = 1e-6
 

@@ -11,8 +11,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level
+from evalstats.stats.estimate import SMALLEST_P, positive_p
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.tails import SMALLEST_P, positive_p
 
 _INDEPENDENT = 1e-6  # correlations below this are rounding
 _SWEEPS, _SETTLED = 400, 1e-10

@@ -11,10 +11,9 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray, as_values, check_count, check_level
-from evalstats.stats.cr2 import satterthwaite_df
-from evalstats.stats.one_score import wilson_ends
+from evalstats.stats.estimate import normal_quantile, t_quantile
+from evalstats.stats.one_sample import satterthwaite_df, wilson_ends
 from evalstats.stats.planning.mean import mean_power, smallest_effect
-from evalstats.stats.tails import normal_quantile, t_quantile
 
 MIN_DF = 4.0  # with fewer degrees of freedom no direction is claimed
 

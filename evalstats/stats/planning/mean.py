@@ -10,7 +10,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_level
-from evalstats.stats.tails import normal_quantile, t_quantile
+from evalstats.stats.estimate import normal_quantile, t_quantile
 
 MarginTest = Literal["noninferiority", "equivalence"]
 

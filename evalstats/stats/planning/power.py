@@ -8,11 +8,11 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level
-from evalstats.stats.paired_binary import MIN_DISCORDANT
-from evalstats.stats.paired_means import augmented_t
+from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
+from evalstats.stats.paired.binary import MIN_DISCORDANT
+from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.mean import MarginTest
-from evalstats.stats.tails import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
 
 PairedTest = Literal["score", "midp", "exact"]
 
@@ -432,7 +432,7 @@ def _first_b(n: int, c: FloatArray, delta: float, bound: float, *, reached: bool
 
 
 def tango_statistics(n: int, b: FloatArray, c: FloatArray, delta: float) -> FloatArray:
-    """Return Tango's score statistic at a difference other than 0, elementwise; see `evalstats.stats.paired_binary`.
+    """Return Tango's score statistic at a difference other than 0, elementwise; see `evalstats.stats.paired.binary`.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_level, is_constant
-from evalstats.stats.tails import positive_p
+from evalstats.stats.estimate import positive_p
 
 PATH_POINTS = 200
 
@@ -317,7 +317,7 @@ def normal_mixture_cs(
     Parameters
     ----------
     values, bound, sizes
-        As in `evalstats.stats.sequential.e_process.betting_cs`.
+        As in `e_process.betting_cs`.
     planned_n
         Where the interval is to be shortest; 500 without it. Fixed before the first look.
 
@@ -368,7 +368,7 @@ def asymptotic_cs(
     Parameters
     ----------
     values, sizes
-        As in `evalstats.stats.sequential.e_process.betting_cs`, without a bound.
+        As in `e_process.betting_cs`, without a bound.
     planned_n
         Where the interval is to be shortest; 500 without it. Fixed before the first look.
 

@@ -11,6 +11,7 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_count, check_level
+from evalstats.stats.estimate import positive_p
 from evalstats.stats.sequential.confidence_sequence import (
     ConfidenceSequence,
     as_sizes,
@@ -20,7 +21,6 @@ from evalstats.stats.sequential.confidence_sequence import (
     path_times,
     sequence_of,
 )
-from evalstats.stats.tails import positive_p
 
 Side = Literal["above", "below"]
 

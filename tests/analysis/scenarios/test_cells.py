@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.stats.paired_means import paired_t
+from evalstats.stats.paired.means import paired_t
 from tests.analysis.builders import data_of
 from tests.analysis.scenarios.tables import binary, graded, table
 

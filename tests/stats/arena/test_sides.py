@@ -11,7 +11,7 @@ from evalstats.errors import InputError
 from evalstats.stats.arena.sides import side_preference
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.one_score import wilson
+from evalstats.stats.one_sample import wilson
 
 
 def _rows(won: np.ndarray, *clusters: np.ndarray) -> VoteRows:

@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
+from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.cluster_means import cluster_means
 from evalstats.stats.gap.scores import LabLiveScores, centred_variance
 from evalstats.stats.many.pair_table import score_covariance
-from evalstats.stats.tails import t_quantile
 
 ROUNDING = 1e-12
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.cr2 import cr2_of_mean
 from evalstats.stats.mixed.robust import crossing_term, robust_covariance
+from evalstats.stats.one_sample import cr2_of_mean
 from tests.stats.mixed.dense import fit_at, golden_cases, golden_design, merged, relative_covariance, rows_design, term
 
 CLUBSANDWICH = 1e-9  # relative: the same closed form at estimates written with 12 digits

@@ -1,21 +1,279 @@
-"""The ratio of two means on the same items, for what is positive and skewed: cost, latency, tokens."""
+"""The ratio of two means on the same items, or of a typical item, for cost, latency and tokens."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
-from evalstats.errors import CannotAnswerError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.bootstrap.exact import ratio_ends
-from evalstats.stats.checks import FloatArray, check_level, few_items, too_few_clusters
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.ratio.amounts import Column, as_amounts, as_columns
-from evalstats.stats.ratio.typical_ratio import geometric_ratio, median_ratio
-from evalstats.stats.ratio.variance_forms import VarianceForm, variance_forms
-from evalstats.stats.tails import t_quantile, two_sided_t_p
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
+from evalstats.stats.clusters import cluster_mean, multiway_mean
+from evalstats.stats.estimate import Estimate, positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.one_sample import satterthwaite_df
+from evalstats.stats.paired.means import paired_t
 
-__all__ = ["geometric_ratio", "log_ratio_of_means", "median_ratio", "percentile_ratio_of_means", "ratio_of_means"]
+Column = tuple[IntArray, int]
+
+
+def as_amounts(baseline: ArrayLike, candidate: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Return both sides as float64 arrays of shape (n_items,), 0 or more, or raise InputError."""
+    a, b = as_values(baseline, "baseline values"), as_values(candidate, "candidate values")
+    if a.shape != b.shape:
+        raise InputError(f"{a.size} baseline and {b.size} candidate values; give both for the same items")
+    for x, name in ((a, "baseline"), (b, "candidate")):
+        if float(x.min()) < 0.0:
+            raise InputError(f"{name} values reach {float(x.min()):g}; a ratio is of things that are 0 or more")
+    return a, b
+
+
+def as_columns(clusters: ArrayLike | None, n: int) -> tuple[Column, ...]:
+    """Return each column of clusters as codes from 0 and their number; none where `clusters` is None.
+
+    Examples
+    --------
+    >>> [count for _, count in as_columns([[0, 0, 1], [5, 6, 7]], 3)]
+    [2, 3]
+    """
+    if clusters is None:
+        return ()
+    return tuple(as_codes(column, n) for column in np.atleast_2d(np.asarray(clusters)))
+
+
+_MOST_COLUMNS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VarianceForm:
+    """V(r) = bb - 2 r ab + r^2 aa, the variance of the mean of b - r a, and its degrees of freedom."""
+
+    aa: float
+    ab: float
+    bb: float
+    df: float
+
+    def at(self, r: float) -> float:
+        """Return V(r)."""
+        return self.bb - 2.0 * r * self.ab + r * r * self.aa
+
+    def plus(self, other: Self, sign: float) -> "VarianceForm":
+        """Return the sum (sign 1) or difference (sign -1) of two forms, with the smaller df."""
+        return VarianceForm(
+            aa=self.aa + sign * other.aa,
+            ab=self.ab + sign * other.ab,
+            bb=self.bb + sign * other.bb,
+            df=min(self.df, other.df),
+        )
+
+
+def variance_forms(a: FloatArray, b: FloatArray, columns: tuple[Column, ...]) -> tuple[VarianceForm, ...]:
+    """Return the variances that are candidates for that of mean(b - r a); the largest counts.
+
+    Independent items (no columns): the sample covariance over n, n - 1 df. One column of clusters: CR2 with
+    Satterthwaite df. Several: each column's own, and their inclusion and exclusion, which by chance can be less.
+
+    Examples
+    --------
+    >>> a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
+    >>> (form,) = variance_forms(a, b, ())
+    >>> round(form.at(1.0), 4), round(float(np.var(b - a, ddof=1)) / 3, 4)
+    (0.3333, 0.3333)
+    """
+    if len(columns) > _MOST_COLUMNS:
+        raise InputError(f"{len(columns)} cluster columns; give at most {_MOST_COLUMNS}")
+    if not columns:
+        each = (np.arange(a.size), a.size)
+        return (_cr2_form(a, b, each),)
+    one_way = tuple(_cr2_form(a, b, column) for column in columns)
+    if len(columns) == 1:
+        return one_way
+    total = VarianceForm(aa=0.0, ab=0.0, bb=0.0, df=math.inf)
+    for size in range(1, len(columns) + 1):
+        for chosen in combinations(columns, size):
+            total = total.plus(_cr2_form(a, b, _intersection(chosen)), (-1.0) ** (size + 1))
+    fewest = min(form.df for form in one_way)
+    return tuple(VarianceForm(aa=form.aa, ab=form.ab, bb=form.bb, df=fewest) for form in (*one_way, total))
+
+
+def _cr2_form(a: FloatArray, b: FloatArray, column: Column) -> VarianceForm:
+    """Return CR2's variance; where every item is its own cluster that is s^2/n with n - 1 df."""
+    codes, count = column
+    share = np.bincount(codes, minlength=count) / a.size
+    of_a = np.bincount(codes, weights=a - a.mean(), minlength=count)
+    of_b = np.bincount(codes, weights=b - b.mean(), minlength=count)
+    weight = 1.0 / (1.0 - share) / a.size**2
+    return VarianceForm(
+        aa=float((weight * of_a * of_a).sum()),
+        ab=float((weight * of_a * of_b).sum()),
+        bb=float((weight * of_b * of_b).sum()),
+        df=satterthwaite_df(share),
+    )
+
+
+def _intersection(columns: tuple[Column, ...]) -> Column:
+    codes, count = columns[0]
+    for other, n_other in columns[1:]:
+        levels, compact = np.unique(codes * n_other + other, return_inverse=True)
+        codes, count = compact.astype(np.int64), int(levels.size)
+    return codes, count
+
+
+_MOST_LEFT_OUT = 0.1
+
+
+def geometric_ratio(
+    baseline: ArrayLike, candidate: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
+) -> Estimate:
+    """Typical ratio of an item: the geometric mean of candidate/baseline, with a t interval on the logs.
+
+    What happens to one item, each counting alike; it says nothing about the total (see `ratio_of_means`). The null value
+    is 1. Swapping the systems inverts the estimate and its ends.
+
+    Parameters
+    ----------
+    baseline, candidate
+        float64 arrays, shape (n_items,): cost, seconds or tokens of the same items in the same order (trials averaged
+        first), both in one unit; 0 or more. An item with a 0 on either side has no logarithm: up to a tenth of the items
+        are left out with a warning, more leave no interval.
+    clusters
+        Integer codes, shape (n_items,), or shape (n_columns, n_items): CR2 with Satterthwaite df takes the place of t.
+    conf_level
+        Level of the two-sided interval.
+
+    Returns
+    -------
+    Estimate
+        `estimate` and the ends are ratios, `std_error` and `statistic` belong to the logarithm; `p_value` is of the
+        hypothesis that the mean log ratio is 0.
+
+    Raises
+    ------
+    InputError
+        Negative values, NaN, arrays that do not match.
+    CannotAnswerError
+        A 0 on one side of every item.
+
+    Examples
+    --------
+    >>> r = geometric_ratio([1.0, 2.0, 4.0, 1.0, 2.0], [2.0, 4.0, 4.0, 4.0, 4.0])
+    >>> round(r.estimate, 3), round(r.conf_low, 3), round(r.conf_high, 3), round(r.p_value, 4)
+    (2.0, 1.088, 3.676, 0.0341)
+    """
+    a, b = as_amounts(baseline, candidate)
+    level = check_level(conf_level)
+    columns = as_columns(clusters, a.size)
+    usable = (a > 0.0) & (b > 0.0)
+    left_out = a.size - int(usable.sum())
+    if left_out == a.size:
+        raise CannotAnswerError(f"all {a.size} items have a 0 on one side or both, so no item has a ratio to average")
+    logs = np.log(b[usable]) - np.log(a[usable])
+    found = _mean_log(logs, [codes[usable] for codes, _ in columns], level)
+    method = "geometric mean of the items' ratios, " + ("CR2 on the logs" if columns else "t on the logs")
+    if found.conf_low is None or found.conf_high is None:
+        return replace(found, estimate=math.exp(found.estimate), method=method, std_error=None)
+    if left_out > _MOST_LEFT_OUT * a.size:
+        reason = (
+            f"{left_out} of {a.size} items have a 0 on one side or both, too many to leave out; use the ratio of means"
+        )
+        return Estimate(estimate=math.exp(found.estimate), method=method, conf_level=level, n=logs.size, reason=reason)
+    words = (
+        (f"{left_out} of {a.size} items have a 0 on one side or both and are left out: they have no ratio to average",)
+        if left_out
+        else ()
+    )
+    return replace(
+        found,
+        estimate=math.exp(found.estimate),
+        method=method,
+        conf_low=math.exp(found.conf_low),
+        conf_high=math.exp(found.conf_high),
+        warnings=(*found.warnings, *words),
+    )
+
+
+def median_ratio(baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+    """Median of the items' own ratios with the exact order-statistic interval: nothing is assumed about their law.
+
+    For independent items only. A baseline of 0 makes a ratio infinite, which a median can hold; items with 0 on both
+    sides have no ratio and are left out with a warning.
+
+    Parameters
+    ----------
+    baseline, candidate, conf_level
+        As in `geometric_ratio`.
+
+    Notes
+    -----
+    The ends are the k-th smallest and k-th largest ratio, with the largest k for which P(Bin(n, 1/2) < k) is at most
+    half of 1 - conf_level. `p_value` is the exact sign test's, ratios of 1 left out.
+
+    Examples
+    --------
+    >>> r = median_ratio([1.0] * 9, [1.1, 1.2, 1.3, 1.5, 1.6, 1.7, 2.0, 2.5, 9.0])
+    >>> r.estimate, r.conf_low, r.conf_high, r.p_value
+    (1.6, 1.2, 2.5, 0.00390625)
+    """
+    a, b = as_amounts(baseline, candidate)
+    level = check_level(conf_level)
+    kept = (a > 0.0) | (b > 0.0)
+    if not kept.any():
+        raise CannotAnswerError(f"all {a.size} items have 0 on both sides, so no item has a ratio")
+    ratios = np.sort(np.divide(b[kept], a[kept], out=np.full(int(kept.sum()), math.inf), where=a[kept] > 0.0))
+    n, middle = ratios.size, float(np.median(ratios))
+    if not math.isfinite(middle):
+        raise CannotAnswerError(f"the baseline is 0 on half of the {n} items or more, so the median ratio is infinite")
+    left_out = a.size - n
+    words = (
+        (f"{left_out} of {a.size} items have 0 on both sides and are left out: they have no ratio",) if left_out else ()
+    )
+    method = "median of the items' ratios, order statistics"
+    warnings = (*few_items(n), *words)
+    k = _rank(n, (1.0 - level) / 2.0)
+    low, high = (float(ratios[k - 1]), float(ratios[n - k])) if k > 0 else (math.nan, math.nan)
+    reason = None
+    if k == 0:
+        reason = f"{n} items are too few for an exact {100 * level:g}% interval of a median"
+    elif not math.isfinite(high):
+        reason = "so many items have a baseline of 0 that the upper end is infinite"
+    elif low == high:
+        reason = "so many items have the same ratio that both ends fall on it"
+    return Estimate(
+        estimate=middle,
+        method=method,
+        conf_level=level,
+        n=n,
+        conf_low=None if reason else low,
+        conf_high=None if reason else high,
+        p_value=None if k == 0 else _sign_test(ratios),
+        reason=reason,
+        warnings=warnings,
+    )
+
+
+def _mean_log(logs: FloatArray, columns: list[IntArray], level: float) -> Estimate:
+    if not columns:
+        return paired_t(logs, conf_level=level)
+    if len(columns) == 1:
+        return cluster_mean(logs, columns[0], conf_level=level).estimate
+    return multiway_mean(logs, columns, conf_level=level).estimate
+
+
+def _rank(n: int, tail: float) -> int:
+    """Return the largest k with P(Bin(n, 1/2) <= k - 1) <= tail; 0 where there is none."""
+    below = special.bdtr(np.arange(n // 2 + 1), n, 0.5)
+    return int(np.count_nonzero(below <= tail))
+
+
+def _sign_test(ratios: FloatArray) -> float:
+    less, more = int((ratios < 1.0).sum()), int((ratios > 1.0).sum())
+    if less + more == 0:
+        return 1.0
+    return positive_p(2.0 * float(special.bdtr(min(less, more), less + more, 0.5)))
+
 
 _ROUNDING = 1e-12
 _LOPSIDED = 0.2  # flags 80 to 95% of samples at 20 to 50 items where a t interval covers .82 to .91

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_count
-from evalstats.stats.cr2 import satterthwaite_df
+from evalstats.stats.one_sample import satterthwaite_df
 
 Pair = tuple[float, float]
 

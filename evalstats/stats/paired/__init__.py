@@ -1,0 +1,1 @@
+"""Two models on the same items: differences, effect sizes, margins and ratios."""

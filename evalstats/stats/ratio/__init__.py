@@ -1,1 +1,0 @@
-"""Ratios of two means, for cost, time and tokens."""
