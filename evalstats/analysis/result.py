@@ -9,7 +9,7 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
 
 from evalstats.document import formats
 from evalstats.document import model as document_model
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Row = TypeVar("Row")
+# Inches (the width, or width and height), or one of the sizes that pages are drawn in.
+Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
@@ -122,7 +124,7 @@ class Result:
         return formats.explanation(self.document())
 
     def figure(
-        self, name: str | None = None, *, ax: "Axes | None" = None, size: tuple[float, float] | None = None
+        self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None
     ) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
 
@@ -162,12 +164,11 @@ def draw(
     figure: document_model.Figure,
     *,
     ax: "Axes | None" = None,
-    size: tuple[float, float] | None = None,
-    **style: Any,
+    size: Size = None,
 ) -> "Figure":
-    """Draw a figure of a document with the function of `evalstats.plots` that it names; `size` is in inches."""
+    """Draw a figure of a document with the function of `evalstats.plots` that it names."""
     plot = getattr(import_module("evalstats.plots"), figure.plot)
-    return plot(figure.rows, ax=ax, size=size, **{**figure.options, **style})
+    return plot(figure.rows, ax=ax, size=size, **figure.options)
 
 
 def load_result(path: str | Path) -> Result:

@@ -1,0 +1,210 @@
+"""A document as a page: the card with the answer, cautions, one figure, evidence under headings, the method folded away.
+
+A page is a .qmd file that opens a result and shows its sections by id, so that an analyst can reorder them, drop one, and
+write between them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date
+
+import polars as pl
+
+from evalstats.analysis.result import Result, draw, load_result
+from evalstats.document import blocks
+from evalstats.document.escape import for_html
+from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
+from evalstats.report.banner import verdict_banner
+from evalstats.report.figures import figure_float
+from evalstats.report.markup import (
+    both,
+    bullets,
+    code_block,
+    csv_link,
+    folded,
+    linked,
+    metadata,
+    prose,
+    raw,
+    show,
+    typst_string,
+    typst_strings,
+)
+from evalstats.report.opened import shown_day
+from evalstats.report.provenance import package_versions
+from evalstats.report.tables import table_float
+
+_SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
+_PACKAGES = ("numpy", "scipy", "polars")
+# A table longer than this is left to the CSV: the page shows its beginning.
+_MOST_ROWS = 60
+
+
+@dataclass(slots=True, kw_only=True)
+class Page:
+    """An opened result: `show` prints its parts as a document of Quarto, each once."""
+
+    result: Result
+    document: Document
+    engine: str
+    day: date
+    shown: set[str] = field(default_factory=set[str])
+
+    def show(self, *names: str) -> None:
+        """Print parts by id: "title", "answer", a section of evidence, "evidence" (all of it that is left), "method".
+
+        A section that this result does not have prints nothing.
+        """
+        whole: dict[str, Callable[[], Sequence[str]]] = {
+            "title": lambda: [_title(self.document)],
+            "answer": lambda: _answer(self.document),
+            "evidence": lambda: [part for each in self.document.evidence for part in self._once(each)],
+            "method": self._method,
+        }
+        for name in names:
+            if name in whole:
+                show(*whole[name]())
+            else:
+                section = self.document.section(name)
+                show(*(self._once(section) if section else []))
+
+    def _once(self, section: Section) -> list[str]:
+        if section.id in self.shown:
+            return []
+        self.shown.add(section.id)
+        return [f"## {prose(section.heading)}", *(part for each in section.blocks for part in _block(each))]
+
+    def _method(self) -> list[str]:
+        sections = [section for section in self.document.method if section.id not in self.shown]
+        notes = self.document.remarks
+        if notes:
+            said = Items(items=tuple(note.line for note in notes))
+            sections.append(Section(id="notes", heading="Notes", blocks=(said,)))
+        made = Items(
+            items=(
+                f"Rendered by {self.engine or 'Quarto'} on {self.day.day} {self.day:%B %Y}.",
+                f"Versions: {package_versions(_PACKAGES)}.",
+            )
+        )
+        sections.append(Section(id="rendering", heading="How this page was made", blocks=(made,)))
+        # In a PDF the method is an appendix in small type.
+        parts = [f"## {prose('Method')}", raw("typst", "#set text(size: 8.5pt)")]
+        for section in sections:
+            inside = "\n\n".join(part for each in section.blocks for part in _block(each))
+            title = raw("typst", f"#es-part({typst_string(section.heading)})")
+            parts += [title, folded(section.heading, inside)]
+        return parts
+
+
+def open_result(path: str, *, engine: str = "", rendered: str = "") -> Page:
+    """Open a saved result as a page.
+
+    Parameters
+    ----------
+    path
+        JSON that `Result.save` wrote.
+    engine
+        What renders the page; empty for Quarto.
+    rendered
+        The date the page shows, as 2026-01-31; by itself SOURCE_DATE_EPOCH, else today in UTC.
+
+    Raises
+    ------
+    InputError
+        If the file holds no result.
+    """
+    return open_page(load_result(path), engine=engine, rendered=rendered)
+
+
+def open_page(result: Result, *, engine: str = "", rendered: str = "") -> Page:
+    """Open a result as a page; see `open_result`."""
+    return Page(result=result, document=result.document(), engine=engine, day=shown_day(rendered))
+
+
+def _title(document: Document) -> str:
+    return metadata(title=prose(document.title))
+
+
+def _answer(document: Document) -> list[str]:
+    parts = [_banner(note) for note in document.banners]
+    parts.append(
+        verdict_banner(
+            label=document.label,
+            sign=_SIGNS[document.tone],
+            tone=document.tone,
+            answer=sentence(document.headline),
+            why=sentence(document.scope),
+            meaning="",
+            amount=document.number,
+            range_words=document.number_words,
+        )
+    )
+    parts.append(_cautions(document.cautions))
+    parts += [part for block in document.answer for part in _block(block)]
+    if document.actions:
+        parts += [f"## {prose('What to do')}", bullets([prose(sentence(text)) for text in document.actions])]
+    return parts
+
+
+def _banner(note: Note) -> str:
+    html = f'<p class="es-banner" role="note">{for_html(note.line)}</p>'
+    return both(html, f"#es-banner({typst_string(note.line)})")
+
+
+def _cautions(notes: Sequence[Note]) -> str:
+    if not notes:
+        return ""
+    lines = [note.line for note in notes]
+    html = "".join(f"<li>{for_html(line)}</li>" for line in lines)
+    return both(
+        f'<ul class="es-cautions" aria-label="Before you rely on this">{html}</ul>',
+        f"#es-cautions({typst_strings(lines)})",
+    )
+
+
+def _block(block: Block) -> list[str]:
+    match block:
+        case Text():
+            return [linked(block.text)]
+        case Items():
+            return [bullets([linked(item) for item in block.items])]
+        case Code():
+            return [code_block(block.code)]
+        case Figure():
+            return [_figure(block)]
+        case Table():
+            return [_table(block)]
+
+
+def _figure(figure: Figure) -> str:
+    rows = figure.table.frame if figure.table is not None and figure.table.frame else figure.rows
+    return figure_float(
+        lambda medium: draw(figure, size=medium),
+        f"fig-{figure.id}",
+        caption=prose(sentence(figure.caption)),
+        alt=figure.alt,
+        after=_data_link(rows, figure.id),
+    )
+
+
+def _table(table: Table) -> str:
+    table = table.without_empty_columns()
+    cells = table.written()
+    shown = cells if len(cells) <= _MOST_ROWS else cells[:_MOST_ROWS]
+    more = f" The first {len(shown)} of {len(cells):,} are shown; the CSV has all." if len(shown) < len(cells) else ""
+    as_text = blocks.Table(
+        columns=tuple(column.title for column in table.columns),
+        rows=shown,
+        align="".join("l" if column.left else "r" for column in table.columns),
+        caption=f"{sentence(table.caption)}{more}",
+    )
+    tones = table.tones if table.columns and table.columns[-1].kind == "verdict" else None
+    after = _data_link(table.frame, table.id)
+    return table_float(as_text, f"tbl-{table.id}", tones=dict(tones) if tones else None, lead=table.lead, after=after)
+
+
+def _data_link(rows: Mapping[str, Sequence[object]], name: str) -> str:
+    """Return a link to the rows as CSV; nothing where there are none, or cells that are no single values."""
+    frame = pl.DataFrame(dict(rows), strict=False)
+    plain = [column for column, dtype in frame.schema.items() if not dtype.is_nested() and dtype != pl.Object]
+    return csv_link(frame.select(plain), f"{name}.csv", "Data (CSV)") if frame.height and plain else ""
