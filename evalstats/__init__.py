@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare import compare
     from evalstats.analysis.contaminations.contamination import contamination
     from evalstats.analysis.contaminations.results import ContaminationCheck
-    from evalstats.analysis.frontiers.frontier import frontier
-    from evalstats.analysis.frontiers.results import Frontier
+    from evalstats.analysis.frontier.frontier import frontier
+    from evalstats.analysis.frontier.result import Frontier
     from evalstats.analysis.gaps.gap import gap
     from evalstats.analysis.gaps.results import LabLiveGap
     from evalstats.analysis.mixing.mean_results import Means
@@ -59,7 +59,7 @@ _WHERE = {
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
     "EvalStatsWarning": "evalstats.errors",
-    "Frontier": "evalstats.analysis.frontiers.results",
+    "Frontier": "evalstats.analysis.frontier.result",
     "InputError": "evalstats.errors",
     "LabLiveGap": "evalstats.analysis.gaps.results",
     "Leaderboard": "evalstats.analysis.boards.results",
@@ -77,7 +77,7 @@ _WHERE = {
     "contamination": "evalstats.analysis.contaminations.contamination",
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.frames",
-    "frontier": "evalstats.analysis.frontiers.frontier",
+    "frontier": "evalstats.analysis.frontier.frontier",
     "gap": "evalstats.analysis.gaps.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",

@@ -5,7 +5,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
+from evalstats.document.model import Column, Items, Note, Section, Table
 from evalstats.schema.data import EvalData
+
+# What the note of a run begins with where the run is simulated: loaders write it so.
+_SIMULATED = "simulated:"
 
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -18,6 +22,33 @@ def notes_of(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:
     """Return what a reader must know about the runs."""
     notes = data.runs.filter(pl.col("run").is_in(list(runs)))["note"].drop_nulls().unique().sort().to_list()
     return tuple(notes)
+
+
+def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
+    """Return what runs say of themselves, as notes; those on simulated data come first."""
+    found = [
+        Note(kind="simulated", text="the data are simulated, " + text.removeprefix(_SIMULATED).strip())
+        if text.startswith(_SIMULATED)
+        else Note(kind="source", text=text, caution=False)
+        for text in notes_of(data, runs)
+    ]
+    return tuple(sorted(found, key=lambda note: note.kind != "simulated"))
+
+
+def sources_section(
+    sources: Sequence[tuple[str, str]], *, version: str, seed: str = "", plan: Sequence[str] = ()
+) -> Section:
+    """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
+    rows = tuple((run, digest or "no digest") for run, digest in sources)
+    said = [*plan, f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
+    table = Table(
+        id="runs",
+        columns=(Column(title="Run", kind="name"), Column(title="SHA-256 of its file", kind="text")),
+        rows=rows,
+        caption="The runs and the digests of their files",
+        most=8,
+    )
+    return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
 
 
 def toolkit_version() -> str:

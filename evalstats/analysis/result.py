@@ -27,7 +27,7 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
-    "Frontier": "evalstats.analysis.frontiers.results",
+    "Frontier": "evalstats.analysis.frontier.result",
 }
 
 
@@ -123,9 +123,7 @@ class Result:
         """Return the answer, and in plain words how it was reached, what that assumes and what would change it."""
         return formats.explanation(self.document())
 
-    def figure(
-        self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None
-    ) -> "Figure":
+    def figure(self, name: str | None = None, *, ax: "Axes | None" = None, size: Size = None) -> "Figure":
         """Draw a figure with matplotlib: the answer's, or the one of this name.
 
         Raises

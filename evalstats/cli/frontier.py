@@ -42,15 +42,18 @@ def frontier(
     input_format: options.InputFormat = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
+    full: options.Full = False,
+    explain: options.Explain = False,
+    report: options.Report = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
     """Which systems score the most for their cost?"""
-    from evalstats.analysis.frontiers.frontier import frontier as frontier_of
+    from evalstats.analysis.frontier.frontier import frontier as frontier_of
     from evalstats.cli.leaderboard import names_of
     from evalstats.cli.load import column_map, load
-    from evalstats.cli.show import show, step_line
+    from evalstats.cli.show import present, step_line
 
     data = load(paths or [], store=store, where=where, columns=column_map(map_), input_format=input_format, quiet=quiet)
     data = data.trials_from_runs() if trials_from_runs else data
@@ -68,4 +71,13 @@ def frontier(
             seed=seed,
             on_progress=lambda done, of: on_step(f"resampling {done:,} of {of:,}"),
         )
-    show(result.blocks(), result.to_dict(), style=style, output=output, no_color=no_color, quiet=quiet)
+    present(
+        result,
+        style=style,
+        output=output,
+        full=full,
+        explain=explain,
+        report=report,
+        quiet=quiet,
+        no_color=no_color,
+    )

@@ -15,6 +15,7 @@ class Format(StrEnum):
     MARKDOWN = "markdown"
     HTML = "html"
     LATEX = "latex"
+    CSV = "csv"
 
 
 Paths = Annotated[list[Path] | None, typer.Argument(help="Result files, folders, or a store.", show_default=False)]
@@ -71,6 +72,16 @@ ConfLevel = Annotated[float, typer.Option("--conf-level", help="Level of the int
 PlannedLevel = Annotated[
     float | None,
     typer.Option("--conf-level", help="Level of the intervals; default: 0.95, or the plan's.", show_default=False),
+]
+Full = Annotated[bool, typer.Option("--full", help="Print all evidence, the method and every note.")]
+Report = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--report",
+        metavar="FILE",
+        help="Also render this very result as a page: FILE.html or FILE.pdf; may be repeated.",
+        show_default=False,
+    ),
 ]
 Explain = Annotated[
     bool, typer.Option("--explain", help="Also explain the method, its assumptions and the verdict in plain words.")

@@ -9,14 +9,18 @@ import tempfile
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 from evalstats.cli.options import Format
 from evalstats.document.blocks import Block
 from evalstats.document.width import clean, wrapped
 from evalstats.errors import InputError
 
+if TYPE_CHECKING:
+    from evalstats.analysis.result import Result
+
 _WIDTH = 80
+_HINT = "More: --full (all evidence), --explain (what it means), --report FILE.html (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
@@ -50,6 +54,72 @@ def show(
     say(f"written: {output}", quiet=quiet)
 
 
+def present(
+    result: "Result",
+    *,
+    style: Format = Format.TEXT,
+    output: Path | None = None,
+    full: bool = False,
+    explain: bool = False,
+    report: Sequence[Path] | None = None,
+    quiet: bool = False,
+    no_color: bool = False,
+) -> None:
+    """Print a result, or write it to a file, whole or not at all; then render it as pages where these are wanted."""
+    text = written(
+        result,
+        style=style,
+        full=full,
+        explain=explain,
+        quiet=quiet and output is None,
+        color=output is None and may_color(no_color=no_color),
+    )
+    if output is None:
+        print(text)
+    else:
+        write_atomically(output, text + "\n")
+        say(f"written: {output}", quiet=quiet)
+    if report:
+        from evalstats.report.render import render_results
+
+        with step_line(quiet=quiet) as on_step:
+            made = render_results([result], report, on_step=on_step)
+        for page in made:
+            say(f"rendered: {page.path} ({page.engine} engine)", quiet=quiet)
+
+
+def written(
+    result: "Result",
+    *,
+    style: Format = Format.TEXT,
+    full: bool = False,
+    explain: bool = False,
+    quiet: bool = False,
+    color: bool = False,
+) -> str:
+    """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it."""
+    from evalstats.document import formats, terminal
+
+    match style:
+        case Format.JSON:
+            values = {**result.to_dict(), **({"explanation": result.explain()} if explain else {})}
+            return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+        case Format.MARKDOWN:
+            return result.to_markdown()
+        case Format.HTML:
+            return result.to_html()
+        case Format.LATEX:
+            return result.to_latex()
+        case Format.CSV:
+            return formats.csv_text(result.to_frame()).rstrip("\n")
+        case Format.TEXT:
+            document = result.document()
+            if quiet:
+                return terminal.headline(document)
+            hint = "" if full else _HINT if not explain else "More: --full, --report FILE."
+            return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
+
+
 def show_result(
     result: Answer, *, explain: bool, style: Format, output: Path | None, no_color: bool, quiet: bool = False
 ) -> None:
@@ -77,7 +147,7 @@ def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool =
             return to_html(blocks)
         case Format.LATEX:
             return to_latex(blocks)
-        case Format.TEXT:
+        case Format.TEXT | Format.CSV:
             return to_text(blocks, width=_WIDTH, color=color)
 
 

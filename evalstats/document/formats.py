@@ -1,8 +1,10 @@
-"""A document as Markdown, HTML and LaTeX. Every string is escaped here and nowhere else."""
+"""A document as Markdown, HTML and LaTeX, rows as CSV. Every string is escaped here and nowhere else."""
 
 from collections.abc import Callable, Sequence
 
-from evalstats.document.escape import for_html, for_latex, for_markdown, inert
+import polars as pl
+
+from evalstats.document.escape import for_csv, for_html, for_latex, for_markdown, inert
 from evalstats.document.model import Block, Code, Document, Figure, Items, Section, Table, Text, Tone
 from evalstats.errors import InputError
 
@@ -24,6 +26,10 @@ def table_named(document: Document, name: str) -> Table:
     return tables[name]
 
 
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
 def _below(document: Document) -> str:
     """Return number, interval and scope as sentences."""
     number = ", ".join(part for part in (document.number, document.number_words) if part)
@@ -42,7 +48,7 @@ def to_markdown(document: Document) -> str:
     **Better.** B\|C is better.
     """
     parts = [f"**{for_markdown(note.line)}**" for note in document.banners]
-    parts.append(f"**{for_markdown(document.label)}.** {for_markdown(document.headline.rstrip('.'))}.")
+    parts.append(f"**{for_markdown(_capital(document.label))}.** {for_markdown(document.headline.rstrip('.'))}.")
     parts += [for_markdown(text) for text in (_below(document),) if text]
     parts += [_markdown(block) for block in document.answer]
     parts.append("\n".join(f"- {for_markdown(note.line)}" for note in document.cautions))
@@ -109,7 +115,7 @@ def to_html(document: Document) -> str:
     style = f"border-left:4px solid {color};padding:.4em .8em;margin:.5em 0"
     parts = [f"<p><strong>{for_html(note.line)}</strong></p>" for note in document.banners]
     parts.append(
-        f'<div style="{style}"><strong style="color:{color}">{for_html(document.label)}</strong> '
+        f'<div style="{style}"><strong style="color:{color}">{for_html(_capital(document.label))}</strong> '
         f"{for_html(document.headline.rstrip('.'))}.<br>{for_html(_below(document))}</div>"
     )
     parts += [_html(block) for block in document.answer]
@@ -165,9 +171,8 @@ def html_table(table: Table) -> str:
 def to_latex(document: Document) -> str:
     """Return LaTeX that needs no package but booktabs: the answer, then every table."""
     parts = [f"\\textbf{{{for_latex(note.line)}}}" for note in document.banners]
-    parts.append(
-        f"\\textbf{{{for_latex(document.label)}.}} {for_latex(document.headline.rstrip('.'))}. {for_latex(_below(document))}"
-    )
+    answer = f"{document.headline.rstrip('.')}. {_below(document)}"
+    parts.append(f"\\textbf{{{for_latex(_capital(document.label))}.}} {for_latex(answer)}")
     if document.cautions:
         items = "\n".join(f"  \\item {for_latex(note.line)}" for note in document.cautions)
         parts.append(f"\\begin{{itemize}}\n{items}\n\\end{{itemize}}")
@@ -190,6 +195,19 @@ def latex_table(table: Table) -> str:
         f"\\begin{{table}}\n{caption}\\begin{{tabular}}{{{align}}}\n\\toprule\n{titles} \\\\\n"
         f"\\midrule\n{rows}\n\\bottomrule\n\\end{{tabular}}\n\\end{{table}}"
     )
+
+
+# --- CSV ---
+
+
+def csv_text(frame: pl.DataFrame) -> str:
+    """Return a frame as CSV in which no cell is a formula."""
+    text_columns = [name for name, dtype in frame.schema.items() if dtype == pl.String]
+    safe = frame.with_columns(
+        pl.Series(name, [None if cell is None else for_csv(cell) for cell in frame[name].to_list()], dtype=pl.String)
+        for name in text_columns
+    )
+    return safe.rename({name: for_csv(name) for name in safe.columns}).write_csv()
 
 
 # --- sentences ---

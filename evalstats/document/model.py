@@ -28,7 +28,7 @@ NoteKind = Literal[
     "choice",  # what was chosen without being asked
     "source",  # what a file says of itself
 ]
-Kind = Literal["text", "name", "number", "interval", "p", "count", "verdict"]
+Kind = Literal["text", "name", "amount", "number", "interval", "p", "count", "verdict"]
 Value = str | float | int | tuple[float | None, float | None] | None
 
 
@@ -80,9 +80,9 @@ class Code:
 class Column:
     """A column of a table: its title, and how its values are written.
 
-    `name` cells may be cut where all agree; a `number` is multiplied by `scale` and written with `digits`; an `interval`
-    is a pair of ends; `verdict` cells take the tone of their word from `Table.tones`. A `spare` column is left out where
-    there is little room.
+    `name` cells may be cut where all agree; an `amount` is text that stands on the right; a `number` is multiplied by
+    `scale` and written with `digits`; an `interval` is a pair of ends; `verdict` cells take the tone of their word from
+    `Table.tones`. A `spare` column is left out where there is little room.
     """
 
     title: str

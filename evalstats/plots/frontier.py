@@ -13,8 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 
 from evalstats.analysis.costs import WORDS, amount
-from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
-from evalstats.analysis.frontiers.wording import share_words
+from evalstats.analysis.frontier.document import share_words
+from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import interval, plural, scaled
 from evalstats.plots.intervals import shortened
@@ -82,7 +82,7 @@ def frontier(result: Frontier, *, medium: Medium = "screen") -> Figure:
     Parameters
     ----------
     result
-        What `evalstats.analysis.frontiers.frontier.frontier` returned.
+        What `evalstats.analysis.frontier.frontier.frontier` returned.
     medium
         "screen" (860 pixels wide), "phone" (340) or "print" (a column of A4).
     """

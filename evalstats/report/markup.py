@@ -9,7 +9,8 @@ from html import escape
 
 import polars as pl
 
-from evalstats.document.escape import for_csv, for_html, one_line
+from evalstats.document.escape import for_html, one_line
+from evalstats.document.formats import csv_text
 
 _PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
 _LINK = re.compile(
@@ -157,16 +158,6 @@ def _address(found: re.Match[str]) -> str:
     if found.group(1):
         return f"https://arxiv.org/abs/{found.group(1)}"
     return f"https://doi.org/{text[text.index('10.') :]}"
-
-
-def csv_text(frame: pl.DataFrame) -> str:
-    """Return a frame as CSV in which no cell is a formula."""
-    text_columns = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    safe = frame.with_columns(
-        pl.Series(name, [None if cell is None else for_csv(cell) for cell in frame[name].to_list()], dtype=pl.String)
-        for name in text_columns
-    )
-    return safe.rename({name: for_csv(name) for name in safe.columns}).write_csv()
 
 
 def csv_link(frame: pl.DataFrame, name: str, words: str) -> str:

@@ -15,6 +15,7 @@ from evalstats.document import blocks
 from evalstats.document.escape import for_html
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
 from evalstats.report.banner import verdict_banner
+from evalstats.report.examples import example
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import (
     both,
@@ -96,13 +97,15 @@ class Page:
         return parts
 
 
-def open_result(path: str, *, engine: str = "", rendered: str = "") -> Page:
+def open_result(path: str = "", *, kind: str = "", engine: str = "", rendered: str = "") -> Page:
     """Open a saved result as a page.
 
     Parameters
     ----------
     path
-        JSON that `Result.save` wrote.
+        JSON that `Result.save` wrote; empty for the example of `kind`.
+    kind
+        The page's own name.
     engine
         What renders the page; empty for Quarto.
     rendered
@@ -113,7 +116,8 @@ def open_result(path: str, *, engine: str = "", rendered: str = "") -> Page:
     InputError
         If the file holds no result.
     """
-    return open_page(load_result(path), engine=engine, rendered=rendered)
+    result = load_result(path) if path else example(kind)
+    return open_page(result, engine=engine, rendered=rendered)
 
 
 def open_page(result: Result, *, engine: str = "", rendered: str = "") -> Page:
@@ -129,7 +133,7 @@ def _answer(document: Document) -> list[str]:
     parts = [_banner(note) for note in document.banners]
     parts.append(
         verdict_banner(
-            label=document.label,
+            label=document.label[:1].upper() + document.label[1:],
             sign=_SIGNS[document.tone],
             tone=document.tone,
             answer=sentence(document.headline),

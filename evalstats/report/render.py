@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+from evalstats.analysis.result import Result
 from evalstats.errors import InputError
 from evalstats.report.document import read_document
 from evalstats.report.engine import Job, Target, choose_engine, no_one_listens
@@ -172,6 +173,50 @@ def render_reports(
         _refuse_unknown(parameters, kind, page.source)
         for target, path in paths:
             folder = Path(temporary, f"render-{target}")
+            folder.mkdir()
+            job = Job(
+                page=page,
+                parameters=parameters,
+                to=target,
+                folder=folder,
+                day=day,
+                time_limit=time_limit,
+                on_step=on_step,
+            )
+            _put(chosen.render(job), path)
+    return tuple(Rendered(path=path, engine=chosen.name) for _, path in paths)
+
+
+def render_results(
+    results: Sequence[Result],
+    outputs: Sequence[str | Path],
+    *,
+    engine: str = "auto",
+    time_limit: int = 600,
+    on_step: Callable[[str], None] = no_one_listens,
+) -> tuple[Rendered, ...]:
+    """Render a result as it is, in every form that is wanted; nothing is computed again.
+
+    Raises
+    ------
+    InputError
+        If a file's name ends neither in .html nor in .pdf, or its folder is not there.
+    RenderError
+        If the engine fails, with its own words.
+    """
+    (result,) = results
+    kind = result.document().kind
+    page, chosen, day = find_page(kind), choose_engine(engine), today()
+    paths: list[tuple[Target, Path]] = []
+    for output in outputs:
+        target = _target(Path(output).suffix.lower().removeprefix(".") or "html")
+        paths.append((target, _output_path(output, kind, target)))
+    with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
+        saved = Path(temporary, "result.json")
+        result.save(saved)
+        parameters = {"result": str(saved), "engine": chosen.description, "rendered": day.isoformat()}
+        for place, (target, path) in enumerate(paths):
+            folder = Path(temporary, f"render-{place}")
             folder.mkdir()
             job = Job(
                 page=page,

@@ -9,8 +9,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.frontiers.frontier import frontier
-from evalstats.analysis.frontiers.results import Frontier
+from evalstats.analysis.frontier.frontier import frontier
+from evalstats.analysis.frontier.result import Frontier
 from evalstats.analysis.scores import score
 from evalstats.document.markup import to_html, to_markdown
 from evalstats.document.text import to_text

@@ -11,7 +11,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from evalstats.analysis.frontiers.results import Frontier, FrontierRow
+from evalstats.analysis.frontier.result import Frontier, FrontierRow
 from evalstats.plots.frontier import frontier, frontier_alt
 from evalstats.plots.style import LIGHT, SIZES, Medium, svg
 from tests.plots.conftest import HOSTILE

@@ -1,27 +1,26 @@
 """What score is to be had for what cost: the frozen result of `frontier()`."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.document.model import Document, Note
 from evalstats.document.numbers import plural
 
 Standing = Literal["on the frontier", "open", "dominated"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FrontierRow:
+class FrontierRow(Estimate):
     """One system: its score and its cost on the items that all systems have, and where that puts it.
 
     Attributes
     ----------
-    estimate, conf_low, conf_high, method
-        Mean score in the metric's own unit, with the interval that `score` would give; `reason` says why there is none.
+    estimate, conf_low, conf_high, method, reason
+        Mean score in the metric's own unit, with the interval that `score` would give.
     cost, cost_low, cost_high
         Mean cost of an item, trials averaged; `cost_reason` says why it has no interval.
     on_frontier
@@ -43,10 +42,6 @@ class FrontierRow:
     cost: float
     on_frontier: bool
     standing: Standing
-    conf_low: float | None = None
-    conf_high: float | None = None
-    method: str = ""
-    reason: str | None = None
     cost_low: float | None = None
     cost_high: float | None = None
     cost_reason: str | None = None
@@ -59,7 +54,7 @@ class FrontierRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Frontier:
+class Frontier(Result):
     """Which systems give the most score for their cost, and how sure that is.
 
     Attributes
@@ -102,8 +97,7 @@ class Frontier:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -117,17 +111,10 @@ class Frontier:
 
         Raises
         ------
-        KeyError
-            If there is no such system.
+        InputError
+            If there is no such system; the message names the closest.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return json_safe(self)
+        return row_named(self.rows, name)
 
     def to_frame(self) -> pl.DataFrame:
         """One row for each system, in glossary names; systems that dominate are joined with commas."""
@@ -165,17 +152,8 @@ class Frontier:
             },
         )
 
-    def summary(self) -> str:
-        """Sentences for a person: who is on the frontier, who is dominated for certain, what it rests on."""
-        from evalstats.analysis.frontiers.wording import frontier_sentences
+    def document(self) -> Document:
+        """Return what is said of it: who is worth considering, who is beaten for certain, what is open."""
+        from evalstats.analysis.frontier.document import document
 
-        return " ".join(frontier_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.frontiers.wording import frontier_blocks
-
-        return frontier_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        return document(self)

@@ -14,7 +14,7 @@ from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.item_values import ItemValues, item_values
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.costs import item_amounts, log_scale_mean
-from evalstats.analysis.frontiers.results import Frontier, FrontierRow, Standing
+from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
     candidate_groups,
     chosen_clusters,
@@ -26,9 +26,11 @@ from evalstats.analysis.grouping import (
     without_clusters,
 )
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scores import score_of_arm
 from evalstats.analysis.wording import dependence_warnings
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import OUTCOMES
@@ -207,24 +209,21 @@ def frontier(
         seed=seed,
         version=toolkit_version(),
         sources=sources_of(data, field.runs),
-        warnings=(
-            *chosen.cautions,
-            *field.rulers.refusal(),
-            *_cautions(field, cases, cost),
-            *field.rulers.of("weakens"),
-            *(
-                []
-                if without_clusters(cluster)
-                else _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed)
-            ),
-        ),
         notes=(
-            *declared,
-            *notes,
-            *told,
-            *field.rulers.of("note"),
-            *(text for arm in field.arms for text in arm.remarks),
-            *notes_of(data, field.runs),
+            *run_notes(data, field.runs),
+            *as_notes("scale", chosen.cautions),
+            *as_notes("comparability", field.rulers.refusal()),
+            *_cautions(field, cases, cost),
+            *as_notes("comparability", field.rulers.of("weakens")),
+            *(
+                ()
+                if without_clusters(cluster)
+                else as_notes("dependence", _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed))
+            ),
+            *as_notes("choice", (*declared, *notes), caution=False),
+            *as_notes("left_out", told, caution=False),
+            *as_notes("comparability", field.rulers.of("note"), caution=False),
+            *as_notes("source", (text for arm in field.arms for text in arm.remarks), caution=False),
         ),
     )
 
@@ -411,18 +410,18 @@ def _n_any(field: _Field) -> int:
     return int((~np.isnan(field.values.values)).any(axis=1).sum())
 
 
-def _cautions(field: _Field, cases: _Cases, cost: str) -> list[str]:
+def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
     n, total = len(cases.scores), _n_any(field)
-    told = [] if cases.clusters else list(few_items(n))
+    told = [] if cases.clusters else list(as_notes("few", few_items(n)))
     if n < total:
-        told.append(
-            f"only the {n:,} of {total:,} items count on which all {len(cases.names)} systems have a score and {cost}; "
-            "the others may be easier or harder, cheaper or dearer"
-        )
+        text = f"only {n:,} of {total:,} items have a score and {cost} of all {len(cases.names)} systems"
+        told.append(Note(kind="missing", text=f"{text}; the others may be easier or harder, cheaper or dearer"))
     if len(cases.clusters) > 1:
-        told.append("items are clustered in several ways; the resamples draw the coarsest clusters alone")
+        text = "items are clustered in several ways; the resamples draw the coarsest clusters alone"
+        told.append(Note(kind="choice", text=text, caution=False))
     if cost == "latency_s":
-        told.append("time also depends on the machine, its load and what ran beside it")
+        text = "time also depends on the machine, its load and what ran beside it"
+        told.append(Note(kind="comparability", text=text))
     return told
 
 

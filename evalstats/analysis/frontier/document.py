@@ -1,0 +1,191 @@
+"""What is said of a frontier: who is worth its price, who is beaten for certain, what is open."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.costs import WORDS, amount
+from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
+from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.scales import direction_phrases
+from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.document.numbers import number, plural, share_in_percent
+
+_TONES: dict[str, Tone] = {"on the frontier": "good", "not settled": "caution", "dominated": "bad"}
+_WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
+_NAMED = 4
+_SHOWN = 20
+
+
+def document(result: Frontier) -> Document:
+    """Return what is said of a frontier."""
+    what = _cost_words(result)
+    settled = all(row.standing != "open" for row in result.rows)
+    within = f" in {plural(result.n_clusters, 'cluster')}" if result.n_clusters else ""
+    asked = [sentence for sentence in direction_phrases(result.direction) if "?" in sentence]
+    return Document(
+        kind="frontier",
+        title=f"Which systems score most for their {what} on {result.benchmark}?",
+        label="settled" if settled else "partly open",
+        tone="good" if settled else "caution",
+        headline="; ".join((_headline(result, what), *asked)),
+        scope=f"Scores are means of {result.metric} on the {plural(result.n_items, 'item')}{within} that every system has",
+        answer=(_figure(result, what),),
+        notes=result.notes,
+        actions=tuple(_actions(result, what)),
+        evidence=tuple(_evidence(result, what)),
+        method=(_method(result), sources_section(result.sources, version=result.version, seed=str(result.seed))),
+    )
+
+
+def _headline(result: Frontier, what: str) -> str:
+    names = [row.name for row in result.rows if row.on_frontier]
+    if len(names) == 1:
+        return f"{names[0]} scores most for the least {what}"
+    return f"{len(names)} of {len(result.rows)} systems are worth their {what}: {_some(names)}"
+
+
+def _figure(result: Frontier, what: str) -> Figure:
+    best = max(result.rows, key=lambda row: _value(row, result))
+    return Figure(
+        id="frontier",
+        plot="frontier",
+        rows={
+            "model": [row.name for row in result.rows],
+            "estimate": [_value(row, result) for row in result.rows],
+            "conf_low": [None if row.conf_low is None else row.conf_low * result.scale for row in result.rows],
+            "conf_high": [None if row.conf_high is None else row.conf_high * result.scale for row in result.rows],
+            "cost": [row.cost for row in result.rows],
+            "cost_low": [row.cost_low for row in result.rows],
+            "cost_high": [row.cost_high for row in result.rows],
+            "on_frontier": [row.on_frontier for row in result.rows],
+            "standing": [row.standing for row in result.rows],
+        },
+        options={
+            "score_title": f"{result.metric}{f' ({result.score_unit})' if result.score_unit else ''}",
+            "cost_title": WORDS[result.cost],
+            "higher_is_better": result.higher_is_better,
+        },
+        alt=(
+            f"Score against {what} of {plural(len(result.rows), 'system')}; the line joins "
+            f"{_some([row.name for row in result.rows if row.on_frontier])}. {best.name} has the highest score."
+        ),
+        caption="Mean score and mean cost of an item, with intervals; the line joins systems that no other beats on both",
+        table=_table(result),
+    )
+
+
+def _value(row: FrontierRow, result: Frontier) -> float:
+    return row.estimate * result.scale
+
+
+def _table(result: Frontier) -> Table:
+    unit = f" ({result.score_unit})" if result.score_unit else ""
+    level = f"{100 * result.conf_level:g}% CI"
+    return Table(
+        id="systems",
+        columns=(
+            Column(title="System", kind="name"),
+            Column(title=WORDS[result.cost], kind="amount"),
+            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=level, kind="interval", scale=result.scale, spare=True),
+            Column(title="In resamples", kind="amount"),
+            Column(title="Place", kind="verdict"),
+        ),
+        rows=tuple(
+            (row.name, amount(row.cost), row.estimate, row.ends, share_words(row), _WORDS[row.standing])
+            for row in result.rows
+        ),
+        caption=(
+            "Systems by cost; in how many resamples a system is on the frontier, and what is settled. A share is no "
+            "probability"
+        ),
+        tones=_TONES,
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _actions(result: Frontier, what: str) -> list[str]:
+    beaten = [row for row in result.rows if row.dominated_by]
+    found = [f"Drop {row.name}: {row.dominated_by[0]} scores more for less {what}." for row in beaten[:_NAMED]]
+    unsettled = [row.name for row in result.rows if row.standing == "open"]
+    if unsettled:
+        found.append(f"More items would settle the place of {_some(unsettled)}.")
+    return found
+
+
+def _evidence(result: Frontier, what: str) -> list[Section]:
+    level = f"{100 * result.conf_level:g}%"
+    sections: list[Section] = []
+    beaten = [row for row in result.rows if row.dominated_by]
+    if beaten:
+        head = f"{_some([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} beaten for certain"
+        told = [f"{row.name} by {_some(row.dominated_by)}" for row in beaten]
+        text = f"Both differences, higher score and lower {what}, hold at {level} over all pairs."
+        sections.append(Section(id="beaten", heading=head, blocks=(Text(text=text), Items(items=tuple(told)))))
+    unsettled = [row for row in result.rows if row.standing == "open"]
+    if result.share_reason:
+        sections.append(
+            Section(id="open", heading="How sure the rest is cannot be told", blocks=(Text(text=result.share_reason),))
+        )
+    elif unsettled:
+        head = f"The place of {plural(len(unsettled), 'system')} is not settled"
+        told = [
+            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + _some(row.beaten_by)} as observed, on it in "
+            f"{share_words(row)} of resamples"
+            for row in unsettled
+        ]
+        sections.append(Section(id="open", heading=head, blocks=(Items(items=tuple(told)),)))
+    return sections
+
+
+def _method(result: Frontier) -> Section:
+    clusters = f"; clusters: {' and '.join(result.clusters)}" if result.clusters else ""
+    error = max((row.share_error for row in result.rows if row.share_error is not None), default=None)
+    drawn = "" if error is None else f"; Monte Carlo error of a share at most {number(100 * error, 1)} pp"
+    shares = (
+        f"Shares: {result.method}, {result.n_resamples:,} resamples{drawn}. A share is no probability: for a dearer system "
+        "that truly scores no more it is as likely to be high as low."
+    )
+    return Section(
+        id="method",
+        heading="How the frontier was found",
+        blocks=(
+            Text(
+                text=(
+                    "A system is on the frontier when no other scores as much for as little. Systems are compared only on "
+                    f"items that all of them have. What is estimated: {result.estimand}{clusters}."
+                )
+            ),
+            Items(
+                items=(
+                    shares,
+                    f"Dominated: {result.dominance_method}.",
+                    "Cost: mean over items, trials averaged; its interval is t on the logarithm, since costs are skewed.",
+                )
+            ),
+        ),
+    )
+
+
+def share_words(row: FrontierRow) -> str:
+    """Write the share of resamples as a percentage that never claims more than was drawn.
+
+    Examples
+    --------
+    >>> row = FrontierRow(name="a", estimate=1.0, cost=1.0, on_frontier=True, standing="open", share=0.999)
+    >>> share_words(row)
+    '>99%'
+    """
+    if row.share is None:
+        return "–"
+    return ">99%" if row.share > 0.99 else "<1%" if row.share < 0.01 else share_in_percent(row.share)
+
+
+def _cost_words(result: Frontier) -> str:
+    return WORDS[result.cost].partition(" (")[0].lower()
+
+
+def _some(names: Sequence[str]) -> str:
+    if len(names) <= _NAMED:
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "none"
+    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"
