@@ -16,7 +16,7 @@ STORED = Path(__file__).resolve().parents[1] / "evalstats" / "datasets" / "arena
 
 def main(arguments: list[str]) -> int:
     """Run and store, or run a part and print."""
-    from evalstats.simulate.arena_study import arena_study
+    from validation.arena_study import arena_study
     from validation.running import processor_seconds
 
     share = float(arguments[0]) if arguments else 1.0

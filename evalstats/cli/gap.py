@@ -311,7 +311,7 @@ def mix_of(given: str | None, by: Sequence[str] | None) -> "LiveMix | None":
     if given is None:
         return None
     if given == _SHIPPED_MIX:
-        from evalstats.datasets.live_mix import rutbench_live_mix
+        from evalstats.datasets.tables import rutbench_live_mix
 
         return rutbench_live_mix()
     from evalstats.loaders.declarations import read_live_mix

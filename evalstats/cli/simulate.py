@@ -1,4 +1,4 @@
-"""`evalstats simulate`: result files whose truth is known, in real formats; and what sampling does to an arena."""
+"""`evalstats simulate`: result files whose truth is known, in real formats."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -38,9 +38,6 @@ class Lived(StrEnum):
     PUBLISHED = "published"
 
 
-_STUDY_SHARE = 0.05  # of the stored study: 20 arenas of 6,000 votes in a world, some 20 seconds
-
-
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command("simulate")(simulate)
@@ -67,9 +64,6 @@ def simulate(
         int | None,
         typer.Option("--event-size", help="For an arena: models shown at once; default: 2.", show_default=False),
     ] = None,
-    study: Annotated[
-        bool, typer.Option("--study", help="For an arena: compare the ways of sampling, in small, and print a table.")
-    ] = False,
     live: Annotated[
         Lived | None,
         typer.Option("--live", help="For lab-live: what the live side holds; default: outcomes.", show_default=False),
@@ -107,20 +101,13 @@ def simulate(
     """Write simulated result files with a known truth."""
     from evalstats.cli.show import say
 
-    asked: dict[str, Any] = {
-        "--sampling": sampling, "--votes": votes, "--event-size": event_size, "--study": study or None,
-    }  # fmt: skip
+    arena: dict[str, Any] = {"--sampling": sampling, "--votes": votes, "--event-size": event_size}
     lab_live: dict[str, Any] = {
         "--live": live, "--gap": gap, "--mix-shift": mix_shift or None, "--models": models, "--users": users,
         "--items": items, "--aliases": aliases or None,
     }  # fmt: skip
-    given = [name for name, value in asked.items() if value is not None]
+    given = [name for name, value in arena.items() if value is not None]
     _refuse_others(what, given, [name for name, value in lab_live.items() if value is not None], model)
-    if study:
-        if output is not None or given != ["--study"]:
-            raise InputError("--study prints a table of all ways of sampling; leave out --output and the other options")
-        _study(seed, quiet=quiet)
-        return
     if output is None:
         raise InputError("no folder is named; say where the files go with --output FOLDER")
     if what is What.LAB_LIVE:
@@ -131,7 +118,8 @@ def simulate(
         paths, invented = _written(what, output, model, seed)
     for path in paths:
         say(f"written: {path}")
-    say(f"These results are simulated: {invented}.")
+    if not quiet:
+        say(f"These results are simulated: {invented}.")
 
 
 def _refuse_others(what: What, arena: list[str], lab_live: list[str], model: list[str] | None) -> None:
@@ -146,8 +134,8 @@ def _refuse_others(what: What, arena: list[str], lab_live: list[str], model: lis
 
 
 def _lab_live(output: Path, asked: dict[str, Any], seed: int) -> tuple[list[Path], str]:
-    from evalstats.datasets.live_mix import rutbench_live_mix
-    from evalstats.simulate.lab_live_files import write_lab_live
+    from evalstats.datasets.tables import rutbench_live_mix
+    from evalstats.simulate.lab_live import write_lab_live
 
     held = {Lived.OUTCOMES: "outcomes", Lived.VOTES: "comparisons", Lived.PUBLISHED: "aggregates"}
     options: dict[str, Any] = {
@@ -199,17 +187,3 @@ def _arena(
     paths = write_arena(output, N_VOTES if votes is None else votes, seed=seed, design=design, sampling=way)
     invented = "all but the number of models, the two apps and the order of the first five is invented"
     return paths, f"{invented}, and the format is assumed"
-
-
-def _study(seed: int, *, quiet: bool) -> None:
-    """Print the study in small, and where the whole one is."""
-    from evalstats.cli.show import say, step_line
-    from evalstats.document.text import to_text
-    from evalstats.report.sampling.tables import plain_table
-    from evalstats.simulate.arena_study import SEED, arena_study
-
-    with step_line(quiet=quiet) as on_step:
-        study = arena_study(share=_STUDY_SHARE, seed=seed or SEED, on_step=on_step)
-    typer.echo(to_text([plain_table(study)]))
-    arenas = ", ".join(f"{n} {world}" for world, n in study.n_arenas.items())
-    say(f"From {arenas} arenas only. The whole study is `evalstats report arena-sampling`.")

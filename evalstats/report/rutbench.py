@@ -7,8 +7,8 @@ from pathlib import Path
 from evalstats.loaders.registry import read
 from evalstats.report.again import call_of
 from evalstats.schema.data import EvalData
-from evalstats.simulate.rut_models import published_models
 from evalstats.simulate.rutbench import write_rutbench
+from evalstats.simulate.rutbench_truth import published_models
 
 _FOLDER = "rutbench-simulated"
 

@@ -1,7 +1,7 @@
 """Known truths written in real formats: for demonstrations, for power, for validation."""
 
 from evalstats.simulate.arena import arena_truth, simulate_arena, write_arena
-from evalstats.simulate.arena_attack import ArenaAttack
+from evalstats.simulate.arena_events import ArenaAttack
 from evalstats.simulate.arena_sampling import SamplingRule
 from evalstats.simulate.arena_world import ArenaDesign, ArenaEffects
 from evalstats.simulate.devicerepair import (
@@ -12,17 +12,21 @@ from evalstats.simulate.devicerepair import (
     simulated_repair_models,
     write_devicerepair,
 )
-from evalstats.simulate.harmamp import HarmEffects, harmamp_truth, simulate_harmamp, write_harmamp
-from evalstats.simulate.harmamp_design import HarmModel, simulated_harm_models
-from evalstats.simulate.lab_live import LabLive, simulate_lab_live
-from evalstats.simulate.lab_live_design import LabLiveDesign
-from evalstats.simulate.lab_live_files import write_lab_live
+from evalstats.simulate.harmamp import (
+    HarmEffects,
+    HarmModel,
+    harmamp_truth,
+    simulate_harmamp,
+    simulated_harm_models,
+    write_harmamp,
+)
+from evalstats.simulate.lab_live import LabLive, simulate_lab_live, write_lab_live
 from evalstats.simulate.lab_live_truth import LabLiveTruth
+from evalstats.simulate.lab_live_world import LabLiveDesign
 from evalstats.simulate.pairs import SimulatedPairs, simulate_pairs
 from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
-from evalstats.simulate.rut_models import RutModel, published_models
-from evalstats.simulate.rut_truth import RutEffects
 from evalstats.simulate.rutbench import rutbench_truth, simulate_rutbench, write_rutbench
+from evalstats.simulate.rutbench_truth import RutEffects, RutModel, published_models
 
 __all__ = [
     "ArenaAttack",

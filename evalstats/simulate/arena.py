@@ -14,12 +14,18 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
-from evalstats.simulate.arena_attack import ArenaAttack, sent_twice
+from evalstats.simulate.arena_events import ArenaAttack, Batch, Schedule, sent_twice
 from evalstats.simulate.arena_sampling import Sampling, SamplingRule
-from evalstats.simulate.arena_schedule import Batch, Schedule
-from evalstats.simulate.arena_truth import truth_frame
-from evalstats.simulate.arena_world import APPS, LANGUAGES, SCENARIOS, ArenaDesign, ArenaEffects, make_world
-from evalstats.simulate.streams import generator
+from evalstats.simulate.arena_world import (
+    APPS,
+    LANGUAGES,
+    SCENARIOS,
+    ArenaDesign,
+    ArenaEffects,
+    make_world,
+    truth_frame,
+)
+from evalstats.simulate.draws import generator
 from evalstats.stats.arena.votes import OUTCOMES
 from evalstats.stats.checks import IntArray, check_count
 

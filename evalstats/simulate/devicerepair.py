@@ -15,16 +15,16 @@ import polars as pl
 from numpy.typing import NDArray
 
 from evalstats.errors import InputError
-from evalstats.simulate.rut_design import apportion
-from evalstats.simulate.scenario_truth import (
+from evalstats.simulate.draws import (
     check_known,
     check_share,
     check_spread,
     draw_points,
     expected_points,
+    generator,
     write_rows,
 )
-from evalstats.simulate.streams import generator
+from evalstats.simulate.rutbench_truth import apportion
 
 N_QUESTIONS = 991
 DOMAINS = ("phone_repair", "computer_repair", "data_recovery")

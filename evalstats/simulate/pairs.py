@@ -12,7 +12,7 @@ from scipy.optimize import brentq
 from scipy.special import ndtri
 
 from evalstats.errors import InputError
-from evalstats.simulate.streams import generator
+from evalstats.simulate.draws import generator
 
 _SLACK = 1e-12  # 0.7 - 0.5 is not 0.2
 

@@ -1,7 +1,7 @@
 """Simulated RUT-Bench results: files in the benchmark's own format whose truth is known.
 
 The overall success rates are the published ones. Everything else is made up from a documented model
-(`evalstats.simulate.rut_truth.RutEffects`), the rates by user behaviour above all.
+(`evalstats.simulate.rutbench_truth.RutEffects`), the rates by user behaviour above all.
 """
 
 import json
@@ -13,12 +13,21 @@ from typing import TypedDict, Unpack
 import polars as pl
 
 from evalstats.errors import InputError
-from evalstats.simulate.rut_design import BEHAVIOURS, N_TASKS, STABLE, RutDesign, make_design
-from evalstats.simulate.rut_facts import draw_facts
-from evalstats.simulate.rut_models import RutModel, model_named, published_models
-from evalstats.simulate.rut_samples import JUDGE, sample_row
-from evalstats.simulate.rut_summary import summarise
-from evalstats.simulate.rut_truth import Calibrate, RutDraw, RutEffects, draw_run
+from evalstats.simulate.rutbench_samples import JUDGE, draw_facts, sample_row, summarise
+from evalstats.simulate.rutbench_truth import (
+    BEHAVIOURS,
+    N_TASKS,
+    STABLE,
+    Calibrate,
+    RutDesign,
+    RutDraw,
+    RutEffects,
+    RutModel,
+    draw_run,
+    make_design,
+    model_named,
+    published_models,
+)
 
 GENERATED_AT = (
     "2026-06-03T00:00:00+00:00"  # date of the benchmark's paper; the time of simulation would change the bytes

@@ -7,11 +7,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from evalstats.cli.main import app
-from evalstats.datasets.arena_sampling import load_arena_sampling
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.report import render
-from evalstats.simulate import arena_study as study_module
 
 
 def run(*arguments: object) -> Result:
@@ -39,12 +37,9 @@ def test_events_may_hold_several_models(tmp_path: Path) -> None:
     ("arguments", "words"),
     [
         (["rutbench", "-o", "x", "--sampling", "active"], "--sampling is for an arena; rutbench has no such option"),
-        (["harmamp", "--study"], "--study is for an arena"),
         (["arena", "-o", "x", "--model", "m"], "leave out --model"),
         (["arena"], "no folder is named"),
         (["rutbench"], "no folder is named"),
-        (["arena", "--study", "-o", "x"], "leave out --output"),
-        (["arena", "--study", "--votes", "5"], "leave out --output and the other options"),
     ],
 )
 def test_what_does_not_go_together_is_refused(
@@ -55,23 +50,6 @@ def test_what_does_not_go_together_is_refused(
     assert isinstance(done.exception, InputError)
     assert words in str(done.exception)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_small_study_is_printed_as_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, Any] = {}
-
-    def arena_study(**arguments: Any):
-        asked.update(arguments)
-        return load_arena_sampling()
-
-    monkeypatch.setattr(study_module, "arena_study", arena_study)
-    done = run("simulate", "arena", "--study", "--seed", 7, "--quiet")
-    assert done.exit_code == 0
-    assert (asked["share"], asked["seed"]) == (0.05, 7)
-    assert "Ways of sampling in simulated arenas" in done.stdout
-    assert "Pairs in the right order" in done.stdout
-    assert max(map(len, done.stdout.splitlines())) <= 80
-    assert "evalstats report arena-sampling" in " ".join(done.output.split())
 
 
 def test_the_report_needs_nothing_and_takes_no_question(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,8 +18,15 @@ from evalstats.simulate import (
     simulate_arena,
     write_arena,
 )
-from evalstats.simulate.arena_truth import expected_shares, mean_share
-from evalstats.simulate.arena_world import N_COMPARISONS, N_MODELS, N_USERS, TOP_FIVE, make_world
+from evalstats.simulate.arena_world import (
+    N_COMPARISONS,
+    N_MODELS,
+    N_USERS,
+    TOP_FIVE,
+    expected_shares,
+    make_world,
+    mean_share,
+)
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
 from evalstats.stats.arena.existence import connection

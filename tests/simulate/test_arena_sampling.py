@@ -4,9 +4,16 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.simulate.arena_refit import difference_variance, refit
-from evalstats.simulate.arena_sampling import SamplingRule, draw_pairs, near, pair_weights, place
-from evalstats.simulate.arena_schedule import draw_members
+from evalstats.simulate.arena_events import draw_members
+from evalstats.simulate.arena_sampling import (
+    SamplingRule,
+    difference_variance,
+    draw_pairs,
+    near,
+    pair_weights,
+    place,
+    refit,
+)
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.votes import TIE, VoteRows, vote_rows
 

@@ -22,7 +22,7 @@ from evalstats.simulate import (
     write_devicerepair,
 )
 from evalstats.simulate.devicerepair import CRITERIA, CUTS, DOMAINS, LANGUAGES
-from evalstats.simulate.scenario_truth import draw_points, expected_points
+from evalstats.simulate.draws import draw_points, expected_points
 
 PAGE = Path(__file__).resolve().parents[2] / "design" / "simulated-harm-and-repair.md"
 

@@ -21,7 +21,7 @@ from evalstats.simulate import (
     simulated_harm_models,
     write_harmamp,
 )
-from evalstats.simulate.harmamp_design import CATEGORIES, DEFENSES, make_harm_design
+from evalstats.simulate.harmamp import CATEGORIES, DEFENSES, make_harm_design
 
 PAGE = Path(__file__).resolve().parents[2] / "design" / "simulated-harm-and-repair.md"
 NAMES = [model.name for model in simulated_harm_models()]

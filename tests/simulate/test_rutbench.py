@@ -12,8 +12,14 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.simulate import RutEffects, RutModel, published_models, rutbench_truth, simulate_rutbench, write_rutbench
-from evalstats.simulate.rut_design import BEHAVIOURS, DIFFICULTIES, apportion, make_design
-from evalstats.simulate.rut_truth import draw_run, intercept_for_rate
+from evalstats.simulate.rutbench_truth import (
+    BEHAVIOURS,
+    DIFFICULTIES,
+    apportion,
+    draw_run,
+    intercept_for_rate,
+    make_design,
+)
 
 NULL = type(None)
 

@@ -45,7 +45,7 @@ def code_again(options: Mapping[str, Any], plan: str | Path | None, reading: Rea
     simulated = not (reading.both or reading.lab)
     if simulated:
         imports |= {
-            "from evalstats.datasets.live_mix import rutbench_live_mix",
+            "from evalstats.datasets.tables import rutbench_live_mix",
             "from evalstats.simulate import simulate_lab_live",
         }
         data, sides = list(_SIMULATED), "both.lab, both.live"
@@ -66,7 +66,7 @@ def _files(options: Mapping[str, Any]) -> tuple[set[str], dict[str, Any]]:
         imports.add("from evalstats.loaders.declarations import read_aliases")
         asked["aliases"] = Code(f"read_aliases({Path(aliases).name!r})")
     if mix == SHIPPED_MIX:
-        imports.add("from evalstats.datasets.live_mix import rutbench_live_mix")
+        imports.add("from evalstats.datasets.tables import rutbench_live_mix")
         asked["mix"] = Code("rutbench_live_mix()")
     elif isinstance(mix, str | Path):
         imports.add("from evalstats.loaders.declarations import read_live_mix")

@@ -148,7 +148,7 @@ def _sides(store: str, lab: str, live: str) -> tuple[EvalData, EvalData | None]:
 
 def simulated() -> tuple[EvalData, EvalData]:
     """Simulate both sides with what the page is for: one planted gap, another mix, a scenario that the lab never covers."""
-    from evalstats.datasets.live_mix import rutbench_live_mix
+    from evalstats.datasets.tables import rutbench_live_mix
     from evalstats.simulate.lab_live import simulate_lab_live
 
     mix = rutbench_live_mix().shares
@@ -186,7 +186,7 @@ def _mix(mix: Mix | None, by: str | Sequence[str] | None) -> LiveMix | dict[str,
             return LiveMix(**cast("dict[str, Any]", mix))
         return {level: float(share) for level, share in mix.items()}
     if mix == SHIPPED_MIX:
-        from evalstats.datasets.live_mix import rutbench_live_mix
+        from evalstats.datasets.tables import rutbench_live_mix
 
         return rutbench_live_mix()
     from evalstats.loaders.declarations import read_live_mix

@@ -204,7 +204,7 @@ def rerun(page: SamplingPage) -> str:  # noqa: ARG001 - parts of a page are all 
     """Return how the simulation is run again."""
     code = (
         "python -m validation.arena_sampling          # all, some five minutes of processor\n"
-        "evalstats simulate arena --study             # a twentieth of the arenas\n"
+        "python -m validation.arena_sampling 0.05     # a twentieth of the arenas\n"
         "evalstats simulate arena -o votes/ --sampling proximity   # votes to try an analysis on\n"
     )
     return code_block(code)

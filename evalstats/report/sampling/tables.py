@@ -2,10 +2,9 @@
 
 from evalstats.datasets.arena_sampling import SamplingRow, SamplingStudy
 from evalstats.document.blocks import Table
-from evalstats.report.sampling.answers import Answer, Asked, amount, rows_for, unit_words
+from evalstats.report.sampling.answers import Answer, amount
 
 _NEW = ("new_rank", "new_rating")
-_KEPT = ("order", "far", "resample", "covered_far", "violations", "ring")
 
 
 def answer_table(found: list[Answer]) -> Table:
@@ -97,29 +96,6 @@ def settings_table(study: SamplingStudy) -> Table:
     """Return the numbers that all arenas share."""
     rows = [(name[0].upper() + name[1:], f"{value:g}") for name, value in study.settings.items()]
     return Table(columns=("What", "Value"), rows=tuple(rows), align="lr", caption="What all arenas share; all invented")
-
-
-def plain_table(study: SamplingStudy) -> Table:
-    """Return the main measures at all votes, for the command line: one row a measure, world and way of sampling."""
-    rows: list[tuple[str, ...]] = []
-    for key in _KEPT:
-        measure = study.measure(key)
-        for row in _at_the_end(study, key):
-            reach = f"{amount(measure, row.conf_low, sign=True)} to {amount(measure, row.conf_high, sign=True)}"
-            told = "" if row.conf_low is None else f"{reach} {unit_words(measure)}"
-            rows.append((measure.title, row.world, row.sampling, amount(measure, row.estimate), told, row.verdict))
-    return Table(
-        columns=("Measure", "World", "Sampling", "Mean", "Against random (for coverage: 95%)", "Verdict"),
-        rows=tuple(rows),
-        align="lllrll",
-        caption="Ways of sampling in simulated arenas",
-        wide=("Against random (for coverage: 95%)",),
-    )
-
-
-def _at_the_end(study: SamplingStudy, key: str) -> list[SamplingRow]:
-    asked = Asked(key=key, question="", measures=(key,), samplings=tuple(study.samplings), last=True)
-    return rows_for(study, asked)
 
 
 def _named(rows: list[SamplingRow], world: str, sampling: str) -> SamplingRow | None:

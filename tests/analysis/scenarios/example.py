@@ -27,7 +27,7 @@ from evalstats.analysis.scenarios.results import (
     TermTest,
     VarianceRow,
 )
-from evalstats.simulate.rut_models import published_models
+from evalstats.simulate.rutbench_truth import published_models
 
 BEHAVIOURS = (
     "ideal",

@@ -19,7 +19,7 @@ from evalstats.simulate import (
     write_harmamp,
     write_rutbench,
 )
-from evalstats.simulate.rut_truth import BEHAVIOUR_EFFECTS
+from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS
 from tests.analysis.scenarios.inner import LEVEL, inner
 from tests.analysis.scenarios.tables import binary, graded, table
 

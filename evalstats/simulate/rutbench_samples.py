@@ -1,12 +1,15 @@
-"""One sample of a RUT-Bench result file: its run, completion, efficiency and reliability blocks.
+"""What a simulated RUT-Bench file holds: what happened in each sample, its blocks, and the summary."""
 
-The blocks are computed from a few facts by the rules of the benchmark's own scorer, so that they agree with each other.
-"""
-
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
-from evalstats.simulate.rut_design import STABLE
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit, logit
+
+from evalstats.simulate.draws import generator
+from evalstats.simulate.rutbench_truth import BEHAVIOURS, DIFFICULTIES, STABLE, RutDesign, RutDraw, intercept_for_rate
 
 JUDGE = "simulated-judge"
 FORBIDDEN = "forbidden action matched executed write tool 'delete_record': delete record"
@@ -236,3 +239,181 @@ def _reliability(facts: SampleFacts) -> dict[str, object]:
         "reliability": 0.4 * (faithfulness / 4.0) + 0.3 * (clarification / 3.0) + 0.3 * (discipline / 3.0),
         "judge_error": None if scored else error,
     }
+
+
+# All invented.
+FLAW_RATE = 0.15  # share of relaxed successes that fail the semantic criterion
+FAILURE_SHARES: tuple[tuple[Failure, float], ...] = (("state", 0.80), ("diff", 0.12), ("forbidden", 0.08))
+EXTRA_CALLS_SOLVED, EXTRA_CALLS_FAILED = 1.5, 3.0  # mean number of tool calls beyond the required ones
+JUDGE_SUCCESS_EFFECT = 0.8  # how much better a solved sample is judged, in logits of a point
+FAITHFULNESS_TOP, CLARIFICATION_TOP, DISCIPLINE_TOP = 4, 3, 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Details:
+    """Draws for every sample, each array of shape (n_samples,), samples in task-major order."""
+
+    flawed: NDArray[np.bool_]
+    failure: NDArray[np.int64]
+    extra_calls: NDArray[np.int64]
+    judge_failed: NDArray[np.bool_]
+    faithfulness: NDArray[np.int64]
+    clarification: NDArray[np.int64]
+    discipline: NDArray[np.int64]
+
+
+def draw_facts(
+    draw: RutDraw, design: RutDesign, *, seed: int, run: int, judge_error_rate: float
+) -> Iterator[SampleFacts]:
+    """Yield the facts of every sample: base task by base task, behaviours in the order of `BEHAVIOURS`."""
+    rng = generator(seed, "rutbench", "details", draw.model.name, str(run))
+    details = _draw_details(draw, judge_error_rate, rng)
+    success, crashed = draw.success.ravel(), draw.crashed.ravel()
+    for row in range(success.size):
+        task, place = divmod(row, len(BEHAVIOURS))
+        read_only = bool(design.read_only[task])
+        turns, needed = int(design.user_turns[task]), int(design.action_turns[task])
+        failed = not (success[row] or crashed[row])
+        yield SampleFacts(
+            env_id=design.env_id(task),
+            task_id=design.task_id(task),
+            behaviour=BEHAVIOURS[place],
+            difficulty=DIFFICULTIES[int(design.difficulty[task])],
+            user_turns=turns,
+            action_turns=needed,
+            read_only=read_only,
+            crashed=bool(crashed[row]),
+            failure=_failure(int(details.failure[row]), read_only=read_only) if failed else None,
+            flawed=bool(details.flawed[row]),
+            tool_calls=needed - 2 * turns + int(details.extra_calls[row]),
+            judge_failed=bool(details.judge_failed[row]),
+            faithfulness=int(details.faithfulness[row]),
+            clarification=int(details.clarification[row]),
+            discipline=int(details.discipline[row]),
+        )
+
+
+def _draw_details(draw: RutDraw, judge_error_rate: float, rng: np.random.Generator) -> _Details:
+    success, crashed = draw.success.ravel(), draw.crashed.ravel()
+    honesty, discipline = draw.model.honesty, draw.model.discipline
+    return _Details(
+        flawed=success & ~crashed & (rng.random(success.size) < FLAW_RATE),
+        failure=rng.choice(len(FAILURE_SHARES), p=[share for _, share in FAILURE_SHARES], size=success.size),
+        extra_calls=rng.poisson(np.where(success, EXTRA_CALLS_SOLVED, EXTRA_CALLS_FAILED)),
+        judge_failed=_judge_failures(crashed, judge_error_rate, rng),
+        faithfulness=_points(success, honesty, FAITHFULNESS_TOP, rng),
+        clarification=_points(success, (honesty + discipline) / 2, CLARIFICATION_TOP, rng),
+        discipline=_points(success, discipline, DISCIPLINE_TOP, rng),
+    )
+
+
+def _failure(drawn: int, *, read_only: bool) -> Failure:
+    # a task that changes nothing can only fail by a forbidden write
+    return "forbidden" if read_only else FAILURE_SHARES[drawn][0]
+
+
+def _judge_failures(crashed: NDArray[np.bool_], rate: float, rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Mark `rate` times the samples; a crashed run never reaches the judge."""
+    able = np.flatnonzero(~crashed)
+    failed = np.zeros(crashed.size, dtype=np.bool_)
+    failed[rng.choice(able, size=min(round(rate * crashed.size), able.size), replace=False)] = True
+    return failed
+
+
+def _points(success: NDArray[np.bool_], share: float, top: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Whole points from 0 to `top` with mean `share * top`, more of them where the sample was solved."""
+    eta = logit(share) + JUDGE_SUCCESS_EFFECT * success
+    return rng.binomial(top, expit(eta + intercept_for_rate(eta, share)))
+
+
+Row = Mapping[str, object]
+
+_GROUPS = (
+    ("variant_summary", "variant", False),
+    ("difficulty_summary", "difficulty_bucket", False),
+    ("task_type_summary", "task_type", False),
+    ("num_user_turns_summary", "num_user_turns", False),
+    ("min_required_action_turn_summary", "min_required_action_turn", False),
+    ("behavior_summary", "behavior_bundle", True),
+    ("unstable_behavior_summary", "unstable_behavior", False),
+    ("profile_summary", "profile_bundle", True),
+)
+
+
+def summarise(rows: Sequence[Row]) -> dict[str, object]:
+    """Summarise samples as the harness does, quirks included.
+
+    The key `semantic_success_rate` holds the relaxed rate; the semantic rate stands under `strict_success_rate`. Judge
+    errors count as zeros. A crashed run counts as a success where nothing was there to fail. Stable samples are
+    "unknown" among the unstable behaviours.
+    """
+    summary: dict[str, object] = {"sample_count": len(rows), "missing_runtime_task_ids": [], **_metrics(rows)}
+    for name, column, is_list in _GROUPS:
+        summary[name] = _grouped(rows, column, is_list=is_list)
+    return summary
+
+
+def relaxed_success(completion: Row) -> bool:
+    """Headline success of the harness: final state as asserted, expected changes made, nothing forbidden done.
+
+    Examples
+    --------
+    >>> relaxed_success({"final_state_assertion_total": 0, "expected_state_diff_passed": True})
+    True
+    """
+    asserted = completion.get("final_state_assertion_total", 0) == completion.get("final_state_assertion_pass_count", 0)
+    return (
+        asserted
+        and bool(completion["expected_state_diff_passed"])
+        and not completion.get("forbidden_action_violations")
+    )
+
+
+def _metrics(rows: Sequence[Row]) -> dict[str, object]:
+    relaxed = _mean(rows, lambda row: float(relaxed_success(_block(row, "completion"))))
+    faithfulness = _mean(rows, _number("reliability", "faithfulness_score"))
+    clarification = _mean(rows, _number("reliability", "clarification_score"))
+    discipline = _mean(rows, _number("reliability", "tool_discipline_score"))
+    return {
+        "success_rate": relaxed,
+        "sr": relaxed,
+        "completion_rate": relaxed,
+        "semantic_success_rate": relaxed,
+        "strict_success_rate": _mean(rows, _number("completion", "strict_sr")),
+        "avg_efficiency": _mean(rows, _number("efficiency", "efficiency")),
+        "avg_task_score": _mean(rows, _number("efficiency", "task_score")),
+        "avg_reliability": _mean(rows, _number("reliability", "reliability")),
+        "avg_faithfulness_score": faithfulness,
+        "avg_clarification_score": clarification,
+        "avg_tool_discipline_score": discipline,
+        "avg_faithfulness_norm": faithfulness / 4.0,
+        "avg_clarification_norm": clarification / 3.0,
+        "avg_tool_discipline_norm": discipline / 3.0,
+    }
+
+
+def _grouped(rows: Sequence[Row], column: str, *, is_list: bool) -> dict[str, object]:
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        value = row[column]
+        labels = cast("Iterable[str]", value) if is_list else [str(value) or "unknown"]
+        for label in labels:
+            groups.setdefault(label, []).append(row)
+    return {label: _group(groups[label]) for label in sorted(groups)}
+
+
+def _group(rows: Sequence[Row]) -> dict[str, object]:
+    errors = sum(1 for row in rows if _block(row, "run")["run_error"])
+    return {"sample_count": len(rows), **_metrics(rows), "run_error_count": errors}
+
+
+def _block(row: Row, name: str) -> Row:
+    return cast("Row", row[name])
+
+
+def _number(block: str, key: str) -> Callable[[Row], float]:
+    return lambda row: float(cast("float", _block(row, block)[key]))
+
+
+def _mean(rows: Sequence[Row], value: Callable[[Row], float]) -> float:
+    return sum(map(value, rows)) / len(rows)

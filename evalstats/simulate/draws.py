@@ -1,5 +1,6 @@
-"""Draws whose truth is known: yes or no by a logistic model, points by a cumulative one; and files of what was drawn."""
+"""Draws whose truth is known (a logistic model, a cumulative one), and random streams told apart by what they are for."""
 
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,10 +10,36 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 from scipy.special import expit
 
 from evalstats.errors import InputError
-from evalstats.simulate.rut_truth import intercept_for_rate
+
+
+def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
+    """Return the stream that belongs to a seed, a purpose and further labels.
+
+    The labels become the spawn key of numpy's `SeedSequence`, so streams with different labels are independent.
+
+    Raises
+    ------
+    InputError
+        If the seed is negative.
+
+    Examples
+    --------
+    >>> first, again, other = generator(0, "noise", "a"), generator(0, "noise", "a"), generator(0, "noise", "b")
+    >>> draws = [float(stream.random()) for stream in (first, again, other)]
+    >>> draws[0] == draws[1], draws[0] == draws[2]
+    (True, False)
+    """
+    if seed < 0:
+        message = f"seed is {seed}; use a whole number from 0"
+        raise InputError(message)
+    digest = hashlib.blake2b("\x1f".join((purpose, *labels)).encode(), digest_size=16).digest()
+    key = tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
+
 
 Calibrate = Literal["count", "rate"]
 Floats = NDArray[np.float64]
@@ -61,6 +88,18 @@ def draw_events(eta: Floats, rate: float, noise: Floats, *, calibrate: Calibrate
         place = round(rate * ordered.size)
         intercept = -float(padded[place] + padded[place + 1]) / 2
     return Events(intercept=intercept, probability=expit(intercept + eta), happened=intercept + latent > 0)
+
+
+def intercept_for_rate(eta: NDArray[np.float64], rate: float) -> float:
+    """Return a such that the mean of expit(a + eta) is `rate`.
+
+    Examples
+    --------
+    >>> round(intercept_for_rate(np.zeros(3), 0.5), 6)
+    0.0
+    """
+    low, high = -float(eta.max()) - 40.0, -float(eta.min()) + 40.0
+    return float(brentq(lambda intercept: float(expit(intercept + eta).mean()) - rate, low, high, xtol=1e-12))
 
 
 def draw_points(latent: Floats, cuts: Sequence[float], *, lowest: int = 1) -> NDArray[np.int64]:

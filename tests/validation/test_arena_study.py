@@ -9,20 +9,23 @@ from scipy import stats
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, load_arena_sampling, study_from_text
 from evalstats.errors import InputError
-from evalstats.simulate.arena_compare import Found, rows_of
-from evalstats.simulate.arena_measures import (
+from evalstats.simulate.arena_sampling import SamplingRule
+from validation.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, Found, arena_study, rows_of
+from validation.arena_trials import (
     POINTS,
+    Ring,
+    TrialWorld,
     covered,
     error_points,
+    make_arenas,
+    newcomer_errors,
     pairs_in_order,
     places_moved,
     ranks,
+    run_arenas,
+    table,
     violations,
 )
-from evalstats.simulate.arena_newcomers import newcomer_errors
-from evalstats.simulate.arena_sampling import SamplingRule
-from evalstats.simulate.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, arena_study
-from evalstats.simulate.arena_trials import Ring, TrialWorld, make_arenas, run_arenas, table
 
 WORLD = TrialWorld(name="test", spread=0.6, n_models=8, n_raters=50)
 
