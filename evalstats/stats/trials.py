@@ -1,6 +1,6 @@
-"""Several trials per item: pass@k, pass^k, and how much of the variance lies within items."""
+"""Several trials per item: pass@k, pass^k, and how often a whole suite is passed."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -10,47 +10,6 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import variance_matched_wilson
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VarianceComponents:
-    """Miller's decomposition of the variance of item means.
-
-    Attributes
-    ----------
-    within
-        Mean variance of the trials of one item, squared score units.
-    between
-        Variance of the items' true means, Var(item means) - mean(within/K); 0 where that is negative.
-    between_raw
-        The same before it is cut off at 0.
-    of_item_means
-        Variance of the observed item means.
-    n_items
-        Items with at least two trials.
-    n_trials
-        Harmonic mean of their trials.
-    """
-
-    within: float
-    between: float
-    between_raw: float
-    of_item_means: float
-    n_items: int
-    n_trials: float
-
-    def variance_of_mean(self, n_items: int, n_trials: float) -> float:
-        """Return the variance of the score that `n_items` items with `n_trials` trials each would give.
-
-        Examples
-        --------
-        >>> parts = VarianceComponents(
-        ...     within=1 / 6, between=1 / 12, between_raw=1 / 12, of_item_means=1 / 4, n_items=9, n_trials=1.0
-        ... )
-        >>> round(parts.variance_of_mean(1, 4) / parts.variance_of_mean(1, 1), 12)
-        0.5
-        """
-        return (self.between + self.within / n_trials) / n_items
 
 
 def pass_at_k(n: ArrayLike, c: ArrayLike, k: int) -> FloatArray:
@@ -139,57 +98,6 @@ def suite_pass(
     plain = variance_matched_wilson(values, conf_level=conf_level, clusters=clusters)
     name = f"pass@{k}" if kind == "at" else f"pass^{k}"
     return replace(plain, method=f"mean {name}, {plain.method}")
-
-
-def variance_components(scores: ArrayLike) -> VarianceComponents:
-    """Split the variance of item means into trial noise and differences between items.
-
-    For planning only: the standard error of the mean needs no split, it is that of the item means.
-
-    Parameters
-    ----------
-    scores
-        float64 array, shape (n_items, n_trials); NaN where a trial is missing. Items with a single trial are left out.
-
-    Raises
-    ------
-    InputError
-        Fewer than two items with two trials.
-
-    References
-    ----------
-    Miller 2024, arXiv:2411.00640.
-
-    Examples
-    --------
-    >>> parts = variance_components([[0, 0], [1, 1], [0, 1], [1, 1]])
-    >>> parts.within, round(parts.between, 4)
-    (0.125, 0.1667)
-    """
-    y = np.asarray(scores, dtype=np.float64)
-    if y.ndim != 2:
-        raise InputError(f"scores have {y.ndim} dimensions; give one row per item and one column per trial")
-    if np.isinf(y).any():
-        raise InputError("scores hold infinite values; put NaN where a trial is missing")
-    present = ~np.isnan(y)
-    enough = present.sum(axis=1) >= 2
-    y, present = y[enough], present[enough]
-    if len(y) < 2:
-        raise InputError(f"{len(y)} items have two or more trials; at least 2 are needed to split the variance")
-    trials = present.sum(axis=1)
-    means = np.where(present, y, 0.0).sum(axis=1) / trials
-    squares = np.square(np.where(present, y - means[:, np.newaxis], 0.0)).sum(axis=1)
-    variances = squares / (trials - 1)
-    of_means = float(means.var(ddof=1))
-    between = of_means - float((variances / trials).mean())
-    return VarianceComponents(
-        within=float(variances.mean()),
-        between=max(0.0, between),
-        between_raw=between,
-        of_item_means=of_means,
-        n_items=len(y),
-        n_trials=1.0 / float((1.0 / trials).mean()),
-    )
 
 
 def _checked(n: ArrayLike, c: ArrayLike, k: int) -> tuple[FloatArray, FloatArray, int]:

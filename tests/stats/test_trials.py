@@ -10,7 +10,7 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.one_sample import variance_matched_wilson
-from evalstats.stats.trials import VarianceComponents, pass_at_k, pass_hat_k, suite_pass, variance_components
+from evalstats.stats.trials import pass_at_k, pass_hat_k, suite_pass
 
 
 def test_single_items_equal_published_arithmetic(reference):
@@ -76,50 +76,3 @@ def test_a_perfect_suite_keeps_an_interval():
     assert grouped.conf_low < result.conf_low
     assert grouped.n_clusters == 6
     assert grouped.conf_low == variance_matched_wilson(np.ones(43), clusters=np.arange(43) % 6).conf_low
-
-
-def test_components_written_out():
-    scores = np.random.default_rng(3).normal(size=(30, 4)) + np.random.default_rng(4).normal(size=(30, 1))
-    within = np.mean([row.var(ddof=1) for row in scores])
-    of_means = scores.mean(axis=1).var(ddof=1)
-    parts = variance_components(scores)
-    assert parts.within == pytest.approx(within, rel=1e-12)
-    assert parts.between == parts.between_raw == pytest.approx(of_means - within / 4, rel=1e-12)
-    assert parts.variance_of_mean(30, 4) == pytest.approx(of_means / 30, rel=1e-12)
-    assert parts.n_trials == pytest.approx(4.0)
-
-
-def test_missing_trials_are_left_out():
-    scores = np.array([[1.0, 0.0, np.nan], [1.0, 1.0, 1.0], [0.0, 1.0, 1.0], [1.0, np.nan, np.nan]])
-    parts = variance_components(scores)
-    variances = [0.5, 0.0, 1 / 3]
-    means = np.array([0.5, 1.0, 2 / 3])
-    assert parts.n_items == 3
-    assert parts.within == pytest.approx(np.mean(variances), rel=1e-12)
-    expected = means.var(ddof=1) - np.mean([0.5 / 2, 0.0, (1 / 3) / 3])
-    assert parts.between_raw == pytest.approx(expected, rel=1e-12)
-    assert parts.between == max(0.0, expected)
-
-
-def test_identical_items_have_a_negative_raw_component_and_none_reported():
-    parts = variance_components([[0.0, 1.0], [1.0, 0.0]])
-    assert parts.between_raw == -0.25
-    assert parts.between == 0.0
-
-
-def test_four_trials_of_uniform_items_halve_the_variance():
-    """For success rates uniform on (0, 1): within 1/6, between 1/12, ratio (1 + 2/K)/3 (Miller 2024)."""
-    parts = VarianceComponents(
-        within=1 / 6, between=1 / 12, between_raw=1 / 12, of_item_means=0.25, n_items=100, n_trials=1.0
-    )
-    for k in (1, 2, 4, 10):
-        assert parts.variance_of_mean(50, k) / parts.variance_of_mean(50, 1) == pytest.approx(
-            (1 + 2 / k) / 3, rel=1e-12
-        )
-
-
-def test_too_little_to_split_is_refused():
-    with pytest.raises(InputError, match="1 items have two or more trials"):
-        variance_components([[1.0, 0.0], [1.0, np.nan]])
-    with pytest.raises(InputError, match="dimensions"):
-        variance_components([1.0, 0.0])

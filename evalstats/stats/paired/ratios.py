@@ -7,13 +7,11 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.bootstrap.exact import ratio_ends
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.estimate import Estimate, positive_p, t_quantile, two_sided_t_p
+from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import paired_t
 
@@ -195,84 +193,12 @@ def geometric_ratio(
     )
 
 
-def median_ratio(baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
-    """Median of the items' own ratios with the exact order-statistic interval: nothing is assumed about their law.
-
-    For independent items only. A baseline of 0 makes a ratio infinite, which a median can hold; items with 0 on both
-    sides have no ratio and are left out with a warning.
-
-    Parameters
-    ----------
-    baseline, candidate, conf_level
-        As in `geometric_ratio`.
-
-    Notes
-    -----
-    The ends are the k-th smallest and k-th largest ratio, with the largest k for which P(Bin(n, 1/2) < k) is at most
-    half of 1 - conf_level. `p_value` is the exact sign test's, ratios of 1 left out.
-
-    Examples
-    --------
-    >>> r = median_ratio([1.0] * 9, [1.1, 1.2, 1.3, 1.5, 1.6, 1.7, 2.0, 2.5, 9.0])
-    >>> r.estimate, r.conf_low, r.conf_high, r.p_value
-    (1.6, 1.2, 2.5, 0.00390625)
-    """
-    a, b = as_amounts(baseline, candidate)
-    level = check_level(conf_level)
-    kept = (a > 0.0) | (b > 0.0)
-    if not kept.any():
-        raise CannotAnswerError(f"all {a.size} items have 0 on both sides, so no item has a ratio")
-    ratios = np.sort(np.divide(b[kept], a[kept], out=np.full(int(kept.sum()), math.inf), where=a[kept] > 0.0))
-    n, middle = ratios.size, float(np.median(ratios))
-    if not math.isfinite(middle):
-        raise CannotAnswerError(f"the baseline is 0 on half of the {n} items or more, so the median ratio is infinite")
-    left_out = a.size - n
-    words = (
-        (f"{left_out} of {a.size} items have 0 on both sides and are left out: they have no ratio",) if left_out else ()
-    )
-    method = "median of the items' ratios, order statistics"
-    warnings = (*few_items(n), *words)
-    k = _rank(n, (1.0 - level) / 2.0)
-    low, high = (float(ratios[k - 1]), float(ratios[n - k])) if k > 0 else (math.nan, math.nan)
-    reason = None
-    if k == 0:
-        reason = f"{n} items are too few for an exact {100 * level:g}% interval of a median"
-    elif not math.isfinite(high):
-        reason = "so many items have a baseline of 0 that the upper end is infinite"
-    elif low == high:
-        reason = "so many items have the same ratio that both ends fall on it"
-    return Estimate(
-        estimate=middle,
-        method=method,
-        conf_level=level,
-        n=n,
-        conf_low=None if reason else low,
-        conf_high=None if reason else high,
-        p_value=None if k == 0 else _sign_test(ratios),
-        reason=reason,
-        warnings=warnings,
-    )
-
-
 def _mean_log(logs: FloatArray, columns: list[IntArray], level: float) -> Estimate:
     if not columns:
         return paired_t(logs, conf_level=level)
     if len(columns) == 1:
         return cluster_mean(logs, columns[0], conf_level=level).estimate
     return multiway_mean(logs, columns, conf_level=level).estimate
-
-
-def _rank(n: int, tail: float) -> int:
-    """Return the largest k with P(Bin(n, 1/2) <= k - 1) <= tail; 0 where there is none."""
-    below = special.bdtr(np.arange(n // 2 + 1), n, 0.5)
-    return int(np.count_nonzero(below <= tail))
-
-
-def _sign_test(ratios: FloatArray) -> float:
-    less, more = int((ratios < 1.0).sum()), int((ratios > 1.0).sum())
-    if less + more == 0:
-        return 1.0
-    return positive_p(2.0 * float(special.bdtr(min(less, more), less + more, 0.5)))
 
 
 _ROUNDING = 1e-12
@@ -375,97 +301,6 @@ def ratio_of_means(
         return _bare(units, method, f"the baseline's mean cannot be told from 0 at {sure}, so nothing bounds the ratio")
     ends = (max(0.0, units.ratio + min(ends)), units.ratio + max(ends))
     return _with_ends(units, method, ends, _statistic_at_one(units))
-
-
-def log_ratio_of_means(
-    baseline: ArrayLike, candidate: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
-) -> Estimate:
-    """Ratio of means with a t interval for its logarithm (delta method): the second row beside Fieller's.
-
-    Symmetric on the log scale, so that swapping the systems inverts the ends. It has an interval also where Fieller's set
-    has no bounds, but that is no reason to trust it there.
-
-    Parameters
-    ----------
-    baseline, candidate, clusters, conf_level
-        As in `ratio_of_means`.
-
-    Notes
-    -----
-    log R +- t se, with se^2 the variance of mean(b)/mean(b) - mean(a)/mean(a) linearised: V(R) / mean(b)^2, where V(r)
-    is the variance of the mean of b - r a.
-
-    Examples
-    --------
-    >>> r = log_ratio_of_means([1.0, 2.0, 4.0, 3.0, 2.0, 5.0], [1.5, 2.5, 6.0, 4.0, 3.5, 7.0])
-    >>> round(r.conf_low, 3), round(r.conf_high, 3)
-    (1.306, 1.59)
-    """
-    units = _units(baseline, candidate, clusters, conf_level)
-    method = "ratio of means, t on the log" + _unit_words(units)
-    reason = _no_spread(units)
-    if reason is not None:
-        return _bare(units, method, reason)
-    std_error = math.sqrt(units.variance) / float(units.candidate.mean())
-    factor = math.exp(t_quantile(units.level, units.df) * std_error)
-    return _with_ends(units, method, (units.ratio / factor, units.ratio * factor), math.log(units.ratio) / std_error)
-
-
-def percentile_ratio_of_means(
-    baseline: ArrayLike, candidate: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95
-) -> Estimate:
-    """Ratio of means with the percentile bootstrap over items, or over whole clusters, as from infinitely many resamples.
-
-    For comparison with published bootstraps. It is too short with few items or clusters, and carries no p.
-
-    Parameters
-    ----------
-    baseline, candidate, conf_level
-        As in `ratio_of_means`.
-    clusters
-        Integer codes, shape (n_items,); of several columns the one with the fewest clusters is drawn.
-
-    Notes
-    -----
-    A resample's ratio is sum(b)/sum(a) over the drawn units, and P(ratio <= t) = P(sum(b - t a) <= 0) is the law of a
-    sum: no seed, no Monte Carlo error. A unit whose baseline is 0 has no place in that law.
-
-    Examples
-    --------
-    >>> r = percentile_ratio_of_means([1.0, 2.0, 4.0, 3.0, 2.0, 5.0], [1.5, 2.5, 6.0, 4.0, 3.5, 7.0])
-    >>> round(r.conf_low, 3), round(r.conf_high, 3)
-    (1.346, 1.562)
-    """
-    units = _units(baseline, candidate, clusters, conf_level)
-    method = f"ratio of means, {'cluster ' if units.columns else ''}percentile bootstrap, exact law"
-    a, b = units.baseline, units.candidate
-    if units.columns:
-        codes = min(units.columns, key=lambda column: column[1])[0]
-        a = np.bincount(codes, weights=a).astype(np.float64)
-        b = np.bincount(codes, weights=b).astype(np.float64)
-    reason = _no_spread(units)
-    if reason is None and not np.all(a > 0.0):
-        unit = "clusters" if units.columns else "items"
-        reason = (
-            f"{int((a <= 0.0).sum())} of {a.size} {unit} have a baseline of 0, which the law of the ratio cannot hold"
-        )
-    if reason is not None:
-        return _bare(units, method, reason)
-    low, high = ratio_ends(b, a, (1.0 - units.level) / 2.0)
-    if not low < high:
-        return _bare(units, method, "so much of the law sits on one value that both ends fall on it")
-    residual = math.sqrt(float(np.square(b - units.ratio * a).sum())) / float(a.sum())
-    return Estimate(
-        estimate=units.ratio,
-        method=method,
-        conf_level=units.level,
-        n=units.baseline.size,
-        std_error=residual,
-        conf_low=low,
-        conf_high=high,
-        n_clusters=units.n_clusters,
-        warnings=_warnings(units),
-    )
 
 
 def _units(baseline: ArrayLike, candidate: ArrayLike, clusters: ArrayLike | None, conf_level: float) -> _Units:

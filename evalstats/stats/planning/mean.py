@@ -19,39 +19,6 @@ _NODES = 128
 _TAIL = 1e-14
 
 
-def difference_variance(
-    item: float, trials: tuple[float, float] = (0.0, 0.0), n_trials: tuple[float, float] = (1.0, 1.0)
-) -> float:
-    """Variance of one item's observed difference: omega^2 + sigma_A^2/K_A + sigma_B^2/K_B.
-
-    Parameters
-    ----------
-    item
-        omega^2 = Var(x_A) + Var(x_B) - 2 Cov(x_A, x_B): variance of the items' true differences, squared score units.
-    trials
-        sigma_A^2 and sigma_B^2: mean variance of the trials of one item, of baseline and candidate.
-    n_trials
-        K_A and K_B, trials of every item.
-
-    References
-    ----------
-    Miller 2024, arXiv:2411.00640.
-
-    Examples
-    --------
-    >>> round(difference_variance(1 / 9, (1 / 6, 1 / 6), (10, 10)), 4)
-    0.1444
-    """
-    parts = (item, *trials)
-    if not all(math.isfinite(part) and part >= 0.0 for part in parts) or sum(parts) <= 0.0:
-        raise InputError(
-            f"the variances are {', '.join(f'{part:g}' for part in parts)}; give numbers from 0, not all 0"
-        )
-    if not all(math.isfinite(k) and k >= 1.0 for k in n_trials):
-        raise InputError(f"n_trials is {n_trials[0]:g} and {n_trials[1]:g}; give numbers of at least 1")
-    return item + trials[0] / n_trials[0] + trials[1] / n_trials[1]
-
-
 def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
     """Items at which a two-sided normal test finds a difference with the power asked for; not rounded.
 
@@ -60,7 +27,7 @@ def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: 
     delta
         True difference, in score units.
     variance
-        Variance of one item's observed difference: see `difference_variance`.
+        Variance of one item's observed difference: that of its mean, and of its trials over their number.
 
     Notes
     -----
@@ -78,17 +45,6 @@ def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: 
     if not (math.isfinite(delta) and delta != 0.0):
         raise InputError(f"delta is {delta:g}; give a difference other than 0")
     return _reach(conf_level, power) ** 2 * _positive(variance, "variance") / delta**2
-
-
-def miller_mde(n: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
-    """Smallest difference that n items show to a two-sided normal test: the inverse of `miller_n`.
-
-    Examples
-    --------
-    >>> round(miller_mde(198, 1 / 9 + 2 / 6), 4)
-    0.1327
-    """
-    return _reach(conf_level, power) * math.sqrt(_positive(variance, "variance") / _positive(n, "n"))
 
 
 def mean_power(delta: float, std_error: float, df: float | None = None, *, conf_level: float = 0.95) -> float:
