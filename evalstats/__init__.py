@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from evalstats.analysis.gaps.gap import gap
     from evalstats.analysis.gaps.results import LabLiveGap
     from evalstats.analysis.mixing.mean_results import Means
-    from evalstats.analysis.mixing.means import means
     from evalstats.analysis.mixing.mixed import mixed
     from evalstats.analysis.mixing.results import MixedModel
     from evalstats.analysis.planning.power import power
@@ -81,7 +80,6 @@ _WHERE = {
     "gap": "evalstats.analysis.gaps.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
-    "means": "evalstats.analysis.mixing.means",
     "mixed": "evalstats.analysis.mixing.mixed",
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.planning.power",
@@ -125,7 +123,6 @@ __all__ = [
     "gap",
     "glossary",
     "leaderboard",
-    "means",
     "mixed",
     "open_store",
     "power",

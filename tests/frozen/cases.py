@@ -299,7 +299,7 @@ def mixed_binomial() -> es.MixedModel:
 
 @case
 def means_of_mixed() -> es.Means:
-    return es.means(es.mixed("y ~ condition + x + (1 | person)", _repeated()), "condition")
+    return es.mixed("y ~ condition + x + (1 | person)", _repeated()).means("condition")
 
 
 # Arenas

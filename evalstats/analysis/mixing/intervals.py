@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.mixing.results import MixedModel
+from evalstats.analysis.mixing.fitted import Fitted
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.design import Floats, MixedFit
@@ -15,28 +15,9 @@ OnStep = Callable[[int, int], None]
 
 
 def profile(
-    result: MixedModel, *, conf_level: float | None = None, fixed: bool = True, on_step: OnStep | None = None
+    result: Fitted, *, conf_level: float | None = None, fixed: bool = True, on_step: OnStep | None = None
 ) -> pl.DataFrame:
-    """Profile likelihood intervals of variance parameters and fixed effects.
-
-    An interval holds the values that a likelihood ratio test does not reject; it need not be symmetric, which matters for
-    variances of few units. Linear models are profiled by full maximum likelihood, also after REML.
-
-    Parameters
-    ----------
-    fixed
-        Whether to profile the fixed effects too.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each: term, estimate (by maximum likelihood), conf_low, conf_high, conf_level, method, reason.
-
-    Raises
-    ------
-    InputError
-        If the fit has no likelihood to profile (a prior against separation, or n_quadrature=0).
-    """
+    """Return what `MixedModel.profile` says it returns."""
     from evalstats.stats.mixed.profile_likelihood import profile as profiled
 
     _needs_random(result)
@@ -63,7 +44,7 @@ def profile(
 
 
 def bootstrap(
-    result: MixedModel,
+    result: Fitted,
     *,
     n_resamples: int = 1000,
     seed: int | None = None,
@@ -71,16 +52,7 @@ def bootstrap(
     workers: int | None = None,
     on_step: OnStep | None = None,
 ) -> pl.DataFrame:
-    """Percentile intervals of fixed effects and of standard deviations by parametric bootstrap.
-
-    Data are drawn from the fitted model with new random effects, and the model is fitted to each.
-
-    Returns
-    -------
-    polars.DataFrame
-        A row for each: kind ("fixed" or "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level, method,
-        n_resamples, reason.
-    """
+    """Return what `MixedModel.bootstrap` says it returns."""
     from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
 
     _needs_random(result)
@@ -118,7 +90,7 @@ def bootstrap(
     return _frame(rows)
 
 
-def _needs_random(result: MixedModel) -> None:
+def _needs_random(result: Fitted) -> None:
     if not result.groups:
         raise InputError(
             f"{result.formula} has no random effects, and the intervals of the fit itself are by t or the normal law; add a "

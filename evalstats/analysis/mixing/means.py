@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats.analysis.mixing.fitted import Fitted
 from evalstats.analysis.mixing.frame import ModelFrame
 from evalstats.analysis.mixing.hypotheses import factor_grid
 from evalstats.analysis.mixing.mean_results import ContrastRow, MeanRow, Means
-from evalstats.analysis.mixing.results import MixedModel
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import (
@@ -33,74 +33,23 @@ from evalstats.stats.mixed.population_means import (
     random_effect_sd,
 )
 
-Comparison = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
+ContrastKind = Literal["pairwise", "reference", "mean", "none"] | Mapping[str, Mapping[str, float]]
 Scale = Literal["response", "link"]
 
 
 def means(
-    result: MixedModel,
+    result: Fitted,
     specs: str | Sequence[str],
     *,
     by: str | Sequence[str] | None = (),
     weights: Weights = "equal",
-    contrasts: Comparison = "pairwise",
+    contrasts: ContrastKind = "pairwise",
     reference: str | None = None,
     adjust: Adjustment = "holm",
     scale: Scale = "response",
     conf_level: float | None = None,
 ) -> Means:
-    """Marginal means of one or several fixed factors, and contrasts between them.
-
-    Linear models: means in the unit of the response, with the degrees of freedom of the fit. Binomial models: probabilities
-    averaged over the population of the random effects (scale="response"), which is not the probability at random effects of
-    0; or log-odds given random effects of 0 (scale="link"). Numbers among the fixed effects stand at their means.
-
-    Parameters
-    ----------
-    result
-        What `evalstats.mixed` returned, with random effects or without.
-    specs
-        Factors whose levels are told apart; the fixed factors not named are averaged over.
-    by
-        Further factors: contrasts are made within each of their combinations, each a family of its own.
-    weights
-        "equal", "observed" (how often the combinations of the other factors occur), or a mix of the user's, such as
-        `{"scenario": {"ideal": 0.7, "rude": 0.3}}`.
-    contrasts
-        "pairwise"; "reference": each level minus `reference` (by default the first); "mean": each minus the mean of all; a
-        dict of weights for each contrast; or "none".
-    adjust
-        "holm", "tukey", "max-t" or "none", within each family.
-    conf_level
-        By default that of the result.
-
-    Returns
-    -------
-    Means
-        Means that rest on a combination without rows are null, with the reason.
-
-    Raises
-    ------
-    InputError
-        If a factor, level or option is not known.
-
-    References
-    ----------
-    Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; Zeger, Liang & Albert 1988, doi:10.2307/2531734.
-
-    Examples
-    --------
-    >>> from evalstats.analysis.mixing.mixed import mixed
-    >>> table = {
-    ...     "score": [3.1, 2.9, 4.0, 3.8, 2.2, 2.5, 3.3, 3.0, 4.1, 3.7, 2.6, 2.4],
-    ...     "model": list("ababab" * 2),
-    ...     "item": list("ppqqrrppqqrr"),
-    ... }
-    >>> found = means(mixed("score ~ model + (1 | item)", table), "model")
-    >>> [(row.name, round(row.estimate, 3)) for row in found.rows]
-    [('a', 3.217), ('b', 3.05)]
-    """
-    _check_fit(result)
+    """Return what `MixedModel.means` says it returns."""
     over, groups = _names(specs), _names(by)
     level = check_level(result.conf_level if conf_level is None else conf_level)
     if scale not in ("response", "link"):
@@ -161,13 +110,6 @@ def _names(given: str | Sequence[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else list(given or ())
 
 
-def _check_fit(result: object) -> None:
-    if not isinstance(result, MixedModel):
-        raise InputError(
-            f"means are of a fit of evalstats.mixed, such as mixed('score ~ model', frame); found {type(result).__name__}"
-        )
-
-
 def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]) -> None:
     if not over:
         raise InputError(f"no factor is named; the model has {', '.join(frame.factors) or 'none'}")
@@ -181,7 +123,7 @@ def _check_factors(frame: ModelFrame, over: Sequence[str], groups: Sequence[str]
 
 
 def _contrasts(
-    frame: ModelFrame, over: Sequence[str], groups: Sequence[str], wanted: Comparison, reference: str | None
+    frame: ModelFrame, over: Sequence[str], groups: Sequence[str], wanted: ContrastKind, reference: str | None
 ) -> Contrasts | None:
     names = _combinations(frame, over)
     if wanted == "none" or len(names) < 2:
@@ -209,7 +151,7 @@ def _combinations(frame: ModelFrame, names: Sequence[str]) -> list[str]:
 
 
 def _linear(
-    result: MixedModel,
+    result: Fitted,
     marginal: MarginalMeans,
     wanted: Contrasts | None,
     *,
@@ -267,7 +209,7 @@ def _contrast_rows(wanted: Contrasts, found: LinearEstimates, family: FamilyEsti
 
 
 def _probabilities(
-    result: MixedModel,
+    result: Fitted,
     grid: _Grid,
     marginal: MarginalMeans,
     wanted: Contrasts | None,
@@ -323,7 +265,7 @@ def _probabilities(
     return rows, made, (*found.warnings, *compared.warnings)
 
 
-def _population(result: MixedModel, grid: _Grid, marginal: MarginalMeans, level: float) -> ProbabilityMeans:
+def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, level: float) -> ProbabilityMeans:
     frame, fit = result.frame, result.fit
     sd, by_theta = random_effect_sd(fit.design.factors(fit.theta), frame.slope_rows(grid.frame))
     n = grid.frame.height
@@ -370,7 +312,7 @@ def _named_rows(
     return tuple(out)
 
 
-def _unit(result: MixedModel, *, population: bool) -> str:
+def _unit(result: Fitted, *, population: bool) -> str:
     if result.family == "gaussian":
         return f"{result.response}"
     return "probability, averaged over the random effects" if population else "log-odds at random effects of 0"

@@ -1,18 +1,27 @@
 """A fitted mixed model: the frozen result of `mixed()`."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
+from evalstats.analysis.mixing.fitted import Fitted
 from evalstats.analysis.mixing.frame import ModelFrame
 from evalstats.analysis.mixing.inference import Inference, TermTest
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.mixing.intervals import OnStep, bootstrap, profile
+from evalstats.analysis.mixing.likelihood_ratio import ModelComparison, likelihood_ratio
+from evalstats.analysis.mixing.mean_results import Means
+from evalstats.analysis.mixing.means import ContrastKind, Scale, means
+from evalstats.analysis.result import json_safe, row_named, unknown_name
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import plural
+from evalstats.errors import InputError
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.design import Convergence, Family, MixedFit
+from evalstats.stats.mixed.families import Adjustment
+from evalstats.stats.mixed.marginal_means import Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,7 +75,7 @@ _HIDDEN = ("fit", "frame", "inference")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MixedModel:
+class MixedModel(Fitted):
     """A fitted linear or binomial mixed model, and how it was reached.
 
     Attributes
@@ -145,26 +154,181 @@ class MixedModel:
 
         Raises
         ------
-        KeyError
-            If there is none of that name.
+        InputError
+            If there is none of that name; it names the closest.
         """
-        for row in self.fixed:
-            if row.term == term:
-                return row
-        raise KeyError(term)
+        return row_named(self.fixed, term, what="fixed effect", key="term")
 
     def variance(self, group: str, term: str = "(Intercept)", other: str | None = None) -> VarianceComponent:
         """Return one variance component.
 
         Raises
         ------
-        KeyError
-            If there is no such component.
+        InputError
+            If there is no such component; it names those of the group.
         """
         for row in self.variances:
             if (row.group, row.term, row.other) == (group, term, other):
                 return row
-        raise KeyError((group, term, other))
+        wanted = f"{group}: {term}" + (f" with {other}" if other else "")
+        there = [f"{row.group}: {row.term}" + (f" with {row.other}" if row.other else "") for row in self.variances]
+        raise InputError(unknown_name(wanted, there, what="variance component"))
+
+    def means(
+        self,
+        specs: str | Sequence[str],
+        *,
+        by: str | Sequence[str] | None = (),
+        weights: Weights = "equal",
+        contrasts: ContrastKind = "pairwise",
+        reference: str | None = None,
+        adjust: Adjustment = "holm",
+        scale: Scale = "response",
+        conf_level: float | None = None,
+    ) -> Means:
+        """Return marginal means of one or several fixed factors, and contrasts between them.
+
+        Linear models: means in the unit of the response, with the degrees of freedom of the fit. Binomial models: probabilities
+        averaged over the population of the random effects (scale="response"), which is not the probability at random effects of
+        0; or log-odds given random effects of 0 (scale="link"). Numbers among the fixed effects stand at their means.
+
+        Parameters
+        ----------
+        specs
+            Factors whose levels are told apart; the fixed factors not named are averaged over.
+        by
+            Further factors: contrasts are made within each of their combinations, each a family of its own.
+        weights
+            "equal", "observed" (how often the combinations of the other factors occur), or a mix of the user's, such as
+            `{"scenario": {"ideal": 0.7, "rude": 0.3}}`.
+        contrasts
+            "pairwise"; "reference": each level minus `reference` (by default the first); "mean": each minus the mean of all; a
+            dict of weights for each contrast; or "none".
+        adjust
+            "holm", "tukey", "max-t" or "none", within each family.
+        conf_level
+            By default that of the result.
+
+        Returns
+        -------
+        Means
+            Means that rest on a combination without rows are null, with the reason.
+
+        Raises
+        ------
+        InputError
+            If a factor, level or option is not known.
+
+        References
+        ----------
+        Searle, Speed & Milliken 1980, doi:10.1080/00031305.1980.10483031; Zeger, Liang & Albert 1988, doi:10.2307/2531734.
+
+        Examples
+        --------
+        >>> from evalstats.analysis.mixing.mixed import mixed
+        >>> table = {
+        ...     "score": [3.1, 2.9, 4.0, 3.8, 2.2, 2.5, 3.3, 3.0, 4.1, 3.7, 2.6, 2.4],
+        ...     "model": list("ababab" * 2),
+        ...     "item": list("ppqqrrppqqrr"),
+        ... }
+        >>> found = mixed("score ~ model + (1 | item)", table).means("model")
+        >>> [(row.name, round(row.estimate, 3)) for row in found.rows]
+        [('a', 3.217), ('b', 3.05)]
+        """
+        return means(
+            self,
+            specs,
+            by=by,
+            weights=weights,
+            contrasts=contrasts,
+            reference=reference,
+            adjust=adjust,
+            scale=scale,
+            conf_level=conf_level,
+        )
+
+    def profile(
+        self, *, conf_level: float | None = None, fixed: bool = True, on_step: OnStep | None = None
+    ) -> pl.DataFrame:
+        """Return profile likelihood intervals of variance parameters and fixed effects.
+
+        An interval holds the values that a likelihood ratio test does not reject; it need not be symmetric, which matters for
+        variances of few units. Linear models are profiled by full maximum likelihood, also after REML.
+
+        Parameters
+        ----------
+        fixed
+            Whether to profile the fixed effects too.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each: term, estimate (by maximum likelihood), conf_low, conf_high, conf_level, method, reason.
+
+        Raises
+        ------
+        InputError
+            If the fit has no likelihood to profile (a prior against separation, or n_quadrature=0).
+        """
+        return profile(self, conf_level=conf_level, fixed=fixed, on_step=on_step)
+
+    def bootstrap(
+        self,
+        *,
+        n_resamples: int = 1000,
+        seed: int | None = None,
+        conf_level: float | None = None,
+        workers: int | None = None,
+        on_step: OnStep | None = None,
+    ) -> pl.DataFrame:
+        """Return percentile intervals of fixed effects and of standard deviations by parametric bootstrap.
+
+        Data are drawn from the fitted model with new random effects, and the model is fitted to each.
+
+        Returns
+        -------
+        polars.DataFrame
+            A row for each: kind ("fixed" or "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level,
+            method, n_resamples, reason.
+        """
+        return bootstrap(
+            self, n_resamples=n_resamples, seed=seed, conf_level=conf_level, workers=workers, on_step=on_step
+        )
+
+    def likelihood_ratio(
+        self,
+        smaller: Fitted,
+        *,
+        n_resamples: int | None = None,
+        seed: int | None = None,
+        workers: int | None = None,
+        on_step: OnStep | None = None,
+    ) -> ModelComparison:
+        """Test a smaller model of the same rows, nested in this one.
+
+        Fixed effects: chi-squared, with both linear models refitted by ML, since REML's criteria are not comparable. One
+        variance: half chi-squared laws, as 0 is the edge of what it can be. With few units, or for binomial models, take the
+        parametric bootstrap.
+
+        Parameters
+        ----------
+        smaller
+            A fit of the same rows, with fewer fixed or random effects.
+        n_resamples
+            Replicates of a parametric bootstrap; None for the chi-squared law.
+        seed
+            Of the bootstrap; by default that of this fit.
+
+        Raises
+        ------
+        InputError
+            If the models are not nested, or not of the same rows.
+
+        References
+        ----------
+        Stram & Lee 1994, doi:10.2307/2533455; Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09.
+        """
+        return likelihood_ratio(smaller, self, n_resamples=n_resamples, seed=seed, workers=workers, on_step=on_step)
 
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""

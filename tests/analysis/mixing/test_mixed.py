@@ -8,9 +8,6 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.mixing.comparing import likelihood_ratio
-from evalstats.analysis.mixing.intervals import bootstrap, profile
-from evalstats.analysis.mixing.means import means
 from evalstats.analysis.mixing.mixed import mixed
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.document.text import to_text
@@ -144,12 +141,12 @@ def test_cbpp_by_quadrature(golden: Path, reference: dict) -> None:
 
 def test_contrasts_of_cbpp_are_those_of_emmeans(cbpp: MixedModel, reference: dict) -> None:
     for adjust in ("tukey", "holm", "none"):
-        found, r = means(cbpp, "period", scale="link", adjust=adjust).contrasts, reference["cbpp"][f"pairs_{adjust}"]
+        found, r = cbpp.means("period", scale="link", adjust=adjust).contrasts, reference["cbpp"][f"pairs_{adjust}"]
         assert [f"period{row.name.replace(' - ', ' - period')}" for row in found] == [row["contrast"] for row in r]
         # Differences near 0 carry the error of their parts.
         close([row.estimate for row in found], [row["estimate"] for row in r], BINOMIAL, floor=2e-3)
         close([row.p_adjusted for row in found], [row["p.value"] for row in r], 0.15, floor=2e-3)
-    probability = means(cbpp, "period").rows
+    probability = cbpp.means("period").rows
     at_zero = reference["cbpp"]["emmeans_response"]
     assert probability[0].estimate > at_zero[0]["prob"] + 0.01  # averaged over herds, not that of the middle herd
     # Against the definition: the mean over many herds.
@@ -194,34 +191,34 @@ def test_tests_of_terms_do_not_hang_on_the_reference(whole: MixedModel, unbalanc
 
 def test_means_are_those_of_emmeans(whole: MixedModel) -> None:
     for weights, key in (("equal", "means"), ("observed", "proportional")):
-        for row, r in zip(means(whole, "model", weights=weights).rows, HERE[key], strict=True):
+        for row, r in zip(whole.means("model", weights=weights).rows, HERE[key], strict=True):
             assert row.levels == (("model", r["model"]),)
             close([row.estimate, row.std_error], [r["emmean"], r["SE"]], 1e-3, floor=1e-5)
             close([row.df], [r["df"]], 1e-2)
             close([row.conf_low, row.conf_high], [r["lower.CL"], r["upper.CL"]], 2e-3, floor=1e-4)
     cells = {(r["scenario"], r["model"]): r for r in HERE["cells"]}
-    for row in means(whole, "model", by="scenario").rows:
+    for row in whole.means("model", by="scenario").rows:
         r = cells[row.levels[0][1], row.levels[1][1]]
         close([row.estimate, row.std_error], [r["emmean"], r["SE"]], 1e-3, floor=1e-5)
 
 
 def test_contrasts_are_those_of_emmeans(whole: MixedModel) -> None:
     for adjust in ("holm", "tukey"):
-        for row, r in zip(means(whole, "model", adjust=adjust).contrasts, HERE[adjust], strict=True):
+        for row, r in zip(whole.means("model", adjust=adjust).contrasts, HERE[adjust], strict=True):
             assert row.name == r["contrast"]
             close(
                 [row.estimate, row.std_error, row.p_adjusted], [r["estimate"], r["SE"], r["p.value"]], 2e-3, floor=1e-5
             )
-    within = means(whole, "model", by="scenario", contrasts="reference").contrasts
+    within = whole.means("model", by="scenario", contrasts="reference").contrasts
     for row, r in zip(within, HERE["within"], strict=True):
         assert (row.name, row.family) == (f"{r['scenario']}: {r['contrast']}", r["scenario"])
         close([row.estimate, row.std_error, row.p_adjusted], [r["estimate"], r["SE"], r["p.value"]], 2e-3, floor=1e-5)
 
 
 def test_means_are_public(whole: MixedModel) -> None:
-    found = es.means(whole, "model", by=None, contrasts="pairwise", adjust="tukey")
+    found = whole.means("model", by=None, contrasts="pairwise", adjust="tukey")
     assert isinstance(found, es.Means)
-    assert found == means(whole, "model", adjust="tukey")
+    assert found == whole.means("model", adjust="tukey")
     assert found.df_method == "kenward-roger"
 
 
@@ -238,13 +235,13 @@ def test_random_effects_are_those_of_lme4(whole: MixedModel) -> None:
 
 def test_nested_models_compare_as_in_r(whole: MixedModel, unbalanced: pl.DataFrame) -> None:
     small = mixed(FULL.replace("*", "+"), unbalanced)
-    found = likelihood_ratio(small, whole)
+    found = whole.likelihood_ratio(small)
     r = HERE["likelihood_ratio"]
     close([found.statistic, found.p_value], [r["chisq"], r["p"]], 1e-4, floor=1e-5)
     assert found.df == ((1.0, r["df"]),)
     assert "both models were refitted by ML" in found.notes
     one, two = mixed("y ~ model + (1|item)", unbalanced), mixed("y ~ model + (x||item)", unbalanced)
-    found = likelihood_ratio(one, two)
+    found = two.likelihood_ratio(one)
     close([found.statistic, found.p_value], [HERE["variance_ratio"]["chisq"], HERE["variance_ratio"]["p_half"]], 1e-3)
 
 
@@ -255,22 +252,22 @@ def test_models_of_single_trials_compare_though_their_cells_differ(unbalanced: p
     assert -2 * large.log_likelihood == pytest.approx(HERE["binomial"]["deviance"], abs=4e-3)
     assert large.bic == pytest.approx(HERE["binomial"]["bic"], abs=4e-3)
     close([row.estimate for row in large.fixed], list(HERE["binomial"]["beta"].values()), BINOMIAL)
-    found = likelihood_ratio(small, large)
+    found = large.likelihood_ratio(small)
     assert found.statistic == pytest.approx(2 * (large.log_likelihood - small.log_likelihood), abs=1e-5)
     assert found.df == ((1.0, 3),)
 
 
 def test_models_that_are_not_nested_are_refused(whole: MixedModel, unbalanced: pl.DataFrame) -> None:
     with pytest.raises(InputError, match="nothing to test"):
-        likelihood_ratio(whole, whole)
+        whole.likelihood_ratio(whole)
     with pytest.raises(InputError, match="which the larger has not"):
-        likelihood_ratio(whole, mixed(FULL.replace("*", "+"), unbalanced))
+        mixed(FULL.replace("*", "+"), unbalanced).likelihood_ratio(whole)
     with pytest.raises(InputError, match="rows, or to other responses"):
-        likelihood_ratio(mixed("y ~ 1 + (1|item)", unbalanced[:-5]), mixed("y ~ x + (1|item)", unbalanced))
+        mixed("y ~ x + (1|item)", unbalanced).likelihood_ratio(mixed("y ~ 1 + (1|item)", unbalanced[:-5]))
     with pytest.raises(InputError, match="differ in fixed and in random effects"):
-        likelihood_ratio(mixed("y ~ 1 + (1|item)", unbalanced), whole)
+        whole.likelihood_ratio(mixed("y ~ 1 + (1|item)", unbalanced))
     with pytest.raises(InputError, match="give one response"):
-        likelihood_ratio(mixed("x ~ 1 + (1|item)", unbalanced), whole)
+        whole.likelihood_ratio(mixed("x ~ 1 + (1|item)", unbalanced))
 
 
 @pytest.mark.parametrize("formula", ["Reaction ~ Days + (Days | Subject)", "Reaction ~ Days + (Days || Subject)"])
@@ -313,7 +310,7 @@ def test_statsmodels_is_refused_where_it_is_no_check(unbalanced: pl.DataFrame) -
 
 
 def test_profile_intervals_are_those_of_lme4(sleep: pl.DataFrame, reference: dict) -> None:
-    found = profile(mixed("Reaction ~ Days + (Days | Subject)", sleep))
+    found = mixed("Reaction ~ Days + (Days | Subject)", sleep).profile()
     r = {row["term"]: row for row in reference["sleepstudy"]["profile_ci"]}
     ends = {row["term"]: (row["conf_low"], row["conf_high"]) for row in found.iter_rows(named=True)}
     for ours, theirs in (("Days", "Days"), ("(Intercept)", "(Intercept)"), ("sigma", "sigma")):
@@ -322,14 +319,14 @@ def test_profile_intervals_are_those_of_lme4(sleep: pl.DataFrame, reference: dic
 
 def test_a_bootstrap_covers_every_parameter(unbalanced: pl.DataFrame) -> None:
     result = mixed("y ~ model + (1 | item)", unbalanced)
-    found = bootstrap(result, n_resamples=60, conf_level=0.9, workers=1)
+    found = result.bootstrap(n_resamples=60, conf_level=0.9, workers=1)
     assert found["term"].to_list() == ["(Intercept)", "model[b]", "model[c]", "(Intercept)", ""]
     assert found["group"].to_list() == ["", "", "", "item", "Residual"]
     close(found["estimate"][:3], [row.estimate for row in result.fixed], 1e-12)
     # 60 draws know a standard deviation to about 1 in 10.
     close(found["std_error"][1:3], [row.std_error for row in result.fixed[1:]], 0.35)
     assert (found["conf_low"] < found["conf_high"]).all()
-    assert found.equals(bootstrap(result, n_resamples=60, conf_level=0.9, workers=1))
+    assert found.equals(result.bootstrap(n_resamples=60, conf_level=0.9, workers=1))
 
 
 def test_a_singular_fit_is_said() -> None:
@@ -352,7 +349,7 @@ def test_separation_is_answered_and_said() -> None:
     assert np.isfinite(result.effect("m[b]").estimate)
     assert f"a weakly informative prior was needed: {result.penalty}" in result.summary()
     with pytest.raises(InputError, match="no likelihood to profile"):
-        profile(result)
+        result.profile()
 
 
 def test_bad_options_are_said(unbalanced: pl.DataFrame) -> None:
@@ -382,26 +379,24 @@ def test_bad_means_are_said(whole: MixedModel, cbpp: MixedModel) -> None:
         ({"specs": "model", "adjust": "scheffe"}, "adjustment is 'scheffe'"),
     ):
         with pytest.raises(InputError, match=said):
-            means(whole, **options)
-    with pytest.raises(InputError, match="means are of a fit of"):
-        means("score ~ model", "model")  # type: ignore[arg-type] - what a user may try
+            whole.means(**options)
     with pytest.raises(InputError, match="compared in pairs"):
-        means(cbpp, "period", contrasts="mean")
+        cbpp.means("period", contrasts="mean")
 
 
 def test_means_of_an_empty_cell_are_null(unbalanced: pl.DataFrame) -> None:
     frame = unbalanced.filter(~((pl.col("model") == "b") & (pl.col("scenario") == "t")))
     result = mixed("y ~ model * scenario + (1 | item)", frame)
-    rows = {row.name: row for row in means(result, "model").rows}
+    rows = {row.name: row for row in result.means("model").rows}
     assert rows["b"].estimate is None
     assert "not estimable" in (rows["b"].reason or "")
     assert rows["a"].estimate is not None
-    by = means(result, "model", by="scenario")
+    by = result.means("model", by="scenario")
     assert [row.estimate is None for row in by.rows] == [False, False, False, False, True, False]
     assert sum(row.estimate is None for row in by.contrasts) == 2
     assert {test.term: test.n_lost for test in result.tests} == {"model": 1, "scenario": 1, "model:scenario": 1}
     binomial = mixed("k ~ model * scenario + (1 | item)", frame, family="binomial")
-    assert [row.estimate is None for row in means(binomial, "model").rows] == [False, True, False]
+    assert [row.estimate is None for row in binomial.means("model").rows] == [False, True, False]
 
 
 def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel) -> None:
@@ -417,7 +412,7 @@ def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel
         assert result.formula in repr(result)
         assert result.formula in result.summary()
         assert "<table" in result._repr_html_()
-    found = means(whole, "model", by="scenario")
+    found = whole.means("model", by="scenario")
     assert "s: a - b" in to_text(found.blocks(), width=100)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["specs"] == ["model"]
     assert found.to_frame().columns[:2] == ["scenario", "model"]
@@ -436,8 +431,8 @@ def test_one_table_gives_one_result(unbalanced: pl.DataFrame) -> None:
 def test_names_of_models_move_nothing(unbalanced: pl.DataFrame) -> None:
     names = {"a": "zeta", "b": "alpha", "c": "mid"}
     renamed = unbalanced.with_columns(pl.col("model").replace(names))
-    here = {row.name: row.estimate for row in means(mixed(FULL, unbalanced), "model").rows}
-    there = {row.name: row.estimate for row in means(mixed(FULL, renamed), "model").rows}
+    here = {row.name: row.estimate for row in mixed(FULL, unbalanced).means("model").rows}
+    there = {row.name: row.estimate for row in mixed(FULL, renamed).means("model").rows}
     for old, new in names.items():
         assert there[new] == pytest.approx(here[old], abs=1e-6)
 

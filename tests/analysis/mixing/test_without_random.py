@@ -12,8 +12,6 @@ import statsmodels.formula.api as smf
 
 import evalstats as es
 from evalstats.analysis.explaining.explain import explain_text
-from evalstats.analysis.mixing.comparing import likelihood_ratio
-from evalstats.analysis.mixing.intervals import bootstrap, profile
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 
@@ -67,11 +65,11 @@ def test_means_of_lm_are_those_of_emmeans(table: pl.DataFrame) -> None:
     rows = table.filter(~((pl.col("model") == "B") & (pl.col("scenario") == "rude")))
     fit = es.mixed("score ~ model + scenario", rows, levels={"scenario": ["ideal", "vague", "rude"]})
     stored = GOLDEN["empty_cell"]["additive"]
-    for row, r in zip(es.means(fit, "model").rows, stored["model"], strict=True):
+    for row, r in zip(fit.means("model").rows, stored["model"], strict=True):
         expected = [r["emmean"], r["SE"], r["df"], r["lower.CL"], r["upper.CL"]]
         assert [row.estimate, row.std_error, row.df, row.conf_low, row.conf_high] == pytest.approx(expected, rel=EXACT)
     crossed = es.mixed("score ~ model * scenario", rows, levels={"scenario": ["ideal", "vague", "rude"]})
-    for row, r in zip(es.means(crossed, "model").rows, GOLDEN["empty_cell"]["model"], strict=True):
+    for row, r in zip(crossed.means("model").rows, GOLDEN["empty_cell"]["model"], strict=True):
         assert (row.estimate is None) == (r.get("emmean") in (None, "NA"))
         if row.estimate is not None:
             assert [row.estimate, row.std_error] == pytest.approx([r["emmean"], r["SE"]], rel=EXACT)
@@ -87,18 +85,18 @@ def test_separation_is_answered_as_with_random_effects() -> None:
 
 def test_nested_models_compare_by_likelihood(table: pl.DataFrame) -> None:
     small, large = (es.mixed(f"right ~ {terms}", table, family="binomial") for terms in ("lang", "model + lang"))
-    found = likelihood_ratio(small, large)
+    found = large.likelihood_ratio(small)
     assert found.statistic == pytest.approx(2 * (large.log_likelihood - small.log_likelihood))
     assert found.df == ((1.0, 3),)
     with pytest.raises(InputError, match="one of the models has no random effects"):
-        likelihood_ratio(small, es.mixed("right ~ model + lang + (1 | item)", table, family="binomial"))
+        es.mixed("right ~ model + lang + (1 | item)", table, family="binomial").likelihood_ratio(small)
 
 
 def test_what_is_for_random_effects_is_refused(table: pl.DataFrame) -> None:
     fit = es.mixed("score ~ model", table)
-    for ask in (profile, bootstrap):
+    for ask in (fit.profile, fit.bootstrap):
         with pytest.raises(InputError, match="has no random effects"):
-            ask(fit)
+            ask()
     with pytest.raises(InputError, match="n_quadrature is for random effects"):
         es.mixed("right ~ model", table, family="binomial", n_quadrature=9)
     with pytest.raises(InputError, match="checks random effects"):
@@ -115,4 +113,4 @@ def test_it_tells_itself_in_every_form(table: pl.DataFrame) -> None:
         assert fit.effects_frame().height == 0
         assert "no description" not in explain_text(fit)
         assert json.loads(json.dumps(fit.to_dict(), allow_nan=False))["groups"] == []
-        assert np.isfinite(es.means(fit, "model").to_frame()["estimate"].to_numpy()).all()
+        assert np.isfinite(fit.means("model").to_frame()["estimate"].to_numpy()).all()
