@@ -11,9 +11,11 @@ import pytest
 
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.result import Frontier
+from evalstats.analysis.result import load_result
 from evalstats.analysis.scores import score
-from evalstats.document.markup import to_html, to_markdown
-from evalstats.document.text import to_text
+from evalstats.document.formats import to_html, to_markdown
+from evalstats.document.model import Text
+from evalstats.document.terminal import headline, to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.many.pareto import frontier_shares
@@ -51,6 +53,10 @@ def example(n: int = 60, seed: int = 1) -> EvalData:
     )
 
 
+def texts(result: Frontier, kind: str) -> str:
+    return " ".join(note.line for note in result.notes if note.kind == kind)
+
+
 @pytest.fixture(scope="module")
 def found() -> Frontier:
     return frontier(example(), n_resamples=1000)
@@ -65,8 +71,8 @@ def test_who_is_on_it_who_is_behind_whom_and_who_is_dominated_for_certain(found:
     assert [row.standing for row in found.rows] == ["on the frontier", "on the frontier", "open", "dominated"]
     assert found.row("cheap").share == 1.0
     assert 0 < found.row("near").share < 0.5
-    with pytest.raises(KeyError):
-        found.row("nobody")
+    with pytest.raises(InputError, match=r"no model 'nera'; closest: near"):
+        found.row("nera")
 
 
 def test_numbers_are_means_over_items_with_the_intervals_of_a_score_alone(found: Frontier) -> None:
@@ -135,7 +141,9 @@ def test_complete_cases_alone_count_and_how_many_is_said() -> None:
     }
     result = frontier(data_with(systems), n_resamples=200)
     assert (result.n_items, result.n_items_any) == (29, 30)
-    assert "only the 29 of 30 items count on which all 3 systems have a score and cost_usd" in " ".join(result.warnings)
+    [note] = [note for note in result.notes if note.kind == "missing"]
+    assert note.caution
+    assert "only 29 of 30 items have a score and cost_usd of all 3 systems" in note.text
     assert result.row("a").estimate == pytest.approx(14 / 29)
     whole = frontier(data_with({name: (both[0][1:], both[1][1:]) for name, both in systems.items()}), n_resamples=200)
     assert [(row.name, row.estimate, row.cost) for row in whole.rows] == [
@@ -154,13 +162,13 @@ def test_systems_without_a_cost_or_with_none_known_are_left_out_by_name() -> Non
     result = frontier(data_with(systems), n_resamples=100)
     assert [row.name for row in result.rows] == ["a", "b"]
     assert result.left_out == ("silent", "free")
-    notes = " ".join(result.notes)
+    notes = texts(result, "left_out")
     assert "no scored row of theirs has cost_usd: silent" in notes
     assert "0 on every item, as harnesses write where they know no price: free" in notes
     # A time of 0 is a time.
     timed = frontier(data_with({"a": (scores, costs), "b": (scores, [0.0] * 20)}, cost="latency_s"), cost="latency_s")
     assert [row.name for row in timed.rows] == ["b", "a"]
-    assert any("machine" in text for text in timed.warnings)
+    assert "machine" in texts(timed, "comparability")
     assert (timed.rows[0].cost, timed.rows[0].cost_low, timed.rows[0].cost_reason) == (
         0.0,
         None,
@@ -215,7 +223,9 @@ def test_clusters_are_the_unit_and_few_of_them_leave_the_shares_open() -> None:
     assert {(row.share, row.share_error, row.standing, row.conf_low, row.cost_low) for row in few.rows} == {
         (None, None, "open", None, None)
     }
-    assert any("cannot be told: 3 clusters" in text for text in few.summary().split(". "))
+    section = few.document().section("open")
+    assert section is not None
+    assert section.blocks == (Text(text=str(few.share_reason)),)
 
 
 def test_a_single_dear_item_is_no_proof_of_a_dear_system() -> None:
@@ -259,7 +269,7 @@ def test_variants_of_an_item_are_one_cluster() -> None:
             rows.append({**row, "variant": f"v{n % 2}"})
     result = frontier(data_of(rows, kind="binary"), n_resamples=100)
     assert (result.n_items, result.n_clusters, result.clusters) == (40, 20, ("item",))
-    assert "the variants of one item are one cluster" in " ".join(result.notes)
+    assert "the variants of one item are one cluster" in texts(result, "choice")
 
 
 def test_equal_systems_are_both_on_it() -> None:
@@ -304,7 +314,7 @@ def test_systems_measured_by_another_ruler_are_left_out_and_it_is_said_how_to_ke
     result = frontier(apart, n_resamples=100)
     assert [row.name for row in result.rows] == ["cheap", "strong", "near"]
     assert result.left_out == ("waste",)
-    assert "--accept task_version" in " ".join(result.warnings)
+    assert "--accept task_version" in texts(result, "comparability")
     kept = frontier(apart, n_resamples=100, accept=["task_version"])
     assert (len(kept.rows), kept.left_out) == (4, ())
     with pytest.raises(CannotAnswerError, match="no two systems were measured alike"):
@@ -324,25 +334,42 @@ def test_the_frame_and_the_dict_hold_what_the_rows_hold(found: Frontier) -> None
     assert held["rows"][2]["share"] == found.rows[2].share
 
 
-def test_words_say_what_is_settled_and_what_is_not(found: Frontier) -> None:
-    summary = found.summary()
-    assert "2 of 4 systems are on the frontier of score and cost as observed: cheap, strong." in summary
-    assert "Shown to score less for more, at 95% over all pairs: waste by strong, near." in summary
-    assert "Not settled, on the frontier near in" in summary
-    assert "rests on the 60 items" in summary
+def test_answer_names_who_is_worth_it_who_is_beaten_and_what_is_open(found: Frontier) -> None:
+    said = found.document()
+    assert (said.label, said.tone) == ("partly open", "caution")
+    assert said.headline == "2 of 4 systems are worth their cost: cheap and strong"
+    assert said.scope == "Scores are means of correct on the 60 items that every system has"
+    assert said.actions == (
+        "Drop waste: strong scores more for less cost.",
+        "More items would settle the place of near.",
+    )
+    assert [section.id for section in said.evidence] == ["beaten", "open"]
+    assert said.tables["systems"].written()[2][-1] == "not settled"
     assert repr(found) == "<Frontier: 4 systems on bench, correct by cost_usd: cheap, strong>"
-    for written in (to_text(found.blocks()), to_markdown(found.blocks()), to_html(found.blocks())):
+    for written in (to_text(said, full=True), to_markdown(said), to_html(said)):
         assert all(row.name in written for row in found.rows)
         assert "seed 0" in written
-    assert "behind strong, not settled" in to_text(found.blocks(), width=200)
-    assert found._repr_html_() == to_html(found.blocks())
+    assert len(to_text(said).splitlines()) <= 15
+    assert headline(said).count("\n") == 0
+
+
+def test_a_saved_frontier_is_the_same_object_again(found: Frontier, tmp_path: Path) -> None:
+    few = frontier(
+        data_with({name: ([1.0, 0.0] * 10, [0.1] * 20) for name in "ab"}, factors={"passage": ["x"] * 10 + ["y"] * 10}),
+        cluster="passage",
+    )
+    for result in (found, few):
+        result.save(tmp_path / "frontier.json")
+        assert load_result(tmp_path / "frontier.json") == result
 
 
 def test_hostile_names_stay_text() -> None:
     scores, costs = [1.0, 0.0] * 10, [0.1, 0.2] * 10
-    name = "<script>alert(1)</script>|=cmd()"
-    result = frontier(data_with({name: (scores, costs), "b": (scores, costs[::-1])}), n_resamples=50)
-    assert "<script>" not in to_html(result.blocks())
+    name = "<script>alert(1)</script>|=cmd()\x1b[31m"
+    said = frontier(data_with({name: (scores, costs), "b": (scores, costs[::-1])}), n_resamples=50).document()
+    assert "<script>" not in to_html(said)
+    assert "\x1b" not in to_text(said, full=True)
+    assert "|=cmd" not in to_markdown(said).replace("\\|", "")
 
 
 def test_real_costs_of_four_models(shared_data: Path) -> None:
