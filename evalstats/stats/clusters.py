@@ -31,6 +31,10 @@ _WEBB = np.array([1.5**0.5, 1.0, 0.5**0.5])
 _ENUMERATED = 13  # up to 2**13 Rademacher patterns are listed
 _CHUNK = 2_000_000
 _TIE = 1e-9
+_FEW_DF = 4.0
+_MOST_COLUMNS = 8
+_LARGE_EFFECT = 1.5
+_SMOOTH_TIE = 1e-6  # a tail probability magnifies the rounding of its argument
 
 
 def wild_cluster_p(
@@ -106,19 +110,6 @@ def _statistics(signs: FloatArray, sums: FloatArray, share: FloatArray) -> Float
     flat = variance <= (1e-13 * scale) ** 2
     t = np.abs(mean) / np.sqrt(np.where(flat, 1.0, variance))
     return np.where(flat, np.where(np.abs(mean) > 1e-13 * scale, np.inf, 0.0), t)
-
-
-__all__ = [
-    "ClusterMean",
-    "cluster_mean",
-    "cluster_sign_flip",
-    "cluster_weighted_mean",
-    "multiway_mean",
-    "wild_cluster_p",
-]
-
-_FEW_DF = 4.0
-_MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,10 +325,11 @@ def _coarsest(columns: list[tuple[IntArray, int]]) -> list[tuple[IntArray, int]]
 
 
 def _is_nested(fine: tuple[IntArray, int], coarse: tuple[IntArray, int]) -> bool:
-    return _intersection([fine, coarse])[1] == fine[1]
+    return intersection([fine, coarse])[1] == fine[1]
 
 
-def _intersection(columns: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
+def intersection(columns: Sequence[tuple[IntArray, int]]) -> tuple[IntArray, int]:
+    """Return codes, and their number, of the items that agree in every column."""
     codes, count = columns[0]
     for other, n_other in columns[1:]:
         levels, codes = np.unique(codes * n_other + other, return_inverse=True)
@@ -349,7 +341,7 @@ def _inclusion_exclusion(x: FloatArray, columns: list[tuple[IntArray, int]]) -> 
     total = 0.0
     for size in range(1, len(columns) + 1):
         for chosen in combinations(columns, size):
-            codes, n_clusters = _intersection(chosen)
+            codes, n_clusters = intersection(chosen)
             total += (-1.0) ** (size + 1) * cr2_of_mean(x, codes, n_clusters).variance
     return total
 
@@ -407,10 +399,6 @@ def _few_effective(df: float) -> tuple[str, ...]:
     if df >= _FEW_DF - 1e-9:
         return ()
     return (f"the clusters are so unequal that they are worth {1.0 + df:.1f}: too few for a verdict",)
-
-
-_LARGE_EFFECT = 1.5
-_SMOOTH_TIE = 1e-6  # a tail probability magnifies the rounding of its argument
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

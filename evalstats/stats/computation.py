@@ -22,6 +22,12 @@ from evalstats.stats.checks import check_count
 
 P = ParamSpec("P")
 R = TypeVar("R")
+OnStep = Callable[[int, int], None]
+_WORTH = 4.0  # seconds of work left that repay the start of other processes
+_TRIAL = 8  # replicates after which the time of the others is estimated
+_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+Result_co = TypeVar("Result_co", covariant=True)
+Result = TypeVar("Result")
 
 
 @cache
@@ -48,16 +54,6 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
 
     return limited
-
-
-OnStep = Callable[[int, int], None]
-
-_WORTH = 4.0  # seconds of work left that repay the start of other processes
-_TRIAL = 8  # replicates after which the time of the others is estimated
-_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
-
-Result_co = TypeVar("Result_co", covariant=True)
-Result = TypeVar("Result")
 
 
 class Replicate(Protocol[Result_co]):

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from scipy import special
 
+SMALLEST_P = 1e-300
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
@@ -59,9 +61,6 @@ class Estimate:
     n_resamples: int | None = None
     reason: str | None = None
     warnings: tuple[str, ...] = ()
-
-
-SMALLEST_P = 1e-300
 
 
 def positive_p(p: float) -> float:

@@ -23,6 +23,8 @@ from evalstats.stats.checks import (
 )
 from evalstats.stats.estimate import Estimate, normal_quantile, t_quantile
 
+_WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cr2:
@@ -74,9 +76,6 @@ def satterthwaite_df(share: FloatArray) -> float:
     """
     cross = share**2 / (1.0 - share)
     return 1.0 / float((share**2).sum() + cross.sum() ** 2 - (cross**2).sum())
-
-
-_WIDEST_GAIN = 50.0  # a spread far below that of 0/1 scores may be chance: n_hat stays below 50 n
 
 
 def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:

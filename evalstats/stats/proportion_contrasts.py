@@ -8,8 +8,8 @@ import numpy.typing as npt
 from scipy import special, stats
 
 from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray
 
-Floats = npt.NDArray[np.float64]
 _HALVINGS = 70
 _FARTHEST = 40.0
 _ROUNDING = 1e-12
@@ -32,21 +32,21 @@ class ProportionContrasts:
         float64, shape (n_contrasts,): the contrast, and the signed root of its scaled statistic against 0.
     """
 
-    shares: Floats
-    sizes: Floats
-    weights: Floats
-    scale: Floats
-    df: Floats
-    estimate: Floats
-    t: Floats
+    shares: FloatArray
+    sizes: FloatArray
+    weights: FloatArray
+    scale: FloatArray
+    df: FloatArray
+    estimate: FloatArray
+    t: FloatArray
 
-    def p_values(self) -> Floats:
+    def p_values(self) -> FloatArray:
         """Two-sided p of each contrast alone."""
         p = 2 * stats.t.sf(np.abs(self.t), self.df)
         # The tail of t may underflow; a p of 0 would claim that nothing is left open.
         return np.asarray(np.where(p == 0, np.nextafter(0, 1), p), dtype=np.float64)
 
-    def interval(self, level: float) -> tuple[Floats, Floats]:
+    def interval(self, level: float) -> tuple[FloatArray, FloatArray]:
         """Return ends at a level: all values that are not rejected, 0 among them where p says so."""
         goal = self.scale * stats.t.isf((1 - level) / 2, self.df) ** 2
         low, high = (
@@ -55,12 +55,12 @@ class ProportionContrasts:
         )
         return np.minimum(low, self.estimate), np.maximum(high, self.estimate)
 
-    def _at(self, multiplier: Floats) -> tuple[Floats, Floats]:
+    def _at(self, multiplier: FloatArray) -> tuple[FloatArray, FloatArray]:
         return _restricted(multiplier, self.shares, self.sizes, self.weights)
 
 
 def proportion_contrasts(
-    shares: Floats, sizes: Floats, weights: Floats, *, variance: Floats, df: Floats
+    shares: FloatArray, sizes: FloatArray, weights: FloatArray, *, variance: FloatArray, df: FloatArray
 ) -> ProportionContrasts:
     """Contrasts of proportions by likelihood ratio and score, with a variance from elsewhere (clusters, pairs, repeats).
 
@@ -136,7 +136,7 @@ def proportion_contrasts(
     estimate = (weights * shares).sum(axis=1)
     side = -np.sign(estimate)
 
-    def short(x: Floats) -> npt.NDArray[np.bool_]:
+    def short(x: FloatArray) -> npt.NDArray[np.bool_]:
         reached = _restricted(side * np.exp(x), shares, sizes, weights)[0]
         return np.sign(reached) == np.sign(estimate)
 
@@ -153,7 +153,9 @@ def proportion_contrasts(
     )
 
 
-def _restricted(multiplier: Floats, shares: Floats, sizes: Floats, weights: Floats) -> tuple[Floats, Floats]:
+def _restricted(
+    multiplier: FloatArray, shares: FloatArray, sizes: FloatArray, weights: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the contrast of the proportions that fit best at a multiplier, and the smaller statistic against it."""
     a = multiplier[:, None] * weights / sizes
     root = np.sqrt(np.maximum((1 - a) ** 2 + 4 * a * shares, 0.0))
@@ -171,7 +173,7 @@ def _restricted(multiplier: Floats, shares: Floats, sizes: Floats, weights: Floa
     return value, np.minimum(ratio, score)
 
 
-def _halved(inside: Callable[[Floats], npt.NDArray[np.bool_]], n: int) -> Floats:
+def _halved(inside: Callable[[FloatArray], npt.NDArray[np.bool_]], n: int) -> FloatArray:
     """Return the largest multiplier of each contrast that is still inside."""
     low, high = np.full(n, -_FARTHEST), np.full(n, _FARTHEST)
     for _ in range(_HALVINGS):

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
 
-Floats = npt.NDArray[np.float64]
+from evalstats.stats.checks import FloatArray
+
 Sureness = Literal["certain", "likely"]
 
 # So many scores above the highest one seen would be expected, were that no end of the scale, before it is called one.
@@ -37,8 +38,8 @@ _REPEATED = frozenset("789")
 class Spread:
     """The scores of one group: every value, how often it was given, and the kind of scale they could be of."""
 
-    values: Floats
-    counts: Floats
+    values: FloatArray
+    counts: FloatArray
 
     @property
     def n(self) -> float:
@@ -235,7 +236,7 @@ def single_numbers_conflict(estimates: npt.ArrayLike) -> bool:
     return bool(as_percent.min() >= 0.8 * large.min() and as_percent.max() <= min(1.2 * large.max(), 100.0))
 
 
-def lone_code(values: Sequence[float] | Floats, counts: Sequence[float] | npt.NDArray[np.generic]) -> float | None:
+def lone_code(values: Sequence[float] | FloatArray, counts: Sequence[float] | npt.NDArray[np.generic]) -> float | None:
     """Return the value that stands alone outside all others and looks like a code for "no score"; None where none does.
 
     -1, -9, -99, -999 or -1000 where nothing else is below 0, or 77, 99, 888, 999 and their like far above a small set of
@@ -273,7 +274,7 @@ def lone_code(values: Sequence[float] | Floats, counts: Sequence[float] | npt.ND
     return high if is_rare and found[0] >= 0 and _is_code(high, found[:-1]) else None
 
 
-def _is_code(value: float, others: Floats) -> bool:
+def _is_code(value: float, others: FloatArray) -> bool:
     """Whether a value is a repeated 7, 8 or 9, or below 0 a power of ten, far outside a small set of others."""
     digits = str(abs(int(value)))
     repeated = len(set(digits)) == 1 and digits[0] in _REPEATED and (len(digits) > 1 or value < 0)

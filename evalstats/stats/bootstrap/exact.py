@@ -24,6 +24,15 @@ from evalstats.stats.estimate import Estimate
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
 _ROUNDING = 1e-9
 _PROBE = 512
+_TAIL = 46.0  # mass outside the window is below 2 exp(-46)
+_LONGEST_LATTICE = 2**22
+_CELLS_PER_SE = 400.0
+_SPILL = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
+_LISTED = 10  # 92,378 different resamples of 10 clusters
+_SETTLED = 0.001  # standard errors
+_CLOSE = 1e-7  # in probability: some 1e-6 standard errors
+_MOST_STEPS = 80
+_Point = tuple[float, float]
 
 
 def common_step(values: FloatArray) -> float | None:
@@ -69,12 +78,6 @@ def _all_multiples(values: FloatArray, step: float) -> bool:
     steps = values / step
     slack = _ROUNDING * max(1.0, float(np.abs(steps).max()))
     return bool(np.abs(steps - np.rint(steps)).max() <= min(slack, 1e-4))
-
-
-_TAIL = 46.0  # mass outside the window is below 2 exp(-46)
-_LONGEST_LATTICE = 2**22
-_CELLS_PER_SE = 400.0
-_SPILL = 2  # cells by which one draw can overrun its own; beyond 200 draws the window has room to spare
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,12 +204,6 @@ def _first_reaching(mass: FloatArray, tail: float) -> int:
     return int(np.argmax(reached))
 
 
-_LISTED = 10  # 92,378 different resamples of 10 clusters
-_SETTLED = 0.001  # standard errors
-_CLOSE = 1e-7  # in probability: some 1e-6 standard errors
-_MOST_STEPS = 80
-
-
 def ratio_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[float, float]:
     """Return the `tail` and `1 - tail` quantiles of sum(s)/sum(n) over G draws with replacement from G pairs (s, n).
 
@@ -269,9 +266,6 @@ def _lower_root(sums: FloatArray, sizes: FloatArray, tail: float) -> float:
     near = mean + float(special.ndtri(tail)) * std_error
     bracket = _bracket(excess, near, 0.125 * std_error, (least, most))
     return _illinois(excess, *bracket, tolerance=_SETTLED * std_error)
-
-
-_Point = tuple[float, float]
 
 
 def _bracket(excess: Callable[[float], float], near: float, reach: float, limits: _Point) -> tuple[_Point, _Point]:

@@ -25,6 +25,10 @@ BLOCKS = 10
 FEWEST_RESAMPLES = 100
 
 _ROUNDING = 1e-9  # 0.025 * 1000 is 25, whatever the rounding
+_MOST_TIED = 0.5
+_CHUNK = 2_000_000  # numbers drawn at a time
+_FEW_DISTINCT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
+_FLAT = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,12 +93,6 @@ def block_error(draws: FloatArray, end: Callable[[FloatArray], float]) -> float 
     if not np.isfinite(ends).all():
         return None
     return float(ends.std(ddof=1)) / math.sqrt(BLOCKS)
-
-
-_MOST_TIED = 0.5
-_CHUNK = 2_000_000  # numbers drawn at a time
-_FEW_DISTINCT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
-_FLAT = 1e-12
 
 
 def bootstrap_t(

@@ -18,6 +18,13 @@ ROWS = 64  # pairs worked on at once, so that their draws stay in the processor'
 TIE = 1e-9  # relative: statistics that differ by rounding are ties
 
 Draws: TypeAlias = Iterator[tuple[FloatArray, FloatArray]]
+_SHIFTS = 8  # independent shifts of the points; their spread is the error reported
+_HIGHEST = 8  # rungs are drawn for c = 0, 1, ..., 8
+_LEAST = 1e-14  # below it p is the sum over the estimates, which it cannot exceed
+_HELD = 2_000_000
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+_FAR = 38.0  # beyond it the normal density is 0 in double precision
+_LARGE_DF = 1e7  # from here on the law is the normal one to 7 digits or more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -270,12 +277,6 @@ def _stepped(shares: FloatArray, order: IntArray) -> FloatArray:
     return adjusted
 
 
-_SHIFTS = 8  # independent shifts of the points; their spread is the error reported
-_HIGHEST = 8  # rungs are drawn for c = 0, 1, ..., 8
-_LEAST = 1e-14  # below it p is the sum over the estimates, which it cannot exceed
-_HELD = 2_000_000
-
-
 @dataclass(frozen=True, slots=True)
 class _Rung:
     """Directions: the largest |t| on each at length 1, and its weight; shape (n_shifts, n_points)."""
@@ -441,11 +442,6 @@ def _kronecker(n: int, dimensions: int) -> FloatArray:
     """Return n points of Richtmyer's sequence, multiples of the roots of primes modulo 1."""
     roots = np.sqrt(np.array(_primes(dimensions), dtype=np.float64))
     return np.asarray(np.outer(np.arange(1, n + 1), roots) % 1.0, dtype=np.float64)
-
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
-_FAR = 38.0  # beyond it the normal density is 0 in double precision
-_LARGE_DF = 1e7  # from here on the law is the normal one to 7 digits or more
 
 
 def range_p(q: float, n_means: int, df: float = math.inf) -> float:

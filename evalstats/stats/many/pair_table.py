@@ -18,6 +18,7 @@ FLAT = 1e-12  # a variance below this share of its own sum of squares is roundin
 ENOUGH_ONE_WAY = 6  # 5 items that all point one way have a sign-flip p of 2/32, above .05
 _WHOLE = 2.0**53  # whole numbers up to here are exact
 _BLOCK = 4_000_000  # numbers held at once
+_ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -319,9 +320,6 @@ def _of_clusters(
             df[part] = np.where(n_clusters > 1, satterthwaite(share), np.nan)
         n[part], groups[part], estimate[part] = total.astype(np.int64), n_clusters, mean
     return n, groups, estimate, std_error, df
-
-
-_ROUNDING = 1e-8
 
 
 def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) -> FloatArray:

@@ -18,6 +18,30 @@ from evalstats.stats.many.reference_laws import FLIPPED_CLUSTERS, enough_to_flip
 from evalstats.stats.one_sample import PairFailures, pair_failures
 
 _BISECTIONS = 60
+Kind: TypeAlias = Literal["score", "augmented t", "t", "CR2"]
+LABELS: dict[Kind, str] = {
+    "score": "Tango score",
+    "augmented t": "augmented t",
+    "t": "paired t",
+    "CR2": "CR2 with Satterthwaite df",
+}
+_ENOUGH_NONZERO = 5
+Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
+_FEW_DF = 4.0
+_WILD_LISTED = 2**14  # a quantile needs no more
+_WORDS: dict[str, str] = {
+    "max-t": "max-T step-down",
+    "holm": "Holm, Bonferroni intervals",
+    "bh": "Benjamini-Hochberg, intervals not adjusted",
+    "by": "Benjamini-Yekutieli, intervals not adjusted",
+    "none": "not adjusted",
+}
+_ADJUSTMENTS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "holm": holm,
+    "bh": benjamini_hochberg,
+    "by": benjamini_yekutieli,
+    "none": np.copy,
+}
 
 
 def tango_limits(n: IntArray, wins: FloatArray, losses: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -71,17 +95,6 @@ def _statistic(n: IntArray, b: FloatArray, c: FloatArray, delta: FloatArray) -> 
     flat = variance <= 0.0
     t = distance / np.sqrt(np.where(flat, 1.0, variance))
     return sign * np.where(flat, np.where(distance == 0.0, 0.0, np.copysign(np.inf, distance)), t)
-
-
-Kind: TypeAlias = Literal["score", "augmented t", "t", "CR2"]
-
-LABELS: dict[Kind, str] = {
-    "score": "Tango score",
-    "augmented t": "augmented t",
-    "t": "paired t",
-    "CR2": "CR2 with Satterthwaite df",
-}
-_ENOUGH_NONZERO = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,25 +316,6 @@ def _two_sided(t: FloatArray, df: FloatArray) -> FloatArray:
 def _floats(values: object) -> FloatArray:
     """Return what a special function gave; its type is not declared."""
     return np.asarray(values, dtype=np.float64)
-
-
-Adjust: TypeAlias = Literal["max-t", "holm", "bh", "by", "none"]
-
-_FEW_DF = 4.0
-_WILD_LISTED = 2**14  # a quantile needs no more
-_WORDS: dict[str, str] = {
-    "max-t": "max-T step-down",
-    "holm": "Holm, Bonferroni intervals",
-    "bh": "Benjamini-Hochberg, intervals not adjusted",
-    "by": "Benjamini-Yekutieli, intervals not adjusted",
-    "none": "not adjusted",
-}
-_ADJUSTMENTS: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "holm": holm,
-    "bh": benjamini_hochberg,
-    "by": benjamini_yekutieli,
-    "none": np.copy,
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,11 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES = 16_000_000  # of drawn counts at a time
 
 _ROUNDING = 1e-12  # relative: means that differ by less are equal
+_MIN_DF = 4.0
+# Up to so many clusters the sign-flip of their sums must agree with CR2, as in a comparison of two.
+_FLIPPED = 30
+# A mean of savings more skewed towards losses than this must be shown at so much stricter a level.
+_LOPSIDED, _STRICTER = 0.1, 50.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,13 +182,6 @@ def _drawn_counts(rng: np.random.Generator, rows: int, n_units: int) -> FloatArr
     drawn += np.arange(rows)[:, np.newaxis] * n_units
     counts = np.bincount(drawn.ravel(), minlength=rows * n_units)
     return counts.reshape(rows, n_units).astype(np.float64)
-
-
-_MIN_DF = 4.0
-# Up to so many clusters the sign-flip of their sums must agree with CR2, as in a comparison of two.
-_FLIPPED = 30
-# A mean of savings more skewed towards losses than this must be shown at so much stricter a level.
-_LOPSIDED, _STRICTER = 0.1, 50.0
 
 
 def certain_dominance(

@@ -20,6 +20,8 @@ from evalstats.stats.many.reference_laws import (
 )
 
 _MOST_LISTED = 2**16  # the largest t of every draw is kept for every model
+_DRAWS, _MOST_DRAWS = 9_999, 99_999
+_MOST_STATISTICS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,10 +226,6 @@ def _unknown(table: PairTable, estimate: FloatArray, level: float) -> WithTheBes
         reason=reason,
         warnings=(),
     )
-
-
-_DRAWS, _MOST_DRAWS = 9_999, 99_999
-_MOST_STATISTICS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,15 @@ Signs: TypeAlias = NDArray[np.floating[Any]]
 LISTED = 2**19  # patterns listed at most: 20 units, one of them held, since a pattern and its mirror tell the same
 _COUNTED = 500  # whole numbers up to here, logarithms above
 _MANY = 16  # units with as many copies are drawn as one binomial number
+FLIPPED_CLUSTERS = 6  # with 5 clusters no pattern of signs is rarer than 1 in 16
+ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 items, .91 at 50
+_HELD = 4_000_000  # statistics or signs drawn at once
+_TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for every pair
+_KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
+_MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
+_EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
+_MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
+_RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,18 +129,6 @@ def _as_slice(places: IntArray) -> slice | IntArray:
     if places.size and places[-1] - places[0] + 1 == places.size:
         return slice(int(places[0]), int(places[-1]) + 1)
     return places
-
-
-FLIPPED_CLUSTERS = 6  # with 5 clusters no pattern of signs is rarer than 1 in 16
-
-ENOUGH_ITEMS = 100  # from here on the normal law holds: .94 measured at 200 items, .91 at 50
-_HELD = 4_000_000  # statistics or signs drawn at once
-_TAKEN = 16_000_000  # statistics worked on at once: long rows of draws for every pair
-_KEPT = 40_000_000  # differences kept between chunks of draws; more are made anew for each
-_MOST_STATISTICS = 6.0e7  # patterns times pairs listed at most: some seconds; 20 clusters of up to 15 models
-_EXACT_IN_SINGLE = 2.0**24  # whole numbers up to here are exact in single precision
-_MOST_CORRELATED = 5000  # pairs whose correlation matrix is made: 200 MB
-_RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
 
 def enough_to_flip(table: PairTable) -> NDArray[np.bool_]:

@@ -16,6 +16,10 @@ from evalstats.stats.many.pair_table import as_estimates
 _SHARE = 0.1  # beta = alpha / 10, the authors' choice
 _BISECTIONS = 80
 _ROUNDING = 1e-12
+_FEW_MODELS = 5
+_GRID = 120
+_FINER = 41  # every round narrows the search twentyfold
+_ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,14 +173,6 @@ def _root(falling: Callable[[float], float], share: float, low: float, high: flo
 
 def _sidak(level: float, count: int) -> float:
     return normal_quantile(level ** (1.0 / count))
-
-
-__all__ = ["ShrunkenMeans", "WinnerInterval", "shrunken_means", "winner_interval"]
-
-_FEW_MODELS = 5
-_GRID = 120
-_FINER = 41  # every round narrows the search twentyfold
-_ROUNDS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,6 +27,8 @@ from evalstats.stats.mixed.laplace_factor import invert
 from evalstats.stats.mixed.laplace_plan import Groups, nested_in
 
 LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
+Prior = Literal["none"]
+_SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
 
 
 def make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
@@ -142,9 +144,6 @@ def _effects(cells: Cells, modes: Modes) -> tuple[tuple[Floats, ...], tuple[Floa
             first = last
     terms = range(len(cells.design.terms))
     return tuple(found[t][0] for t in terms), tuple(found[t][1] for t in terms)
-
-
-Prior = Literal["none"]
 
 
 @one_thread
@@ -339,9 +338,6 @@ def _away_from_zero(optimum: Optimum) -> Point:
     """Return the optimum as a start: a variance of 0 is a stationary point and would be kept for ever."""
     point = optimum.point
     return replace(point, theta=np.where(optimum.held, 0.1, point.theta))
-
-
-_SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
 
 
 def _cells_of(design: MixedDesign) -> Cells:

@@ -15,6 +15,14 @@ Evaluate = Callable[[Floats], Point]
 ENOUGH = 1e-9  # fall of the deviance still to be had, by the quadratic model, at which the quasi-Newton search stops
 FARTHEST_THETA = 30.0  # logits: a variance that has come this far runs to infinity
 LONGEST_THETA = 1.0  # largest change of an entry of theta in one step, in logits
+Criterion = Callable[[Cells, Floats, Floats, Blocks], Point]
+TRY_ZERO = 0.2  # a standard deviation of effects below this is compared with 0
+EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
+DIFFERENCE = 2e-3  # step of the differences, in standard errors
+LONGEST_DIFFERENCE = 0.02  # logits: for a theta about which the data say nearly nothing
+TINY = 1e-20
+FAR = 0.05  # standard errors: a Hessian is taken again where the point has moved farther
+SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, in a converged fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,17 +115,6 @@ def positive(hessian: Floats, floor: float) -> Floats:
     """Return the matrix with its eigenvalues replaced by their absolute values, at least `floor`."""
     values, vectors = np.linalg.eigh(0.5 * (hessian + hessian.T))
     return (vectors * np.maximum(np.abs(values), floor)) @ vectors.T
-
-
-Criterion = Callable[[Cells, Floats, Floats, Blocks], Point]
-
-TRY_ZERO = 0.2  # a standard deviation of effects below this is compared with 0
-EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
-DIFFERENCE = 2e-3  # step of the differences, in standard errors
-LONGEST_DIFFERENCE = 0.02  # logits: for a theta about which the data say nearly nothing
-TINY = 1e-20
-FAR = 0.05  # standard errors: a Hessian is taken again where the point has moved farther
-SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, in a converged fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

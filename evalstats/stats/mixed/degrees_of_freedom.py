@@ -16,6 +16,7 @@ _FLAT = 1e-8
 _DOWNWARD = 1e-4
 MOST_EFFECTS = 2500  # in one block, whose square matrices are formed
 _STEP = 1e-4
+MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,9 +299,6 @@ def _names(design: MixedDesign) -> list[str]:
         )
         names.append(f"the variance of {term.group}" if plain else f"{what} by {term.group}")
     return names
-
-
-MOST_ROWS = 5000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,9 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Family = Literal["gaussian", "binomial"]
+# OLS and GLM are fits without random effects.
+Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "OLS", "GLM"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,11 +124,6 @@ class MixedDesign:
             out.append(factor)
             start += term.n_theta
         return tuple(out)
-
-
-Family = Literal["gaussian", "binomial"]
-# OLS and GLM are fits without random effects.
-Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "OLS", "GLM"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

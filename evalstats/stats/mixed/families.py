@@ -26,6 +26,7 @@ _INTERVALS: dict[str, str] = {
     "tukey": "Tukey-Kramer intervals, which hold together",
     "max-t": "intervals from the largest |t| of the family, which hold together",
 }
+_RANK = 1e-10  # an eigenvalue of the correlation below this share of the largest is rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,9 +200,6 @@ def _n_means(n_differences: int) -> int:
             "use max-t or holm, or give n_means"
         )
     return k
-
-
-_RANK = 1e-10  # an eigenvalue of the correlation below this share of the largest is rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

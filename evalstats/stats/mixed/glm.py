@@ -22,6 +22,13 @@ LONGEST = 5.0  # logits: a Newton step is cut to that
 MOVING = 0.1  # logits: what a separated row moves by at least in a late step
 REST = 1e-5  # logits: what no other row does
 ROUNDS = 4  # times that rows are taken away which turn out to move
+SHOWN = 5
+FEW_LEVELS = 5
+WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
+_MOST_STEPS = 100
+_FLAT = 1e-12  # a Newton step that gains less than this share of the log-likelihood is the last
+_HALVINGS = 30
+_EXACT = 1e-24  # of the sum of squares: what is left of an exact fit is rounding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,9 +222,6 @@ def _label(row: Floats, names: tuple[str, ...]) -> str:
     return " and ".join(parts) if parts else "the baseline of every factor"
 
 
-SHOWN = 5
-
-
 def prior_for(separation: Separation) -> Pseudo:
     """Return the pseudo-observations for what is separated."""
     n = len(separation.rows)
@@ -249,10 +253,6 @@ def describe_prior(separation: Separation) -> str:
         f"{amount} added to {where} of the fixed effects (a log-F prior on the log-odds; Jeffreys' where a combination has a "
         "parameter of its own)"
     )
-
-
-FEW_LEVELS = 5
-WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
 
 
 def check_binomial(design: MixedDesign) -> tuple[str, ...]:
@@ -332,12 +332,6 @@ def _outcomes_constant(design: MixedDesign, term: RandomTerm) -> bool:
         return False
     rows = np.unique(design.fixed, axis=0, return_inverse=True)[1].ravel()
     return not nested_in(term.level, rows) or np.unique(rows).size < np.unique(term.level).size
-
-
-_MOST_STEPS = 100
-_FLAT = 1e-12  # a Newton step that gains less than this share of the log-likelihood is the last
-_HALVINGS = 30
-_EXACT = 1e-24  # of the sum of squares: what is left of an exact fit is rounding
 
 
 def fit_ordinary(design: MixedDesign) -> MixedFit:

@@ -3,12 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 _MIN_UNITS = 6
 # A stratum of questions with the same number of successes holds at least so many for each group.
 _IN_EACH = 2
@@ -42,7 +40,7 @@ class ParallelismTest:
 
 
 def parallelism_test(
-    scores: Floats, group: Ints, unit: Ints, *, binary: bool, n_resamples: int = 1_999, seed: int = 0
+    scores: FloatArray, group: IntArray, unit: IntArray, *, binary: bool, n_resamples: int = 1_999, seed: int = 0
 ) -> ParallelismTest:
     """Test that a group of questions does the same to every model, by permutation of the groups.
 
@@ -118,7 +116,7 @@ def parallelism_test(
     draws = int(np.clip(_MOST_PERMUTED // residual.size, min(_LEAST_DRAWS, n_resamples), n_resamples))
     rng = np.random.default_rng(seed)
 
-    def statistic(labels: Ints) -> Floats:
+    def statistic(labels: IntArray) -> FloatArray:
         if stratified:
             return _sum_of_squares(labels, residual, variance, n_groups)
         return _largest(labels, residual, n_groups)
@@ -137,13 +135,13 @@ def parallelism_test(
     )
 
 
-def _level(scores: Floats) -> Floats:
+def _level(scores: FloatArray) -> FloatArray:
     """How well each question is answered, free of which models have a score: mean of what each is above the model's mean."""
     above = scores - np.nanmean(scores, axis=0)
     return np.nanmean(above, axis=1)
 
 
-def _strata(level: Floats, least: int) -> Ints:
+def _strata(level: FloatArray, least: int) -> IntArray:
     """Put questions of the same level together; neighbouring levels share a stratum until it holds `least`."""
     _, code = np.unique(np.round(level, 9), return_inverse=True)
     counts = np.bincount(code)
@@ -159,7 +157,7 @@ def _strata(level: Floats, least: int) -> Ints:
     return of_level[code]
 
 
-def _within(scores: Floats, stratum: Ints) -> Floats:
+def _within(scores: FloatArray, stratum: IntArray) -> FloatArray:
     """Residuals from each model's mean within strata; 0 where there is no score, which then moves nothing."""
     known = ~np.isnan(scores)
     filled = np.where(known, scores, 0.0)
@@ -168,13 +166,13 @@ def _within(scores: Floats, stratum: Ints) -> Floats:
     return np.where(known, filled - mean[stratum], 0.0)
 
 
-def _variance(residual: Floats, stratum: Ints) -> Floats:
+def _variance(residual: FloatArray, stratum: IntArray) -> FloatArray:
     """Variance of each model within the stratum of each question."""
     counts = np.bincount(stratum)[:, None]
     return (_sums(residual**2, stratum) / np.maximum(counts - 1.0, 1.0))[stratum]
 
 
-def _sums(values: Floats, code: Ints) -> Floats:
+def _sums(values: FloatArray, code: IntArray) -> FloatArray:
     out = np.zeros((int(code.max()) + 1, values.shape[1]))
     np.add.at(out, code, values)
     return out
@@ -188,21 +186,21 @@ class _Arrangement:
     of them it follows; `slots` are (questions, number of the unit's group) by the number of groups that a unit has.
     """
 
-    group: Ints
-    whole: tuple[Ints, ...]
-    follows: tuple[Ints, ...]
-    slots: tuple[tuple[Ints, Ints, Ints, Ints], ...]
+    group: IntArray
+    whole: tuple[IntArray, ...]
+    follows: tuple[IntArray, ...]
+    slots: tuple[tuple[IntArray, IntArray, IntArray, IntArray], ...]
 
     @classmethod
-    def of(cls, group: Ints, unit: Ints, stratum: Ints, n_groups: int) -> "_Arrangement":
+    def of(cls, group: IntArray, unit: IntArray, stratum: IntArray, n_groups: int) -> "_Arrangement":
         code = np.unique(unit, return_inverse=True)[1]
         pairs = np.unique(code * n_groups + group)
         n_own = np.bincount(pairs // n_groups)
         first = np.unique(code, return_index=True)[1]
         # A unit of several questions has the stratum of the middle one.
         middle = np.array([int(np.median(part)) for part in np.split(*_by(code, stratum))], dtype=np.int64)
-        whole: list[Ints] = []
-        follows: list[Ints] = []
+        whole: list[IntArray] = []
+        follows: list[IntArray] = []
         for each in np.unique(middle[n_own == 1]):
             own = np.flatnonzero((middle == each) & (n_own == 1))
             place = np.full(len(n_own), -1, dtype=np.int64)
@@ -210,7 +208,7 @@ class _Arrangement:
             questions = np.flatnonzero(place[code] >= 0)
             whole.append(np.stack([questions, place[code[questions]]]))
             follows.append(group[first[own]])
-        slots: list[tuple[Ints, Ints, Ints, Ints]] = []
+        slots: list[tuple[IntArray, IntArray, IntArray, IntArray]] = []
         starts = np.concatenate([[0], np.cumsum(n_own)[:-1]])
         for size in np.unique(n_own[n_own > 1]):
             own = np.flatnonzero(n_own == size)
@@ -222,7 +220,7 @@ class _Arrangement:
             slots.append((questions, place[code[questions]], slot.astype(np.int64), held))
         return cls(group=group, whole=tuple(whole), follows=tuple(follows), slots=tuple(slots))
 
-    def drawn(self, n: int, rng: np.random.Generator) -> Ints:
+    def drawn(self, n: int, rng: np.random.Generator) -> IntArray:
         """Return the groups of all questions in `n` permutations, shape (n, n_questions)."""
         labels = np.repeat(self.group[None, :], n, axis=0)
         for (questions, place), own in zip(self.whole, self.follows, strict=True):
@@ -232,12 +230,12 @@ class _Arrangement:
         return labels
 
 
-def _by(code: Ints, values: Ints) -> tuple[Ints, Ints]:
+def _by(code: IntArray, values: IntArray) -> tuple[IntArray, IntArray]:
     """Values ordered by a code that starts at 0 without gaps, and where to split them."""
     return values[np.argsort(code, kind="stable")], np.cumsum(np.bincount(code))[:-1]
 
 
-def _by_group(labels: Ints, values: Floats, n_groups: int) -> Floats:
+def _by_group(labels: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
     """Return sums of each column over the questions of each group, shape (n, n_columns, n_groups)."""
     n = len(labels)
     key = (labels + n_groups * np.arange(n)[:, None]).ravel()
@@ -245,7 +243,7 @@ def _by_group(labels: Ints, values: Floats, n_groups: int) -> Floats:
     return np.stack(sums, axis=1).astype(np.float64, copy=False)
 
 
-def _sum_of_squares(labels: Ints, residual: Floats, variance: Floats, n_groups: int) -> Floats:
+def _sum_of_squares(labels: IntArray, residual: FloatArray, variance: FloatArray, n_groups: int) -> FloatArray:
     """Sum of squared z: what is left of each model in each group over its standard deviation within strata."""
     sums, own = _by_group(labels, residual, n_groups), _by_group(labels, variance, n_groups)
     total = variance.sum(axis=0)[None, :, None]
@@ -254,7 +252,7 @@ def _sum_of_squares(labels: Ints, residual: Floats, variance: Floats, n_groups: 
     return np.where(enough, sums**2 / np.where(enough, spread, 1.0), 0.0).sum(axis=(1, 2))
 
 
-def _largest(labels: Ints, residual: Floats, n_groups: int) -> Floats:
+def _largest(labels: IntArray, residual: FloatArray, n_groups: int) -> FloatArray:
     """Largest |t| of a group's mean residual less the mean over groups, with the variances of these groups."""
     ones = np.ones((len(residual), 1))
     n = _by_group(labels, ones, n_groups)

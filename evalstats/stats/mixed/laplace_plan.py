@@ -11,6 +11,9 @@ from scipy.sparse import csgraph
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 
 Bits = npt.NDArray[np.uint64]
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
+CALL = 1e4  # multiplications that take as long as calling for one
+PRODUCT = 10.0  # the same for one product of sparse matrices
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,9 +251,6 @@ def _numbered(keys: Bits) -> tuple[Groups, Ints]:
     return Groups(rank[inverse.ravel()], first.size), np.sort(first)
 
 
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
-
-
 def _mix(values: Bits) -> Bits:
     """Spread every bit of 64 over all others (Stafford's variant 13 of the finaliser of MurmurHash3)."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -288,10 +288,6 @@ def _columns_of_rest(rest: list[Block], rows: Ints) -> "sparse.csr_array[np.floa
         return sparse.csr_array((rows.size, 0), dtype=np.float64)
     where = (np.tile(np.arange(rows.size), len(parts)), np.concatenate(parts))
     return sparse.csr_array((np.concatenate(values), where), shape=(rows.size, start))
-
-
-CALL = 1e4  # multiplications that take as long as calling for one
-PRODUCT = 10.0  # the same for one product of sparse matrices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 _SAME = 1e-8  # relative: data that differ by rounding are the same
 # A larger model whose criterion is lower by more than this was not maximised.
 _SLACK = 1e-4
+_ROUNDING = 1e-6  # maxima of two fits that are one and the same differ by less
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,9 +156,6 @@ def _totals(fit: MixedFit) -> tuple[float, float, float]:
 
 def _same_cells(first: MixedDesign, second: MixedDesign) -> bool:
     return first.n_cells == second.n_cells and np.array_equal(first.response, second.response)
-
-
-_ROUNDING = 1e-6  # maxima of two fits that are one and the same differ by less
 
 
 def variance_ratio(null: MixedFit, alternative: MixedFit) -> LikelihoodRatio:

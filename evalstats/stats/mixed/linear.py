@@ -13,6 +13,17 @@ from evalstats.stats.mixed.linear_criterion import LinearCriterion
 _NEAR = 1e-3  # eigenvalues below this share of the information of one level are tried as 0
 _RELATIVE = 1e-4  # and below this share of the largest eigenvalue of the term
 _SAME = 1e-7  # difference of deviances that is rounding
+FEW_LEVELS = 5
+ValueGradient = Callable[[Floats], tuple[float, Floats]]
+_STEP = 1e-5  # of the differences of the gradient
+_GAIN = 1e-9  # predicted decrease at which the search ends
+_NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
+_CLOSE = 1e-2  # length of a step after which the Hessian is as good as new
+_FLOOR = 1e-14  # relative size of the rounding errors of the function
+_FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
+_SLOPE = (
+    1e-3  # largest derivative of the deviance by a parameter that a converged fit may have, per unit of its logarithm
+)
 
 
 def boundary(criterion: LinearCriterion, theta: Floats) -> tuple[Floats, tuple[str, ...]]:
@@ -101,9 +112,6 @@ def _words(term: RandomTerm, factor: Floats, rank: int) -> list[str]:
     return out
 
 
-FEW_LEVELS = 5
-
-
 def check_linear(design: MixedDesign) -> tuple[str, ...]:
     """Refuse a design that cannot be fitted; return warnings about what can but should not be trusted."""
     n, p = design.n_rows, design.fixed.shape[1]
@@ -145,16 +153,6 @@ def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     if seen < FEW_LEVELS:
         return [f"{term.group} has only {seen} levels; the estimate of its variance is poor, consider it as fixed"]
     return []
-
-
-ValueGradient = Callable[[Floats], tuple[float, Floats]]
-
-_STEP = 1e-5  # of the differences of the gradient
-_GAIN = 1e-9  # predicted decrease at which the search ends
-_NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
-_CLOSE = 1e-2  # length of a step after which the Hessian is as good as new
-_FLOOR = 1e-14  # relative size of the rounding errors of the function
-_FAR = 30.0  # parameters are logarithms in the main; beyond this nothing changes any more
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -298,11 +296,6 @@ def _on_boundary(values: Floats, slope: Floats, radius: float, tiny: float) -> F
         else:
             high = middle
     return -slope / (values + high)
-
-
-_SLOPE = (
-    1e-3  # largest derivative of the deviance by a parameter that a converged fit may have, per unit of its logarithm
-)
 
 
 @one_thread

@@ -23,6 +23,17 @@ from evalstats.stats.mixed.linear_elimination import (
 )
 from evalstats.stats.mixed.structure import Slot, plan_elimination
 
+_SPARSE_STEP = 1e-4  # of the differences by theta
+_CHUNK = 256  # columns solved for together
+_QR_WORK = 2e7  # multiplications up to which X is orthogonalised
+_DENSE_ENTRIES = 2e8  # numbers held by the elimination; beyond, sparse matrices
+_DENSE_SIZE = 4000  # effects in a dense remainder; beyond, sparse matrices
+_PARALLEL = 1e-9  # sine of the angle between a column of X and those before it that counts as 0
+_PARALLEL_SQUARED = 1e-12  # the same squared, where only X'X is at hand
+_STEP = 1e-5  # of the differences of a gradient, relative
+_EXACT = 1e-24  # sum of squares about the fixed part relative to that about 0, which is rounding
+_PERFECT = 1e-13  # residual variance relative to that of the fixed effects alone
+
 
 def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     """Conditional modes of every term, shape (n_levels, n_columns)."""
@@ -145,10 +156,6 @@ def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: F
     return out
 
 
-_SPARSE_STEP = 1e-4  # of the differences by theta
-_CHUNK = 256  # columns solved for together
-
-
 def term_columns(term: RandomTerm) -> csr_array:
     """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
     n, k = len(term.level), term.n_columns
@@ -264,16 +271,6 @@ def _factor_pattern(design: MixedDesign) -> tuple[Ints, Ints, Ints]:
         first_entry += term.n_theta
     starts = np.concatenate([[0], np.cumsum(np.concatenate(lengths))])
     return np.concatenate(entry), np.concatenate(rows), starts
-
-
-_QR_WORK = 2e7  # multiplications up to which X is orthogonalised
-_DENSE_ENTRIES = 2e8  # numbers held by the elimination; beyond, sparse matrices
-_DENSE_SIZE = 4000  # effects in a dense remainder; beyond, sparse matrices
-_PARALLEL = 1e-9  # sine of the angle between a column of X and those before it that counts as 0
-_PARALLEL_SQUARED = 1e-12  # the same squared, where only X'X is at hand
-_STEP = 1e-5  # of the differences of a gradient, relative
-_EXACT = 1e-24  # sum of squares about the fixed part relative to that about 0, which is rounding
-_PERFECT = 1e-13  # residual variance relative to that of the fixed effects alone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,11 @@ from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
 from evalstats.stats.mixed.structure import CrossProducts, Plan, Rest, Slot, cross_products, replace_response
 
 _BATCH = 24  # matrices smaller than this are inverted in one batch, larger ones one by one
+_INDEFINITE = (
+    "the penalised normal equations of the mixed model are not positive definite to working precision: a variance is many "
+    "orders larger than the residual's; scale the columns of random slopes, or remove a term that explains every row"
+)
+_REPAID = 4  # grouped products may hold this many times the numbers of z: they are used many times
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +146,6 @@ def cholesky(matrix: Floats) -> Floats:
         return np.asarray(np.linalg.cholesky(matrix), dtype=np.float64)
     except np.linalg.LinAlgError as error:
         raise CannotAnswerError(_INDEFINITE) from error
-
-
-_INDEFINITE = (
-    "the penalised normal equations of the mixed model are not positive definite to working precision: a variance is many "
-    "orders larger than the residual's; scale the columns of random slopes, or remove a term that explains every row"
-)
-
-
-_REPAID = 4  # grouped products may hold this many times the numbers of z: they are used many times
 
 
 @dataclass(slots=True)

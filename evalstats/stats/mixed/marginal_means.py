@@ -6,7 +6,6 @@ from itertools import product
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
@@ -17,6 +16,7 @@ Mix = Mapping[str, Mapping[str, float]]
 Weights = Literal["equal", "observed"] | Mix
 
 _ROUNDING = 1e-9
+_LARGEST_SHARE = 1.0 - 1e-10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,11 +334,6 @@ def _words(names: Sequence[str], how: Mapping[str, str]) -> str:
     return "averaged over " + ", ".join(f"{name} ({how[name]})" for name in names)
 
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-_LARGEST_SHARE = 1.0 - 1e-10
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellMeans:
     """Means of cells, and how they vary together.
@@ -353,15 +348,15 @@ class CellMeans:
         float64, shape (n_cells, n_cells): CR2, the sum of squared contributions.
     """
 
-    mean: Floats
-    influence: Floats = field(repr=False)
-    covariance: Floats
+    mean: FloatArray
+    influence: FloatArray = field(repr=False)
+    covariance: FloatArray
     n_clusters: int
-    _counts: Floats = field(repr=False)
-    _enlarged: Floats = field(repr=False)
-    _crossed: Floats = field(repr=False)
+    _counts: FloatArray = field(repr=False)
+    _enlarged: FloatArray = field(repr=False)
+    _crossed: FloatArray = field(repr=False)
 
-    def df(self, rows: Floats) -> Floats:
+    def df(self, rows: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom of the t of contrasts of cells, shape (n_contrasts, n_cells)."""
         counts, total = self._counts, self._counts.sum(axis=0)
         square = (rows / total) ** 2
@@ -373,7 +368,7 @@ class CellMeans:
         return np.asarray(trace**2 / ((spread**2).sum(axis=1) - 2 * (spread * moved).sum(axis=1) + whole))
 
 
-def cell_means(scores: Floats, cell: Ints, cluster: Ints) -> CellMeans:
+def cell_means(scores: FloatArray, cell: IntArray, cluster: IntArray) -> CellMeans:
     """Return means of cells with CR2 standard errors.
 
     With a fixed effect for every cell and no score missing, weighted and plain least squares agree: whatever random effects

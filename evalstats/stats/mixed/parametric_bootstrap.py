@@ -19,6 +19,11 @@ from evalstats.stats.mixed.design import Floats, MixedDesign, MixedFit
 from evalstats.stats.mixed.likelihood_ratio import check_nested, ratio_statistic
 from evalstats.stats.mixed.linear import Refitter
 
+_MANY_FAILED = 0.05  # share of failed replicates that is worth a warning
+_MOST_FAILED = 0.5  # share beyond which nothing follows from the others
+_TIE = 1e-9
+Summary = Callable[[MixedFit], ArrayLike]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Simulated:
@@ -95,13 +100,6 @@ def linear_predictors(fit: MixedFit, rng: np.random.Generator, n: int) -> Floats
 def with_responses(design: MixedDesign, response: Floats, within: float) -> MixedDesign:
     """Return the design with other responses, such as one of `simulate`."""
     return replace(design, response=response, within=within)
-
-
-_MANY_FAILED = 0.05  # share of failed replicates that is worth a warning
-_MOST_FAILED = 0.5  # share beyond which nothing follows from the others
-_TIE = 1e-9
-
-Summary = Callable[[MixedFit], ArrayLike]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

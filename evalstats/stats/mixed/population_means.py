@@ -19,6 +19,7 @@ _TO_POLE = math.pi * 2.0 * math.pi / 33.0  # exp(-33) = 5e-15 where the step is 
 _TAIL = 9.0  # half-width in standard deviations: 2e-19 of the mass lies beyond
 _MOST_NODES = 4_000
 _HELD = 2_000_000
+_STEP, _FINEST = 0.01, 0.0005
 
 
 def averaged_expit(eta: ArrayLike, s: ArrayLike) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -370,9 +371,6 @@ def _on_logit_scale(
         method=method,
         warnings=warnings,
     )
-
-
-_STEP, _FINEST = 0.01, 0.0005
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

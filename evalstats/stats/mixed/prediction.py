@@ -13,6 +13,10 @@ from scipy.sparse.linalg import splu
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.design import Floats, MixedFit, RandomTerm
 
+# Golden-section steps end when the variance is known to this share of the largest that is tried.
+_TOLERANCE = 1e-8
+_RIDGE = 1e-9
+
 
 def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     """Covariance of (beta - its estimate, b - its prediction) for the fixed effects and the effects of some terms.
@@ -126,11 +130,6 @@ def _scaled(term: RandomTerm, factor: npt.NDArray[np.float64]) -> csr_array:
     rows = np.repeat(np.arange(n), term.n_columns)
     columns = (term.level[:, None] * term.n_columns + np.arange(term.n_columns)).ravel()
     return csr_array((values.ravel(), (rows, columns)), shape=(n, _columns(term)))
-
-
-# Golden-section steps end when the variance is known to this share of the largest that is tried.
-_TOLERANCE = 1e-8
-_RIDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -21,6 +21,12 @@ from evalstats.stats.mixed.linear_criterion import LinearCriterion
 from evalstats.stats.mixed.parametric_bootstrap import null_design
 
 _STEP = 1e-6
+Surface = Callable[[Floats], tuple[float, Floats]]  # deviance and gradient
+_PRECISE = 1e-6  # of the end of an interval, relative to its distance from the estimate
+_LOWER = 1e-2  # a profile that falls below the minimum by more shows that the fit was none
+_FLAT = 1e-2  # largest slope of the deviance by a standard error at the end of a search
+_VANISHED = 1e-3  # relative to where the search began
+_FARTHEST = 60  # doublings of a step before a profile is called flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,15 +120,6 @@ def _unit(row: Floats) -> Floats:
     out = np.zeros_like(row)
     out[-1] = 1.0
     return out
-
-
-Surface = Callable[[Floats], tuple[float, Floats]]  # deviance and gradient
-
-_PRECISE = 1e-6  # of the end of an interval, relative to its distance from the estimate
-_LOWER = 1e-2  # a profile that falls below the minimum by more shows that the fit was none
-_FLAT = 1e-2  # largest slope of the deviance by a standard error at the end of a search
-_VANISHED = 1e-3  # relative to where the search began
-_FARTHEST = 60  # doublings of a step before a profile is called flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

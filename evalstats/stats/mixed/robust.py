@@ -17,6 +17,7 @@ from evalstats.stats.mixed.marginal import random_columns, response_residual
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
 _CHUNK = 64  # contrasts at a time
+_Cluster = tuple[Ints, Floats, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +273,6 @@ def working_weights(fit: MixedFit) -> Floats:
         eta = eta + np.einsum("cj,cj->c", term.values, effects[term.level])
     mu = special.expit(eta)
     return np.asarray(design.count * mu * (1.0 - mu), dtype=np.float64)
-
-
-_Cluster = tuple[Ints, Floats, Floats, Floats]
 
 
 def _bread(clusters: list[_Cluster], p: int) -> Floats:

@@ -15,6 +15,7 @@ _SAMPLE = 4  # cells for each block or level in which components are sought firs
 _HOPS = 3  # from a block over shared levels to others, in a first look
 _CANDIDATES = 3  # groupings tried as T
 _SHARE = 0.05  # least number of effects, of those of the largest, for a grouping to be tried
+_FEW_COLUMNS = 12  # fixed columns summed one by one; more are multiplied as a matrix
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -355,9 +356,6 @@ def _slots(
         )
         for k, owner, n, (start, _) in zip(which, owners, places, pairwise(starts), strict=True)
     )
-
-
-_FEW_COLUMNS = 12  # fixed columns summed one by one; more are multiplied as a matrix
 
 
 class Rest(NamedTuple):

@@ -16,6 +16,11 @@ from evalstats.stats.one_sample import wilson_ends
 MIN_DISCORDANT = 6  # with fewer discordant pairs no method tells the models apart reliably
 
 _BISECTIONS = 60
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+# The integrand changes where the discordance, or the candidate's share of it, passes one of these quantiles.
+_KNOTS = np.array([1e-16, 1e-9, 1e-5, 1e-3, 0.03, 0.2, 0.5])
+_CLOSE = 1e-12
+_MOST_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,13 +326,6 @@ def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
         few = f"only {counts.discordant} discordant items: fewer than {MIN_DISCORDANT} cannot tell the models apart"
         return (*few_items(counts.n), few)
     return few_items(counts.n)
-
-
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
-# The integrand changes where the discordance, or the candidate's share of it, passes one of these quantiles.
-_KNOTS = np.array([1e-16, 1e-9, 1e-5, 1e-3, 0.03, 0.2, 0.5])
-_CLOSE = 1e-12
-_MOST_STEPS = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -38,6 +38,11 @@ _WINDOW = 12.0  # the null law lies within 12 root-sum-of-squares of its mean up
 _MOST_WORK = 2.0e7  # lattice points times distinct magnitudes: under a second
 _BLOCKS = 20_000
 _CHUNK = 4_000_000
+_ENOUGH_NONZERO = 5
+_MOST_AVERAGED = 1.0e8  # ranks times length of their law: about a tenth of a second
+_MOST_LISTED = 1500  # distinct differences whose pairwise averages are listed: 30 MB
+_TIED_VALUES = 1e-10
+_PRECISION = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,11 +218,6 @@ def _monte_carlo_p(nonzero: FloatArray, rng: np.random.Generator, draws: int) ->
     return (1 + hits) / (1 + draws)
 
 
-__all__ = ["SignFlip", "augmented_t", "paired_t", "sign_flip"]
-
-_ENOUGH_NONZERO = 5
-
-
 def augmented_t(
     differences: ArrayLike, *, bound: float = 1.0, n_trials: int | None = 1, conf_level: float = 0.95
 ) -> Estimate:
@@ -349,12 +349,6 @@ def _check_bound(bound: float) -> None:
 
 def _clipped(end: float | None, bound: float | None) -> float | None:
     return end if end is None or bound is None else min(bound, max(-bound, end))
-
-
-_MOST_AVERAGED = 1.0e8  # ranks times length of their law: about a tenth of a second
-_MOST_LISTED = 1500  # distinct differences whose pairwise averages are listed: 30 MB
-_TIED_VALUES = 1e-10
-_PRECISION = 1e-12
 
 
 def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate:

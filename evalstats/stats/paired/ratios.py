@@ -10,12 +10,16 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, check_level, few_items, too_few_clusters
-from evalstats.stats.clusters import cluster_mean, multiway_mean
+from evalstats.stats.clusters import cluster_mean, intersection, multiway_mean
 from evalstats.stats.estimate import Estimate, t_quantile, two_sided_t_p
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.paired.means import paired_t
 
 Column = tuple[IntArray, int]
+_MOST_COLUMNS = 8
+_MOST_LEFT_OUT = 0.1
+_ROUNDING = 1e-12
+_LOPSIDED = 0.2  # flags 80 to 95% of samples at 20 to 50 items where a t interval covers .82 to .91
 
 
 def as_amounts(baseline: ArrayLike, candidate: ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -40,9 +44,6 @@ def as_columns(clusters: ArrayLike | None, n: int) -> tuple[Column, ...]:
     if clusters is None:
         return ()
     return tuple(as_codes(column, n) for column in np.atleast_2d(np.asarray(clusters)))
-
-
-_MOST_COLUMNS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +93,7 @@ def variance_forms(a: FloatArray, b: FloatArray, columns: tuple[Column, ...]) ->
     total = VarianceForm(aa=0.0, ab=0.0, bb=0.0, df=math.inf)
     for size in range(1, len(columns) + 1):
         for chosen in combinations(columns, size):
-            total = total.plus(_cr2_form(a, b, _intersection(chosen)), (-1.0) ** (size + 1))
+            total = total.plus(_cr2_form(a, b, intersection(chosen)), (-1.0) ** (size + 1))
     fewest = min(form.df for form in one_way)
     return tuple(VarianceForm(aa=form.aa, ab=form.ab, bb=form.bb, df=fewest) for form in (*one_way, total))
 
@@ -110,17 +111,6 @@ def _cr2_form(a: FloatArray, b: FloatArray, column: Column) -> VarianceForm:
         bb=float((weight * of_b * of_b).sum()),
         df=satterthwaite_df(share),
     )
-
-
-def _intersection(columns: tuple[Column, ...]) -> Column:
-    codes, count = columns[0]
-    for other, n_other in columns[1:]:
-        levels, compact = np.unique(codes * n_other + other, return_inverse=True)
-        codes, count = compact.astype(np.int64), int(levels.size)
-    return codes, count
-
-
-_MOST_LEFT_OUT = 0.1
 
 
 def geometric_ratio(
@@ -199,10 +189,6 @@ def _mean_log(logs: FloatArray, columns: list[IntArray], level: float) -> Estima
     if len(columns) == 1:
         return cluster_mean(logs, columns[0], conf_level=level).estimate
     return multiway_mean(logs, columns, conf_level=level).estimate
-
-
-_ROUNDING = 1e-12
-_LOPSIDED = 0.2  # flags 80 to 95% of samples at 20 to 50 items where a t interval covers .82 to .91
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

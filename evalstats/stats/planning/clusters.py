@@ -25,6 +25,12 @@ _MOST_DRAWS = 16_000
 _SEED = 20250301
 _FAR = 1e4
 _GRID = 0.04  # standard errors
+_Critical = tuple[FloatArray, FloatArray]
+Rule = Literal["t", "augmented-t", "cr2"]
+Claim = Literal["difference", "noninferiority", "equivalence"]
+_CHUNK = 2_000_000
+_FLIPS = 1999
+_ENOUGH_NONZERO = 5
 
 
 def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> float:
@@ -204,9 +210,6 @@ def _hopeless(n_clusters: int, df: float, level: float) -> bool:
     return clusters < FEW_CLUSTERS or df < MIN_DF - _ROUNDING or unreachable
 
 
-_Critical = tuple[FloatArray, FloatArray]
-
-
 def _agreed(shift: float, df: float, level: float, critical: _Critical | float) -> float:
     """Return the power of the t test less the share of draws that it finds and the sign-flip does not.
 
@@ -282,14 +285,6 @@ def _sign_flip_effects(e: FloatArray, f: FloatArray, sets: FloatArray, level: fl
     effects = (np.float32(room) - e.astype(np.float32) @ sets.astype(np.float32).T) / (sets @ f).astype(np.float32)
     place = effects.shape[1] - max(1, rank)
     return np.asarray(np.partition(effects, place, axis=1)[:, place], dtype=np.float64)
-
-
-Rule = Literal["t", "augmented-t", "cr2"]
-Claim = Literal["difference", "noninferiority", "equivalence"]
-
-_CHUNK = 2_000_000
-_FLIPS = 1999
-_ENOUGH_NONZERO = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

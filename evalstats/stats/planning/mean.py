@@ -17,6 +17,10 @@ MarginTest = Literal["noninferiority", "equivalence"]
 _NORMAL_FROM = 1e5  # degrees of freedom from which t is taken as normal: they differ by less than 1e-5
 _NODES = 128
 _TAIL = 1e-14
+MOST = 100_000_000  # no plan is sought beyond this many items
+_LONGEST_WAVE = 100
+_FARTHEST = 8.0  # normal quantile of a power that is as good as 0 or 1
+Bracket = tuple[tuple[int, float] | None, tuple[int, float] | None]
 
 
 def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
@@ -165,11 +169,6 @@ def _positive(value: float, what: str) -> float:
     return value
 
 
-MOST = 100_000_000  # no plan is sought beyond this many items
-_LONGEST_WAVE = 100
-_FARTHEST = 8.0  # normal quantile of a power that is as good as 0 or 1
-
-
 def smallest_count(
     power_at: Callable[[int], float], goal: float, *, start: int = 100, least: int = 1, most: int = MOST, wave: int = 0
 ) -> int | None:
@@ -299,9 +298,6 @@ def _distance(power_at: Callable[..., float], goal: float) -> Callable[[float], 
         return max(found, 0.0) if power >= goal else min(found, -1e-300)
 
     return distance
-
-
-Bracket = tuple[tuple[int, float] | None, tuple[int, float] | None]
 
 
 def _bracket(distance: Callable[[float], float], start: int, *, least: int, most: int) -> Bracket:

@@ -11,7 +11,6 @@ from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile, t_quantile, two_sided_normal_p
 from evalstats.stats.paired.binary import MIN_DISCORDANT
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.planning.clusters import mde_clusters
 from evalstats.stats.planning.mean import MarginTest
 
 PairedTest = Literal["score", "midp", "exact"]
@@ -19,6 +18,8 @@ PairedTest = Literal["score", "midp", "exact"]
 _WINDOW = 9.0
 _ROUNDING = 1e-12
 _MANY = 3000
+_BISECTIONS = 30  # to 1e-9 of the scale
+_FEASIBLE = 1e-12
 
 
 def likely_counts(n: int, share: float) -> tuple[FloatArray, FloatArray]:
@@ -109,19 +110,6 @@ def fewest_wins(m: FloatArray, conf_level: float, test: PairedTest) -> FloatArra
 def _two_sided(wins: FloatArray, m: FloatArray, test: PairedTest) -> FloatArray:
     tail = at_least(wins, m, 0.5)
     return 2.0 * tail if test == "exact" else tail + at_least(wins + 1.0, m, 0.5)
-
-
-__all__ = [
-    "mde_clusters",
-    "mde_from_std_error",
-    "mde_paired_binary",
-    "paired_binary_power",
-    "smallest_p_augmented_t",
-    "smallest_p_clusters",
-    "smallest_p_paired_binary",
-]
-
-_BISECTIONS = 30  # to 1e-9 of the scale
 
 
 def paired_binary_power(
@@ -293,9 +281,6 @@ def _power(n: int, shares: tuple[float, float], level: float, min_discordant: in
     least = fewest_wins(m, level, test)
     share = shares[0] / discordance
     return float(weight @ (at_least(least, m, share) + at_least(least, m, 1.0 - share)))
-
-
-_FEASIBLE = 1e-12
 
 
 def discordant_shares(discordance: float, delta: float) -> tuple[float, float]:

@@ -13,6 +13,11 @@ from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, check_count, check_level
 from evalstats.stats.reliability.generalizability import GStudy, expectations
 
+Coefficient = Literal["relative", "absolute"]
+_NAMES: dict[str, str] = {"relative": "E rho^2", "absolute": "Phi"}
+_MOST = 10**9
+_BLOCKS = 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reliability:
@@ -116,12 +121,6 @@ def _sizes(study: GStudy, sizes: Mapping[str, int] | None) -> dict[str, int]:
             )
         used[name] = int(n)
     return used
-
-
-Coefficient = Literal["relative", "absolute"]
-
-_NAMES: dict[str, str] = {"relative": "E rho^2", "absolute": "Phi"}
-_MOST = 10**9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,9 +256,6 @@ def _out_of_reach(study: GStudy, facet: str, coefficient: Coefficient, limit: fl
         f"with any number of {facet} {_NAMES[coefficient]} stays below {limit:.3g}: the error that is left, mostly {most}, "
         f"falls only with more of {' or '.join(helpful)}"
     )
-
-
-_BLOCKS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,6 +14,10 @@ from evalstats.stats.estimate import positive_p
 PATH_POINTS = 200
 
 _MOVED = "the mean of all units lies outside the intervals of the first ones: the order is not like a random one"
+_FEWEST = 20
+_CLEAR = 0.01
+FIRST_LOOK = 100  # the asymptotic sequence starts here
+_USUAL_N = 500  # the n that is favoured where none is planned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -178,10 +182,6 @@ def _holds(ends: tuple[float, float], estimate: float) -> bool:
     return ends[0] < ends[1] and ends[0] - slack <= estimate <= ends[1] + slack
 
 
-_FEWEST = 20
-_CLEAR = 0.01
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
     """How far the running sum strays from a straight line: p, and the mean of each half of the units."""
@@ -244,11 +244,6 @@ def is_steady(values: ArrayLike, *, sizes: ArrayLike | None = None) -> bool:
     """
     drift = order_drift(values, sizes=sizes)
     return drift is None or not drift.clear
-
-
-FIRST_LOOK = 100  # the asymptotic sequence starts here
-
-_USUAL_N = 500  # the n that is favoured where none is planned
 
 
 def mixture_half_width(n: ArrayLike, rho: float, *, conf_level: float = 0.95, sigma: float = 1.0) -> FloatArray:

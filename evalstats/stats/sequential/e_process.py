@@ -31,6 +31,9 @@ _HORIZONS = (32.0, 256.0, 2048.0, 16384.0)
 _PLANNED_RATIOS = (1.0, 1 / 8, 1 / 64, 8.0)
 _PLANNED_SHARES = (0.7, 0.1, 0.1, 0.1)
 _SHORTEST_HORIZON = 8.0
+_CLOSE = 1e-10
+_CLOSE_ON_PATH = 1e-7
+Alternative = Literal["two-sided", "greater", "less"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,10 +113,6 @@ def _slowed(t: FloatArray, aim: float) -> FloatArray:
 def _log_sum(logs: FloatArray) -> FloatArray:
     most = logs.max(axis=0)
     return most + np.log(np.exp(logs - most).sum(axis=0))
-
-
-_CLOSE = 1e-10
-_CLOSE_ON_PATH = 1e-7
 
 
 def betting_cs(
@@ -376,9 +375,6 @@ def e_bh(e_values: ArrayLike) -> FloatArray:
     adjusted = np.empty(e.size)
     adjusted[order] = np.minimum(np.minimum.accumulate(steps[::-1])[::-1], 1.0)
     return adjusted
-
-
-Alternative = Literal["two-sided", "greater", "less"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
