@@ -45,7 +45,7 @@ class Estimate:
         Degrees of freedom, where the method has them.
     """
 
-    estimate: float | None = None
+    estimate: float | None
     std_error: float | None = None
     conf_low: float | None = None
     conf_high: float | None = None

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from evalstats.analysis.boards.entries import ENTRY, entries_of
 from evalstats.analysis.boards.item_values import ItemValues, item_values
 from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.costs import item_amounts, log_scale_mean
+from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.grouping import (
     candidate_groups,
@@ -38,8 +39,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.checks import few_items, too_few_clusters
 from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_shares, on_frontier
 
-Cost = Literal["cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turns"]
-COSTS: tuple[Cost, ...] = ("cost_usd", "latency_s", "output_tokens", "input_tokens", "n_turns")
+COSTS: tuple[Cost, ...] = get_args(Cost)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

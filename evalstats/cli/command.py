@@ -1,0 +1,157 @@
+"""Commands made of the options of a question: declared once, in the analysis, they become flags here."""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, Union, get_args, get_origin
+
+import typer
+
+from evalstats.analysis.options import Offered, Option, offered
+from evalstats.cli.options import Format
+
+if TYPE_CHECKING:
+    from evalstats.analysis.result import Result
+    from evalstats.schema.data import EvalData
+
+
+Asked = TypeVar("Asked")
+_METAVARS: Mapping[Any, str] = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """Where the data of a command come from."""
+
+    paths: Annotated[tuple[Path, ...], Option("Result files, folders, or a store.", metavar="PATHS")] = ()
+    store: Annotated[Path | None, Option("Folder of ingested results to read from.", metavar="DIR")] = None
+    trials_from_runs: Annotated[
+        bool, Option("Take several runs of one system (seeds) as trials of its items.", ("--trials-from-runs",))
+    ] = False
+    where: Annotated[
+        tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
+    ] = ()
+    map: Annotated[
+        tuple[str, ...],
+        Option(
+            "For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH "
+            "inside JSON, or a TOML file; may be repeated."
+        ),
+    ] = ()
+    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+
+    def load(self, *, quiet: bool = False) -> "EvalData":
+        """Read all of it."""
+        from evalstats.cli.load import column_map, load
+
+        data = load(
+            self.paths,
+            store=self.store,
+            where=self.where,
+            columns=column_map(self.map),
+            input_format=self.input_format,
+            quiet=quiet,
+        )
+        return data.trials_from_runs() if self.trials_from_runs else data
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Showing:
+    """How a result is shown."""
+
+    format: Annotated[Format, Option("How to print the result.", ("--format", "-f"))] = Format.TEXT
+    output: Annotated[Path | None, Option("Write to this file instead of the screen.", ("--output", "-o"))] = None
+    report: Annotated[
+        tuple[Path, ...],
+        Option("Also render this very result as a page: FILE.html or FILE.pdf; may be repeated.", metavar="FILE"),
+    ] = ()
+    full: Annotated[bool, Option("Print all evidence, the method and every note.", ("--full",))] = False
+    explain: Annotated[
+        bool, Option("Also say in plain words how it was reached and what it assumes.", ("--explain",))
+    ] = False
+    quiet: Annotated[bool, Option("Print the answer alone.", ("--quiet", "-q"))] = False
+    no_color: Annotated[bool, Option("Never colour the output.", ("--no-color",))] = False
+
+    def present(self, result: "Result") -> None:
+        """Print or write the result, and render it where pages are wanted."""
+        from evalstats.cli.show import present
+
+        present(
+            result,
+            style=self.format,
+            output=self.output,
+            full=self.full,
+            explain=self.explain,
+            report=self.report,
+            quiet=self.quiet,
+            no_color=self.no_color,
+        )
+
+
+def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: type, epilog: str | None = None) -> None:
+    """Add a command whose flags are the fields of several dataclasses; `run` is called with one object of each.
+
+    The docstring of `run` is the help; a field called `paths` or `targets` is an argument, all others are options.
+    """
+
+    def command(**values: Any) -> None:
+        run(*(part(**{each.name: _back(each, values[each.name]) for each in _shown(part)}) for part in parts))
+
+    parameters = [_parameter(each) for part in parts for each in _shown(part)]
+    untyped: Any = command
+    untyped.__signature__ = inspect.Signature(parameters)
+    untyped.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    app.command(name, help=inspect.getdoc(run), epilog=epilog)(command)
+
+
+def with_names(asked: Asked, data: "EvalData") -> Asked:
+    """Return options in which A,B,C is split at its commas, except where the whole is itself a name of the data."""
+    from evalstats.cli.leaderboard import names_of
+
+    split: Mapping[str, tuple[str, ...]] = {
+        each.name: tuple(names_of(getattr(asked, each.name), data) or ())
+        for each in offered(type(asked))
+        if each.option.names and getattr(asked, each.name)
+    }
+    untyped: Any = asked
+    return replace(untyped, **split)
+
+
+def _shown(part: type) -> list[Offered]:
+    return [each for each in offered(part) if not each.option.hidden]
+
+
+def _parameter(each: Offered) -> inspect.Parameter:
+    """Return a parameter as typer reads it: lists for tuples, None for what was not given."""
+    kind, several = _plain(each.type)
+    told: dict[str, Any] = {"help": each.option.help, "show_default": each.default not in (None, (), False)}
+    metavar = each.option.metavar or _METAVARS.get(get_args(kind)[0] if several else kind)
+    if metavar:
+        told["metavar"] = metavar
+    if each.name in ("paths", "targets"):
+        info: Any = typer.Argument(**told)
+    else:
+        flags: Sequence[str] = each.option.flags or (f"--{each.name.strip('_').replace('_', '-')}",)
+        info = typer.Option(*flags, **told)
+    default = None if several and not each.default else list(each.default) if several else each.default
+    annotation = Annotated[kind if default is not None else kind | None, info]
+    return inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+def _plain(kind: Any) -> tuple[Any, bool]:
+    """Return the type as typer knows it, without None, and whether it is a list."""
+    if get_origin(kind) in (Union, UnionType):
+        (kind,) = (part for part in get_args(kind) if part is not NoneType)
+    if get_origin(kind) is tuple:
+        return list[get_args(kind)[0]], True
+    return kind, False
+
+
+def _back(each: Offered, value: Any) -> Any:
+    """Return what typer gave as the field has it."""
+    _, several = _plain(each.type)
+    if several:
+        return tuple(value) if value else each.default
+    return value

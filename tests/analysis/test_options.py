@@ -1,0 +1,34 @@
+"""Options of a question stand once: its function takes what its dataclass declares, with the same defaults."""
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from evalstats.analysis.frontier.frontier import frontier
+from evalstats.analysis.frontier.options import FrontierOptions
+from evalstats.analysis.options import given, offered
+
+QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {"frontier": (frontier, FrontierOptions)}
+# Arguments that only Python has.
+BESIDE = {"on_progress"}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_function_takes_what_its_options_declare(name: str) -> None:
+    function, options = QUESTIONS[name]
+    parameters = inspect.signature(function).parameters.values()
+    taken = {
+        each.name: each.default for each in parameters if each.kind is each.KEYWORD_ONLY and each.name not in BESIDE
+    }
+    assert taken == {each.name: each.default for each in offered(options)}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_every_option_says_what_it_is_for(name: str) -> None:
+    assert all(each.option.help for each in offered(QUESTIONS[name][1]) if not each.option.hidden)
+
+
+def test_only_what_differs_from_the_defaults_is_given() -> None:
+    assert given(FrontierOptions(seed=3)) == {"seed": 3}
