@@ -19,9 +19,8 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.pairs import simulate_pairs
 from evalstats.stats.one_sample import satterthwaite_df
-from evalstats.stats.planning.clusters import cluster_power, gamma_shares
+from evalstats.stats.planning.clusters import cluster_power, gamma_shares, mde_clusters
 from evalstats.stats.planning.power import (
-    mde_clusters,
     mde_paired_binary,
     paired_binary_margin_power,
     paired_binary_power,

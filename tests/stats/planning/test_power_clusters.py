@@ -12,11 +12,12 @@ from evalstats.stats.planning.clusters import (
     cluster_power,
     design_effect,
     gamma_shares,
+    mde_clusters,
     shares_with_df,
     simulated_power,
 )
 from evalstats.stats.planning.mean import mean_power
-from evalstats.stats.planning.power import mde_clusters, mde_from_std_error
+from evalstats.stats.planning.power import mde_from_std_error
 
 REPLICATES = [pytest.param(1200, id="quick"), pytest.param(20_000, id="long", marks=pytest.mark.slow)]
 
