@@ -13,7 +13,7 @@ from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.cell_linear import Linearised, linearised
 from evalstats.stats.gap.kitagawa import gap_parts, threefold
 from evalstats.stats.gap.parts import GapStatistic
-from evalstats.stats.gap.raking import TRIM
+from evalstats.stats.gap.poststratify import TRIM
 
 _METHOD = (
     "Kitagawa's decomposition, symmetric in the two sides, by cells of {factors}; intervals by linearisation over clusters "
@@ -100,10 +100,10 @@ def decomposition_of(material: Material) -> Decomposition:
     The lab's shares of cells are what its authors chose and have no error; drawn as if at random they made the interval of the
     mix up to four times too wide. The live shares are counted, and estimated.
 
-    Why linearised intervals and not the joint bootstrap (`evalstats.stats.gap.cell_bootstrap`, percentile-t): by simulation
-    with 60 to 200 lab clusters and 300 users of unequal activity both hold the truth 92% to 97% of the time (basic and
-    percentile 88% to 95%), and the linearised ones cost half a second where 100,000 users meet 20 models, hang on no seed
-    and are shorter. With six items in the thinnest cell and rates near 0.9 they fall to 90% for a single model.
+    Why linearised intervals and not a joint bootstrap (percentile-t): by simulation with 60 to 200 lab clusters and 300
+    users of unequal activity both hold the truth 92% to 97% of the time, and the linearised ones cost half a second where
+    100,000 users meet 20 models, hang on no seed and are shorter. With six items in the thinnest cell and rates near 0.9
+    they fall to 90% for a single model.
     """
     tables = tables_of(material)
     statistic = GapStatistic(common=tables.common, factors=tables.codes(), outside=tables.outside, trim=TRIM)

@@ -12,9 +12,7 @@ from evalstats.analysis.gaps.mix_results import CellPart, Part, Weighting
 from evalstats.stats.checks import FloatArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.cell_linear import Linearised
-from evalstats.stats.gap.parts import raked_cells
-from evalstats.stats.gap.poststratify import cell_weights
-from evalstats.stats.gap.raking import TRIM
+from evalstats.stats.gap.poststratify import TRIM, cell_weights, raked_cells
 
 _THIN = 10
 _MOST_NAMES = 5

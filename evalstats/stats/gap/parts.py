@@ -1,4 +1,4 @@
-"""The parts of the gap as one statistic of two tables of cell sums: what linearisation and resampling are given."""
+"""The parts of the gap as one statistic of two tables of cell sums: what linearisation is given."""
 
 from dataclasses import dataclass
 
@@ -6,13 +6,11 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.gap.cell_linear import STEP
 from evalstats.stats.gap.kitagawa import Sums, gap_parts
+from evalstats.stats.gap.poststratify import raked_cells
 from evalstats.stats.gap.shapley_mix import shapley_shares
 
 PARTS = ("lab", "live", "total", "mix", "behaviour", "unexplained", "poststratified")
-_MOST_ROUNDS = 200
-_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,50 +75,3 @@ class GapStatistic:
         shape = np.broadcast_shapes(*(column.shape for column in columns))
         head = np.stack([np.broadcast_to(column, shape) for column in columns], axis=-1)
         return np.concatenate([head, *(np.broadcast_to(block, (*shape, block.shape[-1])) for block in blocks)], axis=-1)
-
-
-def raked_cells(
-    n_lab: Sums, n_live: Sums, factors: tuple[IntArray, ...], *, trim: float | None
-) -> tuple[Sums, int, bool]:
-    """Rake lab cells to the live margins: weights of cells shape (..., n_cells), rounds, whether all margins are met.
-
-    Levels that the lab lacks are left out of the live margin, and cells of levels that live users never bring get weight 0.
-
-    Examples
-    --------
-    >>> n_lab, n_live = np.array([[1.0, 1, 1, 1]]), np.array([[3.0, 0, 0, 1]])
-    >>> w, _, met = raked_cells(n_lab, n_live, (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])), trim=None)
-    >>> w.round(4).tolist(), met
-    ([[0.5625, 0.1875, 0.1875, 0.0625]], True)
-    """
-    members = [np.eye(int(codes.max()) + 1)[codes] for codes in factors]
-    wanted: list[Sums] = []
-    for member in members:
-        has: Sums = n_lab @ member
-        margin: Sums = np.where(has != 0, n_live @ member, 0.0)
-        wanted.append(margin / margin.sum(-1)[..., None])
-    weights, rounds, miss = n_lab / n_lab.sum(-1)[..., None], 0, np.inf
-    while rounds < _MOST_ROUNDS and miss > _TOLERANCE:
-        rounds += 1
-        for codes, member, share in zip(factors, members, wanted, strict=True):
-            has = weights @ member
-            weights = weights * np.where(has != 0, share / np.where(has != 0, has, 1.0), 0.0)[..., codes]
-        if trim is not None:
-            weights = _cut(weights, n_lab, trim)
-        total = weights.sum(-1)[..., None]
-        reached: list[Sums] = [weights @ member / total for member in members]
-        miss = max(_distance(have - share) for have, share in zip(reached, wanted, strict=True))
-    return weights, rounds, miss <= _TOLERANCE * 100
-
-
-def _distance(off: Sums) -> float:
-    """Return the largest miss, of the shares or of their derivatives, which may settle later."""
-    return max(float(np.abs(np.real(off)).max()), float(np.abs(np.imag(off)).max()) / STEP)
-
-
-def _cut(weights: Sums, n: Sums, trim: float) -> Sums:
-    """Hold the weight of a row at `trim` times the mean weight of rows used."""
-    used = np.real(weights) > 0
-    mean = weights.sum(-1) / np.where(used, n, 0.0).sum(-1)
-    most = trim * mean[..., None] * n
-    return np.where(np.real(weights) > np.real(most), most, weights)

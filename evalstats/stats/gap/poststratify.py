@@ -1,4 +1,4 @@
-"""What a sample says of a mix that is not its own: means of cells in known shares."""
+"""Weights that give a sample a known mix: by joint cells (post-stratification) or by margins (raking)."""
 
 from dataclasses import dataclass
 
@@ -6,11 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray, as_values
-from evalstats.stats.estimate import Estimate
-from evalstats.stats.gap.weighted_mean import clustered_mean
+from evalstats.stats.checks import FloatArray, IntArray, as_values
+from evalstats.stats.gap.cell_linear import STEP
+from evalstats.stats.gap.kitagawa import Sums
 
+TRIM = 5.0  # times the mean weight: the largest that raking gives
 _SHARES = 1e-6
+_MOST_ROUNDS = 200
+_TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,56 +83,53 @@ def cell_weights(count: ArrayLike, share: ArrayLike) -> CellWeights:
     )
 
 
-def poststratified_mean(
-    values: ArrayLike,
-    cells: ArrayLike,
-    share: ArrayLike,
-    *,
-    clusters: ArrayLike | None = None,
-    conf_level: float = 0.95,
-) -> tuple[Estimate, CellWeights]:
-    """Mean of values over a mix of cells with known shares, with its error by linearisation over clusters.
+def raked_cells(
+    n_lab: Sums, n_live: Sums, factors: tuple[IntArray, ...], *, trim: float | None
+) -> tuple[Sums, int, bool]:
+    """Rake lab cells to the live margins: weights of cells shape (..., n_cells), rounds, whether all margins are met.
 
-    Parameters
-    ----------
-    values
-        float64, shape (n_rows,).
-    cells
-        Integer codes from 0, shape (n_rows,).
-    share
-        float64, shape (n_cells,): shares of the mix, taken as known.
-    clusters
-        Integer codes, shape (n_rows,); each row its own where left out. Clusters may span cells.
-
-    Notes
-    -----
-    For independent rows and few cells `evalstats.stats.stratified.stratified_mean` has better degrees of freedom. Shares
-    that are themselves estimated add error: see `evalstats.stats.gap.cell_linear`.
+    Levels that the lab lacks are left out of the live margin, and cells of levels that live users never bring get weight 0.
+    `trim` is the largest weight of a row, as a multiple of the mean; a cut is followed by further rounds, until both hold.
 
     References
     ----------
-    Holt & Smith 1979, doi:10.2307/2344652.
+    Deming & Stephan 1940, doi:10.1214/aoms/1177731829; Deville, Sarndal & Sautory 1993, doi:10.1080/01621459.1993.10476369.
 
     Examples
     --------
-    >>> mean, weights = poststratified_mean([1, 1, 0, 1, 0, 0], [0, 0, 0, 1, 1, 1], [0.25, 0.75])
-    >>> round(mean.estimate, 4), weights.effective_n
-    (0.4167, 4.8)
+    >>> n_lab, n_live = np.array([[1.0, 1, 1, 1]]), np.array([[3.0, 0, 0, 1]])
+    >>> w, _, met = raked_cells(n_lab, n_live, (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])), trim=None)
+    >>> w.round(4).tolist(), met
+    ([[0.5625, 0.1875, 0.1875, 0.0625]], True)
     """
-    x = as_values(values)
-    codes = np.asarray(cells, dtype=np.int64)
-    wanted = as_values(share, "shares")
-    if codes.shape != x.shape or codes.min() < 0 or codes.max() >= wanted.size:
-        raise InputError(f"cells must be codes from 0 to {wanted.size - 1}, one for each of the {x.size} values")
-    count = np.bincount(codes, minlength=wanted.size)
-    weights = cell_weights(count, wanted)
-    means = np.bincount(codes, weights=x, minlength=wanted.size) / np.maximum(count, 1)
-    estimate = clustered_mean(
-        x,
-        x - means[codes],
-        weights.by_cell[codes],
-        clusters=clusters,
-        conf_level=conf_level,
-        method="post-stratified, linearised t",
-    )
-    return estimate, weights
+    members = [np.eye(int(codes.max()) + 1)[codes] for codes in factors]
+    wanted: list[Sums] = []
+    for member in members:
+        has: Sums = n_lab @ member
+        margin: Sums = np.where(has != 0, n_live @ member, 0.0)
+        wanted.append(margin / margin.sum(-1)[..., None])
+    weights, rounds, miss = n_lab / n_lab.sum(-1)[..., None], 0, np.inf
+    while rounds < _MOST_ROUNDS and miss > _TOLERANCE:
+        rounds += 1
+        for codes, member, share in zip(factors, members, wanted, strict=True):
+            has = weights @ member
+            weights = weights * np.where(has != 0, share / np.where(has != 0, has, 1.0), 0.0)[..., codes]
+        if trim is not None:
+            weights = _cut(weights, n_lab, trim)
+        total = weights.sum(-1)[..., None]
+        reached: list[Sums] = [weights @ member / total for member in members]
+        miss = max(_distance(have - share) for have, share in zip(reached, wanted, strict=True))
+    return weights, rounds, miss <= _TOLERANCE * 100
+
+
+def _distance(off: Sums) -> float:
+    """Return the largest miss, of the shares or of their derivatives, which may settle later."""
+    return max(float(np.abs(np.real(off)).max()), float(np.abs(np.imag(off)).max()) / STEP)
+
+
+def _cut(weights: Sums, n: Sums, trim: float) -> Sums:
+    """Hold the weight of a row at `trim` times the mean weight of rows used."""
+    used = np.real(weights) > 0
+    mean = weights.sum(-1) / np.where(used, n, 0.0).sum(-1)
+    most = trim * mean[..., None] * n
+    return np.where(np.real(weights) > np.real(most), most, weights)

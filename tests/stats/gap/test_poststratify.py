@@ -1,39 +1,55 @@
-"""Post-stratified means against R's survey package and known margins."""
+"""Weights by cell and by margin against R's survey package, known margins and their definition."""
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.poststratify import cell_weights, poststratified_mean
+from evalstats.stats.gap.poststratify import cell_weights, raked_cells
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "golden" / "raking.json").read_text())
-# Both are closed forms in double precision.
-CLOSED_FORM = 1e-11
+Y = np.array(REFERENCE["data"]["y"], dtype=np.float64)
+CLOSED_FORM = 1e-11  # double precision
+FITTED = 1e-8  # both stop when the margins are met to about 1e-11; a weight hangs on them by a factor below 100
+FACTORS = (np.array([0, 0, 1, 1, 2, 2]), np.array([0, 1, 0, 1, 0, 1]))  # of the six joint cells
 
 
 def codes(name: str) -> np.ndarray:
     return np.unique(REFERENCE["data"][name], return_inverse=True)[1]
 
 
-def shares(name: str) -> list[float]:
+def shares(name: str) -> np.ndarray:
     wanted = REFERENCE["wanted"][name]
-    return [wanted[level] for level in sorted(wanted)]
+    return np.array([wanted[level] for level in sorted(wanted)])
+
+
+def raked_rows(n_lab: np.ndarray, n_live: np.ndarray, trim: float | None = None) -> tuple[np.ndarray, bool]:
+    """Weights of the rows of each cell, with a mean of 1."""
+    masses, _, met = raked_cells(n_lab, n_live, FACTORS, trim=trim)
+    return masses / masses.sum() * n_lab.sum() / n_lab, met
 
 
 @pytest.mark.parametrize("kind", ["items", "clusters"])
-def test_the_survey_package_agrees(kind: str) -> None:
-    theirs: dict[str, Any] = REFERENCE["results"][kind]["poststratified"]
-    clusters = None if kind == "items" else REFERENCE["data"]["cluster"]
-    mean, weights = poststratified_mean(
-        REFERENCE["data"]["y"], codes("scenario"), shares("scenario"), clusters=clusters
+def test_the_survey_package_weighs_cells_alike(kind: str) -> None:
+    theirs = REFERENCE["results"][kind]["poststratified"]
+    cell = codes("scenario")
+    weights = cell_weights(np.bincount(cell), shares("scenario")).by_cell[cell]
+    assert weights == pytest.approx(theirs["weights"], abs=CLOSED_FORM)
+    assert weights @ Y / weights.sum() == pytest.approx(theirs["mean"], abs=CLOSED_FORM)
+
+
+@pytest.mark.parametrize("kind", ["items", "clusters"])
+def test_the_survey_package_rakes_alike(kind: str) -> None:
+    theirs = REFERENCE["results"][kind]["raked"]
+    cell = codes("scenario") * 2 + codes("user")
+    by_cell, met = raked_rows(
+        np.bincount(cell, minlength=6).astype(float), np.outer(shares("scenario"), shares("user")).ravel()
     )
-    assert mean.estimate == pytest.approx(theirs["mean"], abs=CLOSED_FORM)
-    assert mean.std_error == pytest.approx(theirs["std_error"], abs=CLOSED_FORM)
-    assert weights.by_cell[codes("scenario")] == pytest.approx(theirs["weights"], abs=CLOSED_FORM)
+    assert met
+    assert by_cell[cell] == pytest.approx(theirs["weights"], abs=FITTED)
+    assert by_cell[cell] @ Y / Y.size == pytest.approx(theirs["mean"], abs=FITTED)
 
 
 def test_weights_reach_the_shares_and_kish_counts_them() -> None:
@@ -46,36 +62,41 @@ def test_weights_reach_the_shares_and_kish_counts_them() -> None:
 
 
 def test_a_cell_without_rows_is_named_and_not_given_to_others() -> None:
-    mean, weights = poststratified_mean([1, 1, 0, 0, 1, 0], [0, 0, 0, 1, 1, 1], [0.3, 0.3, 0.4])
+    weights = cell_weights([3, 3, 0], [0.3, 0.3, 0.4])
     assert weights.empty == (2,)
     assert weights.uncovered == pytest.approx(0.4)
-    # Over the covered mix, half and half.
-    assert mean.estimate == pytest.approx(0.5 * 2 / 3 + 0.5 / 3)
+    assert weights.by_cell == pytest.approx([1.0, 1.0, 0.0])
 
 
-def test_the_order_of_rows_does_not_matter() -> None:
-    rng = np.random.default_rng(0)
-    y, cell, cluster = rng.random(40), rng.integers(0, 3, 40), rng.integers(0, 12, 40)
-    at = rng.permutation(40)
-    one, _ = poststratified_mean(y, cell, [0.2, 0.3, 0.5], clusters=cluster)
-    other, _ = poststratified_mean(y[at], cell[at], [0.2, 0.3, 0.5], clusters=cluster[at])
-    assert (one.estimate, one.std_error) == pytest.approx((other.estimate, other.std_error))
+def test_raked_weights_are_a_product_of_one_factor_a_level() -> None:
+    n_lab, n_live = np.array([8.0, 3, 5, 4, 6, 9]), np.array([1.0, 2, 7, 1, 3, 2])
+    weights, met = raked_rows(n_lab, n_live)
+    assert met
+    for codes_of in FACTORS:
+        got, want = (np.bincount(codes_of, weights=each) / each.sum() for each in (weights * n_lab, n_live))
+        assert got == pytest.approx(want, abs=FITTED)
+    logs = np.log(weights.reshape(3, 2))
+    assert logs - logs.mean(0) - logs.mean(1, keepdims=True) + logs.mean() == pytest.approx(
+        np.zeros((3, 2)), abs=FITTED
+    )
 
 
-def test_no_interval_without_spread_or_clusters() -> None:
-    flat, _ = poststratified_mean([1.0] * 6, [0, 0, 0, 1, 1, 1], [0.5, 0.5])
-    assert (flat.std_error, flat.conf_low) == (None, None)
-    assert flat.reason is not None
-    assert "equal" in flat.reason
-    few, _ = poststratified_mean([1, 0, 1, 0], [0, 0, 1, 1], [0.5, 0.5], clusters=[0, 0, 1, 1])
-    assert few.reason is not None
-    assert "2 clusters" in few.reason
+def test_no_weight_is_above_the_cut_and_margins_still_hold() -> None:
+    n_lab = np.array([190.0, 190, 9, 7, 2, 2])
+    n_live = np.outer([0.4, 0.45, 0.15], [0.4, 0.6]).ravel()
+    free, _ = raked_rows(n_lab, n_live)
+    assert free.max() > 16
+    held, met = raked_rows(n_lab, n_live, 16.0)
+    assert held.max() <= 16.0 * (1 + 1e-6)
+    assert not met or np.bincount(FACTORS[0], weights=held * n_lab) / 400 == pytest.approx([0.4, 0.45, 0.15], abs=1e-8)
 
 
-def test_bad_input_is_named() -> None:
-    with pytest.raises(CannotAnswerError, match="no cell of the mix has a row"):
+def test_margins_that_the_cut_makes_unreachable_are_not_met() -> None:
+    assert not raked_rows(np.array([50.0, 49, 1, 1, 1, 1]), np.outer([0.2, 0.4, 0.4], [0.5, 0.5]).ravel(), 5.0)[1]
+
+
+def test_impossible_mixes_are_refused() -> None:
+    with pytest.raises(CannotAnswerError, match="nothing can stand"):
         cell_weights([3, 0], [0.0, 1.0])
-    with pytest.raises(InputError, match=r"add up to 0.9"):
+    with pytest.raises(InputError, match=r"add up to 0\.9"):
         cell_weights([3, 1], [0.4, 0.5])
-    with pytest.raises(InputError, match="codes from 0 to 1"):
-        poststratified_mean([1.0, 0.0], [0, 2], [0.5, 0.5])
