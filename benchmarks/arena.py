@@ -33,7 +33,7 @@ from evalstats.stats.arena.covariance import (
     covariance_of_meat,
     vote_meat,
 )
-from evalstats.stats.arena.fit import PairFit
+from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows
 
 MODELS, VOTES, RATERS, ROUNDS = 100, 1_000_000, 20_000, 1_000

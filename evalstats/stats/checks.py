@@ -10,6 +10,7 @@ from evalstats.errors import InputError
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
 
 FEW_ITEMS = 10
 FEW_CLUSTERS = 5

@@ -8,7 +8,7 @@ import numpy as np
 from evalstats.analysis.arenas.results import Alternative
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.fit import PairFit, Ties
+from evalstats.stats.arena.likelihood import PairFit, Ties
 from evalstats.stats.arena.votes import BOTH_BAD, TIE, VoteRows, merged
 from evalstats.stats.checks import FloatArray
 

@@ -19,7 +19,7 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.existence import Connection
-from evalstats.stats.arena.fit import Ties
+from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray
 

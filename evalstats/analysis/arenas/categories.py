@@ -11,9 +11,9 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.pooling import PooledStrengths, pooled_strengths
-from evalstats.stats.arena.slice_fits import slice_strengths
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
+from evalstats.stats.arena.slices import slice_strengths
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 

@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 
 from evalstats.analysis.arenas.results import Scale
 from evalstats.analysis.arenas.table import VoteTable
-from evalstats.stats.arena.contrasts import PairContrasts, pair_contrasts
+from evalstats.stats.arena.contrasts import PairContrasts, more_votes, pair_contrasts
+from evalstats.stats.arena.covariance import StrengthCovariance, combination_variance
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.existence import connection
-from evalstats.stats.arena.fit import PairFit, Ties
-from evalstats.stats.arena.more_votes import more_votes
+from evalstats.stats.arena.likelihood import PairFit, Ties
 from evalstats.stats.arena.ranks import StrengthRanks, arena_ranks, strength_ranks
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, combination_variance
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile
 

@@ -21,9 +21,8 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.drift import LinearDrift, linear_drift
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.period_test import PeriodTest, period_test
+from evalstats.stats.arena.drift import LinearDrift, PeriodTest, linear_drift, period_test
+from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import t_quantile

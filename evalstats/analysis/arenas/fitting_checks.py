@@ -19,13 +19,11 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.calibration import calibration_error
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.goodness import AgainstDrawn, Deviance, PairResiduals, pair_deviance, pair_residuals
-from evalstats.stats.arena.hodge import HodgeParts, hodge_parts
-from evalstats.stats.arena.prediction import HeldOut, held_out
-from evalstats.stats.arena.simulated import Simulated, simulated
-from evalstats.stats.arena.transitivity import Transitivity, transitivity
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, Deviance, PairResiduals, pair_deviance, pair_residuals
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.parametric_bootstrap import Simulated, simulated
+from evalstats.stats.arena.predictive_accuracy import HeldOut, calibration_error, held_out
+from evalstats.stats.arena.transitivity import HodgeParts, Transitivity, hodge_parts, transitivity
 
 _SHOWN = 10
 _ENOUGH_VOTES = 30  # a model; at 12 true ratings fail the checks of circles in 13% of tables, at a nominal 5%

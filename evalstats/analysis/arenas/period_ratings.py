@@ -9,8 +9,8 @@ import numpy as np
 from evalstats.analysis.arenas.check_results import PeriodRating
 from evalstats.analysis.arenas.connecting import votes_of
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.slice_fits import SliceFit, slice_fit
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.slices import SliceFit, slice_fit
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile

@@ -13,8 +13,7 @@ from evalstats.analysis.arenas.covarying import SIDE, Covariates
 from evalstats.analysis.arenas.results import ClusterCount, VoteCovariate
 from evalstats.analysis.arenas.table import VoteTable
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.bootstrap import bootstrap_strengths
-from evalstats.stats.arena.bootstrap_intervals import PercentileIntervals
+from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import (
     StrengthCovariance,
@@ -22,8 +21,8 @@ from evalstats.stats.arena.covariance import (
     covariance_of,
     covariance_of_meat,
 )
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.scores import clustered_meat, vote_meat
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.sandwich import clustered_meat, vote_meat
 from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p

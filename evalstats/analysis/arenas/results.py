@@ -12,7 +12,7 @@ from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line
 from evalstats.document.markup import to_html
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.arena.fit import Ties
+from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.checks import FloatArray
 
 Scale = Literal["elo", "log-odds"]

@@ -14,9 +14,9 @@ from evalstats.analysis.arenas.trusting_votes import burst_check, duplicate_chec
 from evalstats.analysis.arenas.voters import voters_of
 from evalstats.document.numbers import number, plural
 from evalstats.errors import InputError
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.flips import smallest_flip
-from evalstats.stats.arena.selection import selection_bias
+from evalstats.stats.arena.elo import selection_bias
+from evalstats.stats.arena.influence import smallest_flip
+from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.checks import FloatArray, check_level
 
 ELO_POINTS = 400.0 / math.log(10.0)

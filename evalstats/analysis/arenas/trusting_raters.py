@@ -11,9 +11,9 @@ from evalstats.analysis.arenas.voters import Voters, first_of_event
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.decided_votes import BoolArray, decided_votes
-from evalstats.stats.arena.fit import PairFit
 from evalstats.stats.arena.influence import largest_influences, without_each
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.rater_effects import BoolArray, decided_votes
 from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence
 from evalstats.stats.arena.votes import TIE, VoteRows
 from evalstats.stats.checks import FloatArray

@@ -15,11 +15,11 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.analysis.arenas.voters import MERGED, Voters
 from evalstats.document.numbers import interval, number, p_value, plural
 from evalstats.errors import InputError
-from evalstats.stats.arena.bursts import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
-from evalstats.stats.arena.calibration import clustered_mean
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.honest_votes import decided_line
-from evalstats.stats.arena.sides import side_preference
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.manipulation import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
+from evalstats.stats.arena.predictive_accuracy import clustered_mean
+from evalstats.stats.arena.rater_effects import decided_line
+from evalstats.stats.arena.raters import side_preference
 from evalstats.stats.arena.votes import A_WINS, TIE
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p

@@ -23,7 +23,7 @@ from evalstats.analysis.arenas.words import has_ranks, parts, shared_word, some,
 from evalstats.analysis.wording import plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.document.numbers import number, plural
-from evalstats.stats.arena.strength_covariance import df_words
+from evalstats.stats.arena.covariance import df_words
 
 _PARTS = 12
 

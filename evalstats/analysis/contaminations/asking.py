@@ -8,9 +8,8 @@ import numpy as np
 from evalstats.analysis.contaminations.items import Bools, Floats, Ints, ItemTable
 from evalstats.analysis.contaminations.results import WidthRow
 from evalstats.stats.checks import FEW_CLUSTERS
-from evalstats.stats.contamination.date_break import DateDensity
-from evalstats.stats.contamination.item_contrast import ItemContrast
-from evalstats.stats.contamination.split_gap import split_contrast
+from evalstats.stats.contamination.item_contrast import ItemContrast, split_contrast
+from evalstats.stats.contamination.regression_discontinuity import DateDensity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

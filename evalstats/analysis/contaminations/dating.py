@@ -12,9 +12,13 @@ from evalstats.analysis.contaminations.items import Bools, Floats, ItemTable
 from evalstats.analysis.contaminations.results import WidthRow
 from evalstats.document.numbers import p_value, plural
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.date_bandwidth import break_bandwidth
-from evalstats.stats.contamination.date_break import DateWindow, date_density, date_window
-from evalstats.stats.contamination.reference_gap import reference_gap
+from evalstats.stats.contamination.difference_in_differences import reference_gap
+from evalstats.stats.contamination.regression_discontinuity import (
+    DateWindow,
+    break_bandwidth,
+    date_density,
+    date_window,
+)
 
 # Half, the same and double the bandwidth with straight lines, and the same with parabolas.
 _OTHERS = ((0.5, 1), (2.0, 1), (1.0, 2))

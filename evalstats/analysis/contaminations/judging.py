@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from evalstats.analysis.contaminations.asking import Asked
 from evalstats.analysis.contaminations.results import Alternative, ContaminationRow, Verdict
-from evalstats.stats.contamination.reference_gap import ReferenceGap, reference_gap
+from evalstats.stats.contamination.difference_in_differences import ReferenceGap, reference_gap
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
 

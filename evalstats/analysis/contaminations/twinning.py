@@ -16,7 +16,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
-from evalstats.stats.contamination.split_gap import twin_contrast
+from evalstats.stats.contamination.item_contrast import twin_contrast
 
 ORIGINAL, REPHRASED = "original", "rephrased"
 _PLACE = f"{HELPER}place"

@@ -7,7 +7,7 @@ from evalstats.analysis.contaminations.wording import amount, capital, headline,
 from evalstats.analysis.explaining.words import frequency, percent, section, sentence, with_unit
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph
 from evalstats.document.numbers import plural
-from evalstats.stats.contamination.reference_gap import MIN_REFERENCES
+from evalstats.stats.contamination.difference_in_differences import MIN_REFERENCES
 
 _LISTED = 5
 _QUESTION: Mapping[Design, str] = {

@@ -2,19 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import breadth_first_order, connected_components, maximum_flow
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.cells import PairCells, pair_cells, sums_at
+from evalstats.stats.arena.likelihood import PairCells, pair_cells, sums_at
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.checks import FloatArray, IntArray
-
-Bools: TypeAlias = npt.NDArray[np.bool_]
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 
 _LARGEST_CAPACITY = 2**30  # of what the search for flows counts in
 
@@ -134,7 +131,7 @@ def weak_links(rows: VoteRows, *, limit: int = 5) -> tuple[WinCut, ...]:
         raise CannotAnswerError("wins do not connect all models, so there are no links between them to be weak")
     if n == 1:
         return ()
-    singles: list[Bools] = list(np.eye(n, dtype=np.bool_))
+    singles: list[BoolArray] = list(np.eye(n, dtype=np.bool_))
     weight = np.concatenate([wins.sum(axis=0), wins.sum(axis=1)])
     bar = float(np.sort(weight)[min(limit, weight.size) - 1])
     found = dict[tuple[tuple[int, ...], str], WinCut]()
@@ -147,7 +144,7 @@ def weak_links(rows: VoteRows, *, limit: int = 5) -> tuple[WinCut, ...]:
     return tuple(ordered[:limit])
 
 
-def _win_cut(table: FloatArray, group: Bools, side: Literal["wins", "losses"]) -> WinCut:
+def _win_cut(table: FloatArray, group: BoolArray, side: Literal["wins", "losses"]) -> WinCut:
     """Return the group, or the rest if that is smaller: then what the group won is what the rest lost."""
     n_wins, inside = float(table[np.ix_(group, ~group)].sum()), int(np.count_nonzero(group))
     lowest_out = not group[0]
@@ -156,7 +153,7 @@ def _win_cut(table: FloatArray, group: Bools, side: Literal["wins", "losses"]) -
     return WinCut(group=_members(group), n_wins=n_wins, side=side)
 
 
-def _cuts_below(table: FloatArray, bar: float) -> Iterator[Bools]:
+def _cuts_below(table: FloatArray, bar: float) -> Iterator[BoolArray]:
     """Yield for each model the smallest group around it that gets least from the model with most votes, if below `bar`.
 
     Models between which at least `bar` flows both ways are on the same side of every such cut, so they are made one first.
@@ -215,17 +212,17 @@ def _labelled(graph: Any, *, strong: bool) -> tuple[int, IntArray]:
     return int(found[0]), np.asarray(found[1], dtype=np.int64)
 
 
-def _members(mask: Bools) -> tuple[int, ...]:
+def _members(mask: BoolArray) -> tuple[int, ...]:
     return tuple(int(model) for model in np.flatnonzero(mask))
 
 
-def _groups(edges: Bools, *, strong: bool) -> list[tuple[int, ...]]:
+def _groups(edges: BoolArray, *, strong: bool) -> list[tuple[int, ...]]:
     """Return connected groups of models."""
     count, label = _labelled(csr_array(edges), strong=strong)
     return [_members(label == group) for group in range(count)]
 
 
-def _condensed(edges: Bools) -> tuple[tuple[int, ...], ...]:
+def _condensed(edges: BoolArray) -> tuple[tuple[int, ...], ...]:
     """Return strongly connected groups, those that beat before those that are beaten."""
     groups = _groups(edges, strong=True)
     group_of = np.empty(edges.shape[0], dtype=np.int64)

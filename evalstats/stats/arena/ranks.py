@@ -1,19 +1,232 @@
-"""Which ranks votes leave open for every model."""
+"""Which ranks votes leave open for every model, from the joint law of all contrasts of strengths."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.joint_law import JointLaw, joint_law
-from evalstats.stats.arena.strength_covariance import StrengthCovariance, contrast_p
+from evalstats.stats.arena.covariance import StrengthCovariance, contrast_df, contrast_p, contrast_variance, df_words
+from evalstats.stats.arena.likelihood import PairFit
+from evalstats.stats.arena.sandwich import bread_root, cluster_parts, information_roots, score_sums, with_weight
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.checks import FloatArray, IntArray, check_count, check_level
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
-from evalstats.stats.many.max_t import OneSided, collect
+from evalstats.stats.estimate import SMALLEST_P
+from evalstats.stats.many.max_t import Draws, OneSided, ReferenceLaw, collect
+from evalstats.stats.many.reference_laws import LISTED, normal_known, sign_patterns
+
+_HELD = 4_000_000
+_MOST_STATISTICS = 6.0e7  # patterns times contrasts listed at most
+_ALL = 1.0 - 1e-6  # share of a contrast's information in one cluster, from which no other could contradict it
+_FLAT = 1e-12
+
+
+@one_thread
+def flipped_contrasts(
+    fit: PairFit,
+    rows: VoteRows,
+    codes: IntArray,
+    first: IntArray,
+    second: IntArray,
+    *,
+    std_error: FloatArray,
+    seed: int,
+    n_resamples: int,
+    most_listed: int = LISTED,
+) -> ReferenceLaw:
+    """Law of the studentised contrasts strength[first] - strength[second] if none differed.
+
+    Parameters
+    ----------
+    codes
+        Cluster of each row, shape (n_rows,).
+    std_error
+        Shape (n_contrasts,): what the observed contrasts are divided by where it is larger than the clusters' own standard
+        error, so that other ways of clustering count too.
+
+    Notes
+    -----
+    Of a contrast with estimate d, cluster g holds the share h_g of the information and adds D_g = c'B S_g + h_g d, with S_g
+    its score and B the bread: c'B S_g + h_g d is what it would add at the best fit with no difference. The D_g sum to d as
+    cluster sums do to n times a mean, and with no difference each is as likely with either sign. A draw of signs s gives
+    m = sum(s_g D_g) over the root of sum((s_g D_g - h_g m)^2 / (1 - h_g)).
+
+    A contrast of which one cluster holds all information has a statistic of 0: it is not claimed.
+    """
+    parts, shares, inside = _contributions(fit, rows, codes, first, second)
+    own = np.where(shares.max(axis=0) < _ALL, 1.0, 0.0)
+    weight = 1.0 / np.maximum(1.0 - shares, 1.0 - _ALL)
+    squares, sizes, lifted = (parts**2 * weight).sum(axis=0), (shares**2 * weight).sum(axis=0), parts * shares * weight
+
+    def spread(mean: FloatArray, lift: FloatArray) -> FloatArray:
+        return np.maximum(squares - mean * (2.0 * lift - mean * sizes), _FLAT * squares + 1e-300)
+
+    def statistics(signs: FloatArray) -> FloatArray:
+        mean = signs @ parts
+        return own * mean / np.sqrt(spread(mean, signs @ lifted))
+
+    estimate = inside[first] - inside[second]
+    by_clusters = np.sqrt(spread(estimate, lifted.sum(axis=0)))
+    observed = own * estimate / np.maximum(by_clusters, std_error)
+    listed = int(min(most_listed, _MOST_STATISTICS / first.size))
+    patterns = sign_patterns(
+        np.ones(len(parts), dtype=np.int64), seed=seed, n_resamples=n_resamples, most_listed=listed
+    )
+
+    def chunks() -> Draws:
+        if not patterns.exact:
+            yield observed[np.newaxis], np.ones(1)
+        for signs, each in patterns.chunks(max(1, _HELD // max(first.size, parts.shape[0]))):
+            yield statistics(np.asarray(signs, dtype=np.float64)), each
+
+    return ReferenceLaw(
+        observed=observed,
+        chunks=chunks,
+        exact=patterns.exact,
+        n_resamples=None if patterns.exact else n_resamples,
+        seed=None if patterns.exact else seed,
+    )
+
+
+def _contributions(
+    fit: PairFit, rows: VoteRows, codes: IntArray, first: IntArray, second: IntArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return D and h of every cluster and contrast, shape (n_clusters, n_contrasts), and the strengths."""
+    root, n = bread_root(fit.bread), fit.n_models
+    pulls: list[FloatArray] = []
+    shares: list[FloatArray] = []
+    each = max(1.0, rows.n_rows / max(1, np.unique(codes).size))
+    for part, local in cluster_parts(rows, codes, max(1, int(_HELD / (fit.n_parameters * each)))):
+        pull = score_sums(fit, part, local) @ fit.bread[:, :n]
+        pulls.append(pull[:, first] - pull[:, second])
+        through = information_roots(fit, part, root) @ root[:, :n]
+        starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
+        for g in range(starts.size - 1):
+            own = through[starts[g] : starts[g + 1]].reshape(-1, n)
+            shares.append(_contrasts_of(own.T @ own, first, second))
+    share = np.stack(shares)
+    share /= share.sum(axis=0)
+    pull = np.concatenate(pulls)
+    estimate = fit.strengths[first] - fit.strengths[second]
+    # A prior holds information too, which belongs to no cluster; without one the pulls sum to 0.
+    return pull + share * (estimate - pull.sum(axis=0)), share, fit.strengths
+
+
+def _contrasts_of(matrix: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    own = np.diagonal(matrix)
+    return own[first] + own[second] - 2.0 * matrix[first, second]
+
+
+FLAT = 1e-12  # a variance below this share of those of its two models is rounding
+_LEAST_DRAWS, _MOST_DRAWS = 4_999, 29_999
+_MOST_IN_A_TABLE = 25_000_000
+_MOST_FLIPPED = 256
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointLaw:
+    """Pairs with their law.
+
+    Attributes
+    ----------
+    first, second
+        Models of each pair, shape (n_pairs,). Pairs without a standard error are left out.
+    law
+        Of the studentised contrasts.
+    """
+
+    first: IntArray
+    second: IntArray
+    law: ReferenceLaw
+    method: str
+
+
+@one_thread
+def joint_law(
+    fit: PairFit, covariance: StrengthCovariance, rows: VoteRows | None, *, seed: int, n_resamples: int | None = None
+) -> JointLaw | str:
+    """Return the law of all pairs of models if none differed, or why there is none.
+
+    Models are put in the order of their strengths, so that their numbers and the order of votes do not matter.
+
+    Parameters
+    ----------
+    rows
+        The votes; needed where `covariance.few_clusters`.
+    n_resamples
+        None: as many draws as 25 million statistics allow, from 4,999 to 29,999.
+    """
+    if covariance.reason is not None:
+        return covariance.reason
+    order, a, b, size = _pairs(fit, covariance)
+    first, second = order[a], order[b]
+    if not first.size:
+        return "no difference between two models has a standard error"
+    draws = n_resamples or int(np.clip(_MOST_IN_A_TABLE // first.size, _LEAST_DRAWS, _MOST_DRAWS))
+    if covariance.few_clusters:
+        if rows is None:
+            return "clusters are few, and sign flips of clusters need the votes themselves"
+        codes, name = _flipped(covariance, rows := with_weight(rows))
+        law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
+        return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
+    law = normal_known(
+        fit.strengths[order],
+        covariance.joint[np.ix_(order, order)],
+        a,
+        b,
+        seed=seed,
+        n_resamples=draws,
+        df=covariance.df,
+        variance=_in_one_law(fit, covariance, first, second, size) ** 2,
+    )
+    return JointLaw(first=first, second=second, law=law, method=f"multivariate t with {df_words(covariance.df)} df")
+
+
+def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Return the models in the order of their strengths, pairs of places in it, and the pairs' standard errors.
+
+    Pairs without one are left out.
+    """
+    own = np.diagonal(covariance.joint)
+    order = np.lexsort((own, fit.strengths))
+    a, b = np.triu_indices(fit.n_models, k=1)
+    first, second = order[a], order[b]
+    joint = own[first] + own[second] - 2.0 * covariance.joint[first, second]
+    # What is shown of many pairs is never shown with less doubt than of one alone.
+    variance = np.maximum(contrast_variance(covariance, first, second), joint)
+    known = (joint > FLAT * (own[first] + own[second])) & ~np.isnan(contrast_df(covariance, first, second))
+    return order.astype(np.int64), a[known], b[known], np.sqrt(variance[known])
+
+
+def _in_one_law(
+    fit: PairFit, covariance: StrengthCovariance, first: IntArray, second: IntArray, size: FloatArray
+) -> FloatArray:
+    """Return standard errors that make each t of its own degrees of freedom as unlikely as one of those of the law."""
+    df = contrast_df(covariance, first, second)
+    t = (fit.strengths[first] - fit.strengths[second]) / size
+    p = np.maximum(special.stdtr(df, -np.abs(t)), SMALLEST_P)
+    alike = -special.stdtrit(covariance.df, p)
+    return np.where((df < covariance.df) & (alike > 0.0), size * np.abs(t) / np.where(alike > 0.0, alike, 1.0), size)
+
+
+def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, str]:
+    """Return the codes and the name of the way that is worth the fewest clusters.
+
+    Of many clusters the largest stay as they are and the others are dealt out to groups: groups of independent clusters are
+    independent too, and flipping so many signs more would tell no more.
+    """
+    used = [w for w, way in enumerate(covariance.ways) if way.nested_in is None]
+    fewest = min(used, key=lambda w: covariance.ways[w].effective)
+    codes, count = as_codes(rows.clusters[fewest], rows.n_rows)
+    if count > _MOST_FLIPPED:
+        by_size = np.argsort(-np.bincount(codes, weights=rows.weight), kind="stable")
+        group, half = np.empty(count, dtype=np.int64), _MOST_FLIPPED // 2
+        group[by_size] = np.where(np.arange(count) < half, np.arange(count), half + np.arange(count) % half)
+        codes = group[codes]
+    return codes, covariance.ways[fewest].name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

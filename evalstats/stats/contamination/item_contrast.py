@@ -1,7 +1,4 @@
-"""A linear contrast of item scores (old less new, a jump at a date, a mean of pairs) with its cluster-robust variance.
-
-The same items carry every model, so the contrast is worked out once and applied to as many columns of scores as there are.
-"""
+"""Linear contrasts of item scores (old less new, originals less twins, a jump at a date) with cluster-robust variance."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -206,3 +203,57 @@ def _df(x: FloatArray, b: FloatArray, scores: FloatArray, codes: IntArray) -> fl
     cross = both.T @ both @ middle
     squares = float((d**2 + 2.0 * d * low).sum() + np.trace(cross @ cross))
     return float((d + low).sum()) ** 2 / squares
+
+
+def split_contrast(old: ArrayLike, clusters: Sequence[ArrayLike] = ()) -> ItemContrast:
+    """Prepare the mean of old items less that of new ones.
+
+    Parameters
+    ----------
+    old
+        bool, shape (n_items,): items that the model may have seen.
+    clusters
+        Integer codes, one array of shape (n_items,) for each way of clustering; a cluster may hold items of both kinds.
+
+    Raises
+    ------
+    InputError
+        If one kind has no item.
+
+    Examples
+    --------
+    >>> found = split_contrast([True, True, False, False])
+    >>> found.estimate(np.array([[1.0], [0.5], [0.0], [0.5]])).tolist()
+    [0.5]
+    """
+    is_old = np.asarray(old, dtype=np.bool_)
+    if is_old.ndim != 1 or is_old.all() or not is_old.any():
+        raise InputError("old and new items are both needed, one flag for every item")
+    codes: list[IntArray] = [np.asarray(each, dtype=np.int64) for each in clusters]
+    return item_contrast(np.column_stack([is_old, ~is_old]), [1.0, -1.0], clusters=codes)
+
+
+def twin_contrast(n_pairs: int, clusters: Sequence[ArrayLike] = ()) -> ItemContrast:
+    """Prepare the mean over pairs, for scores that are already original less rephrased.
+
+    Parameters
+    ----------
+    n_pairs
+        Pairs of an original and its rephrased twin, at least 2.
+    clusters
+        Integer codes, one array of shape (n_pairs,) for each way of clustering.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two pairs.
+
+    Examples
+    --------
+    >>> twin_contrast(4).estimate(np.array([[1.0], [0.0], [0.0], [1.0]])).tolist()
+    [0.5]
+    """
+    if n_pairs < 2:
+        raise InputError(f"{n_pairs} pairs of an original and a twin; at least 2 are needed")
+    codes: list[IntArray] = [np.asarray(each, dtype=np.int64) for each in clusters]
+    return item_contrast(np.ones((n_pairs, 1)), [1.0], clusters=codes)

@@ -7,7 +7,7 @@ import evalstats as es
 from evalstats.analysis.contaminations.dating import day_of
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.date_bandwidth import break_bandwidth
+from evalstats.stats.contamination.regression_discontinuity import break_bandwidth
 from tests.analysis.contaminations.example_items import CUTOFF, REFERENCES, as_results, dated_rows
 
 

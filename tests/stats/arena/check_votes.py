@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evalstats.stats.arena.vote_law import vote_law
+from evalstats.stats.arena.likelihood import vote_law
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 

@@ -7,14 +7,18 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.bootstrap import BootstrapStrengths, bootstrap_strengths
-from evalstats.stats.arena.bootstrap_fits import LENT_VOTES, refit_replicates
-from evalstats.stats.arena.bootstrap_intervals import percentile_intervals
+from evalstats.stats.arena.bootstrap import BootstrapStrengths, bootstrap_strengths, percentile_intervals
+from evalstats.stats.arena.bootstrap_replicates import (
+    LENT_VOTES,
+    VoteUnits,
+    refit_replicates,
+    single_votes,
+    whole_clusters,
+)
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
-from evalstats.stats.arena.fit import PairFit
-from evalstats.stats.arena.resampled_votes import VoteUnits, single_votes, whole_clusters
+from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.bootstrap.studentised import order_statistic
 from tests.stats.arena.votes_by_hand import llmfao

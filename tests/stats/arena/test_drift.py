@@ -8,17 +8,16 @@ import pytest
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
 from evalstats.stats.arena.covariance import combination_variance, covariance_of
-from evalstats.stats.arena.drift import linear_drift
-from evalstats.stats.arena.period_test import period_test
+from evalstats.stats.arena.drift import linear_drift, period_test
 from evalstats.stats.arena.sandwich import few_factor
-from evalstats.stats.arena.slice_fits import slice_fit
-from evalstats.stats.arena.slice_scores import (
+from evalstats.stats.arena.slices import (
     clustering,
     draws,
     heterogeneity,
     heterogeneity_draws,
     mean_quadratic,
     rank_between,
+    slice_fit,
     sliced_scores,
 )
 from evalstats.stats.arena.votes import vote_rows

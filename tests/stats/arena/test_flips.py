@@ -10,8 +10,8 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.fit import Ties
-from evalstats.stats.arena.flips import Flip, smallest_flip
+from evalstats.stats.arena.influence import Flip, smallest_flip
+from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from tests.stats.arena.voting_by_hand import honest
 

@@ -8,12 +8,10 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.calibration import clustered_mean, share_bins
-from evalstats.stats.arena.goodness import against_drawn, pair_deviance, pair_residuals
-from evalstats.stats.arena.prediction import held_out
-from evalstats.stats.arena.replicate_fits import fit_replicates
-from evalstats.stats.arena.simulated import check_cells, simulated
-from evalstats.stats.arena.vote_law import tie_of_half, tie_parameter, vote_law
+from evalstats.stats.arena.goodness_of_fit import against_drawn, pair_deviance, pair_residuals
+from evalstats.stats.arena.likelihood import tie_of_half, tie_parameter, vote_law
+from evalstats.stats.arena.parametric_bootstrap import check_cells, fit_replicates, simulated
+from evalstats.stats.arena.predictive_accuracy import clustered_mean, held_out, share_bins
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
 

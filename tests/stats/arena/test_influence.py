@@ -5,8 +5,8 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.fit import Ties
 from evalstats.stats.arena.influence import largest_influences, without_each
+from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from tests.stats.arena.voting_by_hand import honest
 

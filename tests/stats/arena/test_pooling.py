@@ -8,9 +8,8 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.deviations import DeviationModel, deviation_model, draws_without
-from evalstats.stats.arena.pooling import pooled_strengths
-from evalstats.stats.arena.slice_fits import slice_strengths
+from evalstats.stats.arena.partial_pooling import DeviationModel, deviation_model, draws_without, pooled_strengths
+from evalstats.stats.arena.slices import slice_strengths
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, with_slices
 

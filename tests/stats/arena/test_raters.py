@@ -8,12 +8,10 @@ import pytest
 from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
-from evalstats.stats.arena import taste_filter
-from evalstats.stats.arena.decided_votes import DecidedVotes, decided_votes
-from evalstats.stats.arena.honest_votes import decided_line, honest_forecasts
-from evalstats.stats.arena.loyalty import loyal_log, loyalty
+from evalstats.stats.arena import rater_effects
+from evalstats.stats.arena.manipulation import loyal_log, loyalty, rings
+from evalstats.stats.arena.rater_effects import DecidedVotes, decided_line, decided_votes, honest_forecasts
 from evalstats.stats.arena.raters import _disagreement, rater_evidence, side_log_e
-from evalstats.stats.arena.rings import rings
 from tests.stats.arena.voting_by_hand import against, any_flag, clicks, evidence, honest, one_side, ring, ring_found
 
 EXACT = 1e-9  # sums of a few thousand products
@@ -102,11 +100,11 @@ def test_forecasts_of_two_votes_are_those_of_the_integral() -> None:
 
 def test_both_ways_to_filter_give_the_same() -> None:
     votes = _votes(np.random.default_rng(3), 20, 300)
-    local, _ = taste_filter._local_models(votes)
+    local, _ = rater_effects._local_models(votes)
     starts = np.searchsorted(votes.rater, np.arange(votes.n_raters + 1))
     sizes = np.diff(starts)
     order = np.argsort(-sizes, kind="stable")
-    block = taste_filter._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
+    block = rater_effects._Block(votes=votes, eta=votes.eta, local=local, starts=starts[order], n_votes=sizes[order])
     by_votes, by_models = np.empty(300), np.empty(300)
     block.by_votes(np.full(6, 0.7), by_votes)
     block.by_models(np.full(6, 0.7), by_models, 6)

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.sides import side_preference
+from evalstats.stats.arena.raters import side_preference
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import wilson

@@ -7,9 +7,9 @@ import pytest
 from scipy.special import expit
 
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.goodness import pair_deviance
-from evalstats.stats.arena.simulated import simulated
-from evalstats.stats.arena.tastes import tastes_of
+from evalstats.stats.arena.goodness_of_fit import pair_deviance
+from evalstats.stats.arena.parametric_bootstrap import simulated
+from evalstats.stats.arena.rater_effects import tastes_of
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
-from evalstats.stats.arena.ties import derivatives
+from evalstats.stats.arena.likelihood import derivatives
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, vote_rows
 from tests.stats.arena.votes_by_hand import best_by_search, llmfao, log_likelihood, probabilities, some_votes
 

@@ -10,7 +10,7 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.simulated import simulated
+from evalstats.stats.arena.parametric_bootstrap import simulated
 from evalstats.stats.arena.transitivity import transitivity
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes

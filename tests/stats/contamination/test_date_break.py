@@ -7,9 +7,8 @@ import pytest
 import statsmodels.api as sm
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.date_bandwidth import break_bandwidth
-from evalstats.stats.contamination.date_break import MIN_SIDE, date_density, date_window
-from evalstats.stats.contamination.reference_gap import reference_gap
+from evalstats.stats.contamination.difference_in_differences import reference_gap
+from evalstats.stats.contamination.regression_discontinuity import MIN_SIDE, break_bandwidth, date_density, date_window
 
 CLOSE = 1e-8
 

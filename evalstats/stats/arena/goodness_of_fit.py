@@ -6,8 +6,8 @@ import numpy as np
 from scipy.special import xlogy
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.simulated import CheckCells, Simulated, VoteTables, pseudo_inverse
-from evalstats.stats.arena.vote_law import VoteLaw
+from evalstats.stats.arena.likelihood import VoteLaw
+from evalstats.stats.arena.parametric_bootstrap import CheckCells, Simulated, VoteTables, pseudo_inverse
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 
@@ -104,7 +104,7 @@ def pair_deviance(votes: Simulated) -> Deviance:
     Parameters
     ----------
     votes
-        Observed and drawn votes (`evalstats.stats.arena.simulated.simulated`).
+        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
 
     Notes
     -----
@@ -119,7 +119,7 @@ def pair_deviance(votes: Simulated) -> Deviance:
     Examples
     --------
     >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.simulated import simulated
+    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
     >>> found = pair_deviance(simulated(fit_strengths(cycle), cycle))

@@ -1,0 +1,464 @@
+"""The law of a vote given strengths: probabilities, log-likelihood and its derivatives, under each way to treat ties."""
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import expit
+
+from evalstats.errors import InputError
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, merged
+from evalstats.stats.checks import FloatArray, IntArray
+
+Ties = Literal["half", "davidson", "rao-kupper"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairFit:
+    """Strengths of models that explain votes best.
+
+    The parameters, in this order, are the strengths (log-units, sum 0), the coefficients of the covariates, and, for
+    Davidson and Rao-Kupper, the logarithm of the tie parameter. With eta = strength[first] - strength[second] +
+    covariates @ coefficients: "half" has P(a) = expit(eta) and takes a tie for half a win of either; "davidson" has
+    P(a) : P(tie) : P(b) = exp(eta/2) : nu : exp(-eta/2); "rao-kupper" has P(a) = 1/(1 + theta exp(-eta)) and
+    P(b) = 1/(1 + theta exp(eta)).
+
+    Attributes
+    ----------
+    ties
+        How ties were treated. BOTH_BAD counts as a tie in all of them; leave such rows out where it should not.
+    strengths
+        float64, shape (n_models,), log-units (natural logarithm of odds), sum 0.
+    coefficients
+        float64, shape (n_covariates,).
+    tie
+        nu or theta; None for "half".
+    log_lik
+        Log-likelihood (for "half" the quasi-log-likelihood), ridge or prior not included.
+    bread
+        float64, shape (n_parameters, n_parameters): inverse of the negative second derivative of what was maximised, under
+        the constraint that strengths sum to 0 (their rows and columns of it sum to 0).
+    prior
+        Votes won and lost by every model against an average one that were added; 0 for none.
+    """
+
+    ties: Ties
+    strengths: FloatArray
+    coefficients: FloatArray
+    tie: float | None
+    log_lik: float
+    bread: FloatArray
+    prior: float
+    converged: bool
+    n_iterations: int
+    largest_gradient: float
+
+    @property
+    def n_models(self) -> int:
+        """Models with a strength."""
+        return self.strengths.size
+
+    @property
+    def n_parameters(self) -> int:
+        """Strengths, coefficients and the tie parameter."""
+        return self.strengths.size + self.coefficients.size + (self.tie is not None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowScores:
+    """First derivatives of the log-likelihood of one vote of each row, of weight 1.
+
+    The derivative by the parameters is `slope` * (e_first - e_second), then `slope` * covariates, then `tie_slope`.
+
+    Attributes
+    ----------
+    slope
+        float64, shape (n_rows,): by eta.
+    tie_slope
+        float64, shape (n_rows,): by the logarithm of the tie parameter; None for "half".
+    """
+
+    slope: FloatArray
+    tie_slope: FloatArray | None = None
+
+
+Votes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Derivatives:
+    """Of the log-likelihood of cells, each of shape (n_cells,), by eta and by tau, the logarithm of the tie parameter.
+
+    Attributes
+    ----------
+    slope, tie_slope
+        First derivatives by eta and by tau.
+    curve, cross, tie_curve
+        Second derivatives with the sign changed: by eta twice, by eta and tau, by tau twice.
+    """
+
+    log_lik: FloatArray
+    slope: FloatArray
+    curve: FloatArray
+    tie_slope: FloatArray
+    cross: FloatArray
+    tie_curve: FloatArray
+
+
+def derivatives(ties: Ties, eta: FloatArray, tau: float, votes: Votes) -> Derivatives:
+    """Return the log-likelihood of votes won, lost and tied by the first model, with its derivatives.
+
+    Parameters
+    ----------
+    eta
+        Shape (n_cells,): log-odds by which the first model is the stronger.
+    tau
+        Logarithm of nu or theta; ignored for "half".
+    votes
+        Weights of votes won, lost and tied, each of shape (n_cells,). For "half", ties are in the first two.
+    """
+    won, lost, tied = votes
+    if ties == "half":
+        return _half(eta, won, lost)
+    if ties == "davidson":
+        return _davidson_derivatives(eta, tau, won, lost, tied)
+    return _rao_kupper_derivatives(eta, tau, won, lost, tied)
+
+
+def first_tie_parameter(ties: Ties, tie_share: float) -> float:
+    """Return the tie parameter (tau) that gives equal models the observed share of ties, strictly between 0 and 1."""
+    if ties == "davidson":
+        return float(np.log(2.0 * tie_share / (1.0 - tie_share)))
+    return float(np.log((1.0 + tie_share) / (1.0 - tie_share)))
+
+
+def _half(eta: FloatArray, won: FloatArray, lost: FloatArray) -> Derivatives:
+    p, q, log_p, log_q = _logistic(eta)
+    nothing = np.zeros_like(eta)
+    return Derivatives(
+        log_lik=won * log_p + lost * log_q,
+        # Not won - (won + lost) * p, which loses digits where p is close to 1.
+        slope=won * q - lost * p,
+        curve=(won + lost) * p * q,
+        tie_slope=nothing,
+        cross=nothing,
+        tie_curve=nothing,
+    )
+
+
+def _logistic(eta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    """Return p = expit(eta), 1 - p and their logarithms, each with all its digits, from one exponential."""
+    small = np.exp(-np.abs(eta))
+    larger = 1.0 / (1.0 + small)
+    smaller, positive = small * larger, eta >= 0.0
+    p, q = np.where(positive, larger, smaller), np.where(positive, smaller, larger)
+    rest = np.log1p(small)
+    return p, q, np.minimum(eta, 0.0) - rest, np.minimum(-eta, 0.0) - rest
+
+
+def _davidson_derivatives(
+    eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, tied: FloatArray
+) -> Derivatives:
+    log_total = np.logaddexp(np.logaddexp(eta / 2.0, -eta / 2.0), tau)
+    log_a, log_b, log_tie = eta / 2.0 - log_total, -eta / 2.0 - log_total, tau - log_total
+    a, b, tie = np.exp(log_a), np.exp(log_b), np.exp(log_tie)
+    total, lead = won + lost + tied, a - b
+    return Derivatives(
+        log_lik=won * log_a + lost * log_b + tied * log_tie,
+        slope=(won - lost - total * lead) / 2.0,
+        curve=total * (a * (b + tie) + b * (a + tie) + 2.0 * a * b) / 4.0,
+        tie_slope=tied * (a + b) - (won + lost) * tie,
+        cross=-total * lead * tie / 2.0,
+        tie_curve=total * tie * (a + b),
+    )
+
+
+def _rao_kupper_derivatives(
+    eta: FloatArray, tau: float, won: FloatArray, lost: FloatArray, tied: FloatArray
+) -> Derivatives:
+    if tau <= 0.0:
+        # theta of 1 or less leaves no room for ties: the search must step back.
+        return _half(np.full_like(eta, np.nan), won, lost)
+    above, below = won + tied, lost + tied
+    a, not_a, log_a, _ = _logistic(eta - tau)
+    b, not_b, log_b, _ = _logistic(-eta - tau)
+    curve_a, curve_b = above * a * not_a, below * b * not_b
+    gap = -np.expm1(-2.0 * tau)
+    return Derivatives(
+        log_lik=above * log_a + below * log_b + tied * (2.0 * tau + np.log(gap)),
+        slope=above * not_a - below * not_b,
+        curve=curve_a + curve_b,
+        tie_slope=tied * (2.0 / gap) - above * not_a - below * not_b,
+        cross=curve_b - curve_a,
+        tie_curve=curve_a + curve_b + tied * (4.0 * (1.0 - gap) / gap**2),
+    )
+
+
+_LARGEST_NU = 1e6
+_CLASSES = 2_000
+_SURE = 1e-12  # an expected share is never taken for 0 or 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VoteLaw:
+    """Probabilities of the outcomes of votes, each of the shape of eta.
+
+    Attributes
+    ----------
+    win, tie, loss
+        Of side a; sum 1.
+    share
+        Expected share of side a: win + tie/2.
+    slope
+        Derivative of `share` by eta.
+    scores
+        Derivatives by eta of the log-likelihood of a win, a tie and a loss.
+    information
+        Expected negative second derivative by eta of the (quasi-)log-likelihood.
+    """
+
+    win: FloatArray
+    tie: FloatArray
+    loss: FloatArray
+    share: FloatArray
+    slope: FloatArray
+    scores: tuple[FloatArray, FloatArray, FloatArray]
+    information: FloatArray
+
+    @property
+    def share_variance(self) -> FloatArray:
+        """Variance of the share of one vote."""
+        return np.maximum(self.win + self.tie / 4.0 - self.share**2, 0.0)
+
+
+def vote_law(ties: Ties, eta: FloatArray, tie: float | FloatArray) -> VoteLaw:
+    """Return the law of votes at eta.
+
+    Parameters
+    ----------
+    eta
+        Log-odds by which side a is the stronger, of any shape.
+    tie
+        nu for "davidson" and "half" (see `tie_of_half`), theta for "rao-kupper"; a number, or of a shape that broadcasts.
+
+    Examples
+    --------
+    >>> law = vote_law("half", np.array([0.0, 1.0]), 1.0)
+    >>> law.win.round(4).tolist(), law.share.round(4).tolist()
+    ([0.3333, 0.5923], [0.5, 0.7311])
+    """
+    if ties == "rao-kupper":
+        return _rao_kupper(eta, np.log(tie))
+    if ties == "davidson":
+        return _davidson(eta, tie)
+    share = np.clip(expit(eta), _SURE, 1.0 - _SURE)
+    # Davidson's eta for that share: with u = exp(eta/2), (1 - share) u^2 + nu (1/2 - share) u - share = 0.
+    half = tie * (share - 0.5)
+    root = np.sqrt(half**2 + 4.0 * share * (1.0 - share))
+    # Of two equal forms the one that adds numbers of one sign.
+    reach = root + np.abs(half)
+    u = np.where(half >= 0.0, reach / (2.0 * (1.0 - share)), 2.0 * share / reach)
+    spread = share * (1.0 - share)
+    law = _davidson(2.0 * np.log(u), tie)
+    return VoteLaw(
+        win=law.win,
+        tie=law.tie,
+        loss=law.loss,
+        share=share,
+        slope=spread,
+        scores=(1.0 - share, 0.5 - share, -share),
+        information=spread,
+    )
+
+
+def _davidson(eta: FloatArray, nu: float | FloatArray) -> VoteLaw:
+    up, down = np.exp(np.minimum(eta, 0.0)), np.exp(np.minimum(-eta, 0.0))
+    middle = nu * np.exp(-np.abs(eta) / 2.0)
+    total = up + down + middle
+    win, loss, tie = up / total, down / total, middle / total
+    share = win + tie / 2.0
+    spread = np.maximum(win + tie / 4.0 - share**2, 0.0)
+    return VoteLaw(
+        win=win,
+        tie=tie,
+        loss=loss,
+        share=share,
+        slope=spread,
+        scores=(1.0 - share, 0.5 - share, -share),
+        information=spread,
+    )
+
+
+def _rao_kupper(eta: FloatArray, tau: float | FloatArray) -> VoteLaw:
+    win, loss = expit(eta - tau), expit(-eta - tau)
+    tie = np.maximum(1.0 - win - loss, 0.0)
+    scores = (1.0 - win, loss - win, loss - 1.0)
+    return VoteLaw(
+        win=win,
+        tie=tie,
+        loss=loss,
+        share=win + tie / 2.0,
+        slope=(win * (1.0 - win) + loss * (1.0 - loss)) / 2.0,
+        scores=scores,
+        information=win * scores[0] ** 2 + tie * scores[1] ** 2 + loss * scores[2] ** 2,
+    )
+
+
+def tie_of_half(eta: FloatArray, count: FloatArray, n_ties: float) -> float:
+    """Return the nu under which `n_ties` ties are expected of votes whose expected share is expit(eta).
+
+    Parameters
+    ----------
+    eta, count
+        Shape (n,): log-odds, and how many votes.
+
+    Notes
+    -----
+    Votes between unequal models cannot all be ties without moving their shares. Where more ties were seen than that allows,
+    the largest nu is taken.
+
+    Examples
+    --------
+    >>> round(tie_of_half(np.array([0.0]), np.array([30.0]), 10.0), 6)
+    1.0
+    """
+    if n_ties <= 0.0:
+        return 0.0
+    apart, votes = _classes(np.abs(eta), count)
+
+    def excess(log_nu: float) -> float:
+        return float(votes @ vote_law("half", apart, float(np.exp(log_nu))).tie) - n_ties
+
+    top = float(np.log(_LARGEST_NU))
+    if excess(top) <= 0.0:
+        return _LARGEST_NU
+    return float(np.exp(brentq(excess, -30.0, top, xtol=1e-10)))
+
+
+def _classes(apart: FloatArray, count: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean |eta| and votes of narrow classes, so that a search does not grow with rows; ties change slowly with it."""
+    if apart.size <= _CLASSES:
+        return apart, count
+    top = max(float(apart.max()), 1e-300)
+    place = np.minimum(apart / top * _CLASSES, _CLASSES - 1).astype(np.int64)
+    votes = np.bincount(place, weights=count, minlength=_CLASSES).astype(np.float64)
+    total = np.bincount(place, weights=count * apart, minlength=_CLASSES).astype(np.float64)
+    held = votes > 0.0
+    return total[held] / votes[held], votes[held]
+
+
+def linear_predictor(fit: PairFit, rows: VoteRows) -> FloatArray:
+    """Return eta of every row, shape (n_rows,)."""
+    return fit.strengths[rows.first] - fit.strengths[rows.second] + rows.covariates @ fit.coefficients
+
+
+def tie_parameter(fit: PairFit, rows: VoteRows) -> float:
+    """Return the tie parameter of the law of votes: the fitted one, or that of `tie_of_half`."""
+    if fit.tie is not None:
+        return fit.tie
+    tied = (rows.outcome != A_WINS) & (rows.outcome != B_WINS)
+    return tie_of_half(linear_predictor(fit, rows), rows.count.astype(np.float64), float(rows.count[tied].sum()))
+
+
+_LARGEST_SQUARE = 4_000_000  # pairs of models that are counted in a table; beyond, rows are sorted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairCells:
+    """Weight of votes won by the first model, lost by it, and tied.
+
+    Attributes
+    ----------
+    first, second
+        int64, shape (n_cells,).
+    won, lost, tied
+        float64, shape (n_cells,). Where ties count for half a win, they are in `won` and `lost`, and `tied` is 0.
+    covariates
+        float64, shape (n_cells, n_covariates).
+    """
+
+    n_models: int
+    first: IntArray
+    second: IntArray
+    won: FloatArray
+    lost: FloatArray
+    tied: FloatArray
+    covariates: FloatArray
+
+    @property
+    def weight(self) -> FloatArray:
+        """Votes of each cell."""
+        return self.won + self.lost + self.tied
+
+    @property
+    def n_covariates(self) -> int:
+        """Columns of `covariates`."""
+        return int(self.covariates.shape[1])
+
+
+def sums_at(place: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Return the sum of the values at each place 0..size-1, shape (size,)."""
+    return np.bincount(place, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def split_votes(share: FloatArray, weight: FloatArray, ties: Ties) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the weight won by the first model, lost by it, and tied, each of shape (n_rows,).
+
+    Raises
+    ------
+    InputError
+        If ties have a probability of their own but a share is none of 0, 1/2 and 1.
+    """
+    if ties == "half":
+        won = weight * share
+        return won, weight - won, np.zeros_like(won)
+    won, lost, tied = share == 1.0, share == 0.0, share == 0.5
+    graded = share.size - int(np.count_nonzero(won | lost | tied))
+    if graded:
+        raise InputError(
+            f"{graded} of {share.size} rows hold a graded preference (a share other than 0, 1/2 and 1); "
+            f'ties="{ties}" needs a win, a loss or a tie: round them or use ties="half"'
+        )
+    return weight * won, weight * lost, weight * tied
+
+
+def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
+    """Sum votes to cells; without covariates the two sides of a pair become one cell. Cells without weight are left out."""
+    n = rows.n_models
+    if rows.n_covariates or n * n > _LARGEST_SQUARE:
+        # Rows without clusters were merged when they were made.
+        rows = merged(rows, keep_clusters=False) if rows.clusters else rows
+        won, lost, tied = split_votes(rows.share, rows.weight, ties)
+        return _heavy(PairCells(
+            n_models=n, first=rows.first, second=rows.second, won=won, lost=lost, tied=tied, covariates=rows.covariates
+        ))  # fmt: skip
+    place = rows.first * n + rows.second
+    won, lost, tied = (sums_at(place, part, n * n).reshape(n, n) for part in split_votes(rows.share, rows.weight, ties))
+    won, lost, tied = won + lost.T, lost + won.T, tied + tied.T
+    first, second = np.nonzero(np.triu(won + lost + tied, 1))
+    return PairCells(
+        n_models=n,
+        first=first.astype(np.int64),
+        second=second.astype(np.int64),
+        won=won[first, second],
+        lost=lost[first, second],
+        tied=tied[first, second],
+        covariates=np.zeros((first.size, 0)),
+    )
+
+
+def _heavy(cells: PairCells) -> PairCells:
+    """Return the cells that have any weight."""
+    heavy = cells.weight > 0.0
+    if heavy.all():
+        return cells
+    return PairCells(
+        n_models=cells.n_models,
+        first=cells.first[heavy],
+        second=cells.second[heavy],
+        won=cells.won[heavy],
+        lost=cells.lost[heavy],
+        tied=cells.tied[heavy],
+        covariates=cells.covariates[heavy],
+    )
