@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.contaminations.results import ContaminationCheck
     from evalstats.analysis.frontier.frontier import frontier
     from evalstats.analysis.frontier.result import Frontier
-    from evalstats.analysis.gaps.gap import gap
-    from evalstats.analysis.gaps.results import LabLiveGap
+    from evalstats.analysis.gap.gap import gap
+    from evalstats.analysis.gap.result import LabLiveGap
     from evalstats.analysis.mixing.mean_results import Means
     from evalstats.analysis.mixing.mixed import mixed
     from evalstats.analysis.mixing.results import MixedModel
@@ -60,7 +60,7 @@ _WHERE = {
     "EvalStatsWarning": "evalstats.errors",
     "Frontier": "evalstats.analysis.frontier.result",
     "InputError": "evalstats.errors",
-    "LabLiveGap": "evalstats.analysis.gaps.results",
+    "LabLiveGap": "evalstats.analysis.gap.result",
     "Leaderboard": "evalstats.analysis.boards.results",
     "Means": "evalstats.analysis.mixing.mean_results",
     "MixedModel": "evalstats.analysis.mixing.results",
@@ -77,7 +77,7 @@ _WHERE = {
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.frames",
     "frontier": "evalstats.analysis.frontier.frontier",
-    "gap": "evalstats.analysis.gaps.gap",
+    "gap": "evalstats.analysis.gap.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
     "mixed": "evalstats.analysis.mixing.mixed",

@@ -147,7 +147,7 @@ def gap(
     no_color: options.NoColor = False,
 ) -> None:
     """Tell whether the lab predicts the live world, and for which models it does not."""
-    from evalstats.analysis.gaps.gap import gap as gap_of
+    from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
     from evalstats.cli.leaderboard import whole_numbers
     from evalstats.cli.plan import declared_plan
@@ -263,9 +263,8 @@ def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
 
 def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:
     """Write names of both sides that look alike as an alias file, for somebody to check and give with --aliases."""
-    from evalstats.analysis.gaps.likeness import ALIKE
-    from evalstats.analysis.gaps.naming import match_models
-    from evalstats.analysis.gaps.sides import by_setting
+    from evalstats.analysis.gap.aliases import ALIKE, match_models
+    from evalstats.analysis.gap.sides import by_setting
     from evalstats.cli.show import write_atomically
 
     whole = [side for side in sides if side is not None]

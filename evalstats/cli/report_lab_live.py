@@ -126,7 +126,7 @@ FOREIGN_TO_LAB_LIVE = (
 
 def lab_live_report(documents: "Documents", sources: "Sources", question: dict[str, Any]) -> None:
     """Read both sides, ask once with few draws, so that what cannot be answered ends as it does for `gap`, and render."""
-    from evalstats.analysis.gaps.gap import gap
+    from evalstats.analysis.gap.gap import gap
     from evalstats.cli.gap import aliases_of, mix_of, names_of
     from evalstats.cli.plan import declared_plan
     from evalstats.cli.show import step_line

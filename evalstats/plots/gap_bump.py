@@ -7,7 +7,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import level
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

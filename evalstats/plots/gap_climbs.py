@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import ranks
 from evalstats.document.blocks import Tone
 from evalstats.plots.style import Medium

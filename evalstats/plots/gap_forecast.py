@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import Forecast, LabLiveGap, LeftOut
+from evalstats.analysis.gap.result import Forecast, LabLiveGap, LeftOut
 from evalstats.analysis.gaps.words import ends, level, ranks, score_text
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

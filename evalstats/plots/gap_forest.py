@@ -4,7 +4,7 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import difference_unit, gap_ends, gap_text, level, size_text
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.line_band import line_band
-from evalstats.analysis.gaps.results import LabLiveGap
 
 _POINTS = 41
 FloatArray = npt.NDArray[np.float64]

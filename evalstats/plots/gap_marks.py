@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalstats.analysis.gaps.results import GapRow, GapVerdict, LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import score_unit
 from evalstats.analysis.gaps.words import why_no_line as told_of_no_line
 from evalstats.document.blocks import Tone

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import some
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.mix_results import CellPart
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import CellPart
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import level, metric_side, score_text, share
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.plots.gap_line import DrawnLine, drawn_line, least_squares_line
 from evalstats.plots.gap_marks import side_words
 from evalstats.plots.gap_spots import (

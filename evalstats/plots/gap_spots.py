@@ -9,7 +9,7 @@ from typing import Literal
 
 from matplotlib.ticker import MaxNLocator
 
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import gap_text, level, score_text
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import one_line

@@ -7,8 +7,8 @@ from typing import Literal
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.mix_results import DecompositionRow, Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import DecompositionRow, Part
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import level, metric_side, part_ends, part_text, score_unit
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import one_line

@@ -11,14 +11,14 @@ from evalstats.analysis.explaining.explain import explain, explain_text
 from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.gap_texts import GAP_TEXTS
 from evalstats.analysis.explaining.method_texts import known_methods, texts_for
-from evalstats.analysis.gaps.gap import gap
-from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.gap import gap
+from evalstats.analysis.gap.layers import Part
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import flagged, gap_text, score_text, share
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import interval
-from tests.analysis.gaps import example_gap as example
+from tests.analysis.gap import example_gap as example
 
 ALL: dict[str, Callable[[], LabLiveGap]] = {
     "one scale": example.one_scale,

@@ -7,9 +7,9 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.plots.style import house_style
-from tests.analysis.gaps import example_gap as example
+from tests.analysis.gap import example_gap as example
 
 
 @cache

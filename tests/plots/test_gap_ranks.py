@@ -7,7 +7,7 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
 from evalstats.plots.gap_climbs import MOST, climbs, last_place
 from evalstats.plots.gap_pairs import (

@@ -9,8 +9,8 @@ from matplotlib.collections import LineCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import Part
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.plots.gap_forecast import gap_forecast, gap_forecast_alt, gap_forecast_reason, shown_checks
 from evalstats.plots.gap_forest import GapKind, gap_forest, gap_forest_alt, gap_forest_reason, shown_gaps
 from evalstats.plots.gap_positivity import gap_positivity, gap_positivity_alt, gap_positivity_reason, shown_cells

@@ -10,7 +10,7 @@ from matplotlib.collections import PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.plots.gap_labels import Ground, crosses
 from evalstats.plots.gap_line import drawn_line
 from evalstats.plots.gap_scatter import gap_scatter, gap_scatter_alt, gap_scatter_reason

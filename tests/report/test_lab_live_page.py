@@ -13,9 +13,9 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats.analysis.gaps.gap import gap
-from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.gap import gap
+from evalstats.analysis.gap.layers import Part
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.errors import InputError
 from evalstats.report.constructs import check_constructs
 from evalstats.report.document import read_document
@@ -39,7 +39,7 @@ from evalstats.report.markup import float_block
 from evalstats.report.names import LONGEST
 from evalstats.report.pages import find_page
 from evalstats.schema.plan import PlanAccount
-from tests.analysis.gaps import example_gap as example
+from tests.analysis.gap import example_gap as example
 from tests.report.test_leaderboard_page import words
 
 PARTS: tuple[Callable[[LabLivePage], str], ...] = (

@@ -19,7 +19,7 @@ from evalstats.report.offline import loads
 from evalstats.report.render import report
 from evalstats.schema.data import EvalData
 from evalstats.simulate.lab_live import simulate_lab_live
-from tests.analysis.gaps import example_gap as example
+from tests.analysis.gap import example_gap as example
 from tests.report.test_browser import COLOURS, STRUCTURE, browser  # noqa: F401 - a fixture
 
 # Without letters that fonts of a PDF may lack.

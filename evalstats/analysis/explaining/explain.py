@@ -18,7 +18,7 @@ from evalstats.analysis.explaining.mixed import explain_mixed
 from evalstats.analysis.explaining.power import explain_power
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.results import Comparison, Score

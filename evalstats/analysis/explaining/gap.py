@@ -9,7 +9,7 @@ from evalstats.analysis.explaining.gap_meaning import (
     would_change,
 )
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
-from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import some
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import plural

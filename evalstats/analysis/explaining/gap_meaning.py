@@ -1,7 +1,7 @@
 """What the numbers of lab against live mean: agreement, one model's gap, mix, the verdict, and what would change it."""
 
-from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.layers import Part
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.wording_answer import models_like_these, these_models
 from evalstats.analysis.gaps.wording_models import gap_interval
 from evalstats.analysis.gaps.words import (

@@ -1,1 +1,1 @@
-"""Does the lab predict the live world? `gap()` and its parts."""
+"""What is said of lab against live."""

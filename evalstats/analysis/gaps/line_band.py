@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile
 

@@ -1,6 +1,6 @@
 """Lab versus live in words and tables. Only what is in the result is said."""
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_agreement import agreement_blocks
 from evalstats.analysis.gaps.wording_answer import (
     LAYERS,

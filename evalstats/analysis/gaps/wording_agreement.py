@@ -1,8 +1,8 @@
 """Agreement in tables: coefficients by source of uncertainty, parts of the order, pairs and contradictions."""
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.agreement_results import CoefficientRow, PairOrder, PartRow, Source
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import CoefficientRow, PairOrder, PartRow, Source
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import (
     coefficient,
     digits_of,

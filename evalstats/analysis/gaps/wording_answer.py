@@ -1,7 +1,7 @@
 """The answer to "does the lab predict the live world?" in sentences: order, gaps, parts, and what falls away."""
 
-from evalstats.analysis.gaps.agreement_results import CoefficientRow, PartRow, SourceInterval
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.layers import CoefficientRow, PartRow, SourceInterval
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.wording_parts import forecast_sentences, level_sentences, mix_sentences, scenario_sentences
 from evalstats.analysis.gaps.words import (
     LINE_LAYER,

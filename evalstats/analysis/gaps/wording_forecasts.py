@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.results import Forecast, LabLiveGap
+from evalstats.analysis.gap.result import Forecast, LabLiveGap
 from evalstats.analysis.gaps.wording_models import units_of
 from evalstats.analysis.gaps.words import ends, gap_ends, gap_text, grouped, level, ranks, score_text, share, some
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap
+from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
     capital,

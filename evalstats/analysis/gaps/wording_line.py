@@ -1,7 +1,7 @@
 """The line by which lab scores are read as live ones, what other lines would say, and what either side is."""
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.results import CalibrationLine, LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
 from evalstats.analysis.gaps.words import (
     digits_of,
     gap_ends,

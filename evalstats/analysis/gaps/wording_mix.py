@@ -1,8 +1,8 @@
 """What of the gap is mix and what is behaviour, by model and by scenario; where the lab does not predict; drops as forecasts."""
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.mix_results import CellPart, Decomposition, DecompositionRow, Part, Weighting
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import CellPart, Decomposition, DecompositionRow, Part, Weighting
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import (
     gap_unit,
     grouped,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.results import Deviation, GapRow, LabLiveGap
+from evalstats.analysis.gap.result import Deviation, GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     capital,
     difference_words,

@@ -1,7 +1,7 @@
 """Sentences on the parts of the gap: overall level, mix and behaviour, scenarios, forecasts."""
 
-from evalstats.analysis.gaps.mix_results import Part, ScenarioGap
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import Part, ScenarioGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_headline import about, level_number, level_told
 from evalstats.analysis.gaps.words import (
     capital,

@@ -1,8 +1,8 @@
 """For which scenarios the lab does not predict, and whether the drop from ideal to non-ideal users forecasts the gap."""
 
 from evalstats.analysis.arenas.wording_tables import table_of
-from evalstats.analysis.gaps.mix_results import DropForecast, DropRow, Part, ScenarioGaps
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import DropForecast, DropRow, Part, ScenarioGaps
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_parts import scenario_ends
 from evalstats.analysis.gaps.words import (
     capital,

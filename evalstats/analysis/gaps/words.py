@@ -4,9 +4,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 from evalstats.analysis.arenas.words import capital, of, p_text, some, stopped
-from evalstats.analysis.gaps.agreement_results import PartRow
-from evalstats.analysis.gaps.mix_results import Part
-from evalstats.analysis.gaps.results import GapRow, LabLiveGap, SideAccount
+from evalstats.analysis.gap.layers import Part, PartRow
+from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.document.numbers import interval, number, scaled
 
 __all__ = [

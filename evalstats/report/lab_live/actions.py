@@ -2,9 +2,8 @@
 
 from collections.abc import Callable
 
-from evalstats.analysis.gaps.agreement_results import PartRow
-from evalstats.analysis.gaps.mix_results import CellPart, Part
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.layers import CellPart, Part, PartRow
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_models import gap_interval
 from evalstats.analysis.gaps.wording_parts import scenario_ends

@@ -1,7 +1,7 @@
 """How the answer was reached: the method in words, other lines, sources, and where it all came from."""
 
 from evalstats.analysis.explaining.explain import explain
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording import method_items
 from evalstats.analysis.gaps.wording_line import others_table, side_lines
 from evalstats.analysis.gaps.words import some, stopped

@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from evalstats.analysis.gaps.mix_results import Decomposition
+from evalstats.analysis.gap.layers import Decomposition
 from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, mix_blocks, overall_table
 from evalstats.analysis.gaps.wording_parts import mix_sentences

@@ -1,6 +1,6 @@
 """Gaps by model: live less what the lab leads to expect, and on one scale live less lab."""
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_answer import gap_sentences_of
 from evalstats.analysis.gaps.wording_line import line_sentences
 from evalstats.analysis.gaps.wording_models import beside_models, differences_table, models_table

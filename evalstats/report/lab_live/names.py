@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.report.names import different_short_names, with_names_everywhere
 
 

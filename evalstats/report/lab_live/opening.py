@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.gaps.results import LabLiveGap, SideAccount
+from evalstats.analysis.gap.result import LabLiveGap, SideAccount
 from evalstats.analysis.gaps.wording_answer import models_like_these, order_sentences, these_models
 from evalstats.analysis.gaps.wording_headline import about, answer_tone, headline, level_number, level_told
 from evalstats.analysis.gaps.words import (

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, cast
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.errors import InputError
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.handover import read_data
@@ -99,7 +99,7 @@ def open_page(
     EvalStatsError
         Whatever `evalstats.gap` raises; also if one side is given without the other.
     """
-    from evalstats.analysis.gaps.gap import gap
+    from evalstats.analysis.gap.gap import gap
 
     sides = _sides(store, lab, live)
     options: dict[str, Any] = {

@@ -4,7 +4,7 @@ import dataclasses
 
 import polars as pl
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_forecasts import forecast_blocks
 from evalstats.analysis.gaps.wording_parts import scenario_sentences
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks

@@ -1,6 +1,6 @@
 """What the answer cannot say: layers that the data do not carry, and threats to validity."""
 
-from evalstats.analysis.gaps.results import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording import left_out_blocks
 from evalstats.document.blocks import Table, Tone
 from evalstats.report.lab_live.blocks import listed

@@ -1,0 +1,476 @@
+"""How far the lab orders models as live users do: coefficients, pairs, the best models, single scenarios."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from evalstats.analysis.gap.disclosure import too_small
+from evalstats.analysis.gap.layers import (
+    Agreement,
+    Brier,
+    CoefficientRow,
+    Contradiction,
+    PairOrder,
+    PartRow,
+    SliceRow,
+    Source,
+    SourceInterval,
+    SubsetRow,
+)
+from evalstats.analysis.gap.material import CellSums, Material, Options
+from evalstats.analysis.gap.outcomes import cell_sums, clusters_by_level, levels_of
+from evalstats.analysis.gap.shared_models import Asked
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.computation import one_thread
+from evalstats.stats.gap.agreement_draws import canonical_order
+from evalstats.stats.gap.agreement_sources import SourceDraws, draw_sources, model_check, noise_source, source_interval
+from evalstats.stats.gap.association import association_test
+from evalstats.stats.gap.ceilings import Ceiling, ceilings
+from evalstats.stats.gap.cluster_means import cluster_means
+from evalstats.stats.gap.correlations import NAMES, CoefficientName, correlate
+from evalstats.stats.gap.model_subsets import subset_agreement
+from evalstats.stats.gap.pair_order import BoolArray, PairAgreement, pair_agreement
+from evalstats.stats.gap.reliability import true_correlation
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.true_agreement import TrueAgreement, true_agreement
+
+LISTED_MODELS = 100  # above it the matrix of relations has thousands of entries that nobody reads
+
+
+def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> PairOrder:
+    """Return agreement over pairs; contradictions are listed with the clearest first.
+
+    Parameters
+    ----------
+    scores, models
+        In the same order.
+    material
+        For the options and the degrees of freedom of either side.
+    """
+    options = material.options
+    found = pair_agreement(
+        scores,
+        lab_df=material.lab.df,
+        live_df=material.live.df,
+        conf_level=options.conf_level,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+    )
+    agreement, confidence = _end(found, "agreement"), _end(found, "confidence")
+    n_same, n_contradicted = _count(found.same), _count(found.contradicted)
+    return PairOrder(
+        n_pairs=found.first.size,
+        agreement=found.agreement,
+        agreement_low=agreement[0],
+        agreement_high=agreement[1],
+        n_separated_lab=_count(found.lab.separated),
+        n_separated_live=_count(found.live.separated),
+        n_separated_both=None if n_same is None or n_contradicted is None else n_same + n_contradicted,
+        n_same=n_same,
+        n_contradicted=n_contradicted,
+        separability_lab=_share(found.lab.alone),
+        separability_live=_share(found.live.alone),
+        confidence_agreement=found.confidence,
+        confidence_low=confidence[0],
+        confidence_high=confidence[1],
+        contradictions=_contradictions(found, models),
+        brier=_brier(found),
+        matrix=_matrix(found, models) if len(models) <= LISTED_MODELS else (),
+        reason=_reason(scores),
+    )
+
+
+def _end(found: PairAgreement, name: str) -> tuple[float | None, float | None]:
+    return found.ends.get(name, (None, None))
+
+
+def _count(mask: BoolArray | None) -> int | None:
+    return None if mask is None else int(np.count_nonzero(mask))
+
+
+def _share(mask: BoolArray | None) -> float | None:
+    return None if mask is None else float(mask.mean())
+
+
+def _contradictions(found: PairAgreement, models: tuple[str, ...]) -> tuple[Contradiction, ...]:
+    lab_p, live_p = found.lab.p_adjusted, found.live.p_adjusted
+    if found.contradicted is None or lab_p is None or live_p is None:
+        return ()
+    rows: list[Contradiction] = []
+    for pair in np.flatnonzero(found.contradicted):
+        sign = 1.0 if found.live.difference[pair] > 0 else -1.0
+        ends = models[int(found.first[pair])], models[int(found.second[pair])]
+        rows.append(
+            Contradiction(
+                better_live=ends[0] if sign > 0 else ends[1],
+                better_lab=ends[1] if sign > 0 else ends[0],
+                lab_difference=sign * float(found.lab.difference[pair]),
+                lab_p_adjusted=float(lab_p[pair]),
+                live_difference=sign * float(found.live.difference[pair]),
+                live_p_adjusted=float(live_p[pair]),
+            )
+        )
+    # As sure as its less sure side.
+    return tuple(
+        sorted(rows, key=lambda row: (max(row.lab_p_adjusted, row.live_p_adjusted), row.better_live, row.better_lab))
+    )
+
+
+def _brier(found: PairAgreement) -> Brier | None:
+    parts = found.forecasts
+    if parts is None:
+        return None
+    low, high = _end(found, "brier")
+    return Brier(
+        score=parts.score,
+        soft_score=parts.soft_score,
+        reliability=parts.reliability,
+        resolution=parts.resolution,
+        uncertainty=parts.uncertainty,
+        within=parts.within,
+        conf_low=low,
+        conf_high=high,
+    )
+
+
+def _matrix(found: PairAgreement, models: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
+    lab, live, same, opposite = found.lab.separated, found.live.separated, found.same, found.contradicted
+    if lab is None or live is None or same is None or opposite is None:
+        return ()
+    words = np.select([same, opposite, lab, live], ["same", "contradicted", "lab only", "live only"], "neither")
+    return tuple(
+        (models[int(found.first[pair])], models[int(found.second[pair])], str(words[pair]))
+        for pair in range(words.size)
+    )
+
+
+def _reason(scores: LabLiveScores) -> str | None:
+    sides = (("lab", scores.lab_covariance), ("live", scores.live_covariance))
+    unknown = [side for side, covariance in sides if covariance is None]
+    if not unknown:
+        return None
+    return f"the errors of the {' and the '.join(unknown)} scores are unknown: no pair can be called separated on both sides"
+
+
+_TIERS_FROM = 15
+_TIER_NAMES = ("best third live", "middle third live", "last third live")
+_Kind = Literal["all", "top", "lab top", "tier"]
+
+
+def parts_of(scores: LabLiveScores, models: tuple[str, ...], options: Options) -> tuple[PartRow, ...]:
+    """Return agreement over all models and within parts of the live and the lab order.
+
+    Models that are close to each other agree less in order than models far apart, whatever the benchmark is worth: a
+    coefficient over all says little about the top.
+    """
+    by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
+    by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
+    cuts: list[tuple[IntArray, PartRow]] = [(by_live, _named("all", "all models", by_live, models))]
+    for k in sorted({k for k in options.top if 3 <= k < scores.n_models}):
+        shared, chance = len(set(by_live[:k].tolist()) & set(by_lab[:k].tolist())), k * k / scores.n_models
+        best = (
+            _named("top", f"live top {k}", by_live[:k], models),
+            _named("lab top", f"lab top {k}", by_lab[:k], models),
+        )
+        cuts += [
+            (places, replace(row, n_shared=shared, n_shared_by_chance=chance))
+            for places, row in zip((by_live[:k], by_lab[:k]), best, strict=True)
+        ]
+    if scores.n_models >= _TIERS_FROM:
+        thirds = zip(_TIER_NAMES, np.array_split(by_live, 3), strict=True)
+        cuts += [(third, _named("tier", label, third, models)) for label, third in thirds]
+    return tuple(_part(places, scores, options, row) for places, row in cuts)
+
+
+def _named(kind: _Kind, label: str, places: IntArray, models: tuple[str, ...]) -> PartRow:
+    names = tuple(models[int(place)] for place in places)
+    return PartRow(kind=kind, label=label, n_models=places.size, models=names)
+
+
+def _part(places: IntArray, scores: LabLiveScores, options: Options, row: PartRow) -> PartRow:
+    # Sorted places keep the canonical order, on which the draws hang.
+    cut = scores.subset(np.sort(places))
+    values = {name: float(correlate(name, cut.lab, cut.live)) for name in NAMES}
+    flat = np.isnan(values["pearson"])
+    low, high, reason = (None, None, "all scores of a side are equal here") if flat else _ends(cut, options)
+    return replace(
+        row,
+        pearson=None if flat else values["pearson"],
+        spearman=None if flat else values["spearman"],
+        kendall=None if flat else values["kendall"],
+        conf_low=low,
+        conf_high=high,
+        reason=reason,
+    )
+
+
+def _ends(cut: LabLiveScores, options: Options) -> tuple[float | None, float | None, str | None]:
+    drawn = draw_sources(cut, n_resamples=options.n_resamples, seed=options.seed, only_noise=True)
+    source = noise_source(drawn)
+    ends = source_interval(drawn, source, "spearman", conf_level=options.conf_level)
+    if source != "items and votes":
+        return ends.conf_low, ends.conf_high, f"interval by {source} alone: the errors of the other side are unknown"
+    return ends.conf_low, ends.conf_high, ends.reason
+
+
+_SOURCES: tuple[Source, ...] = ("items", "votes", "items and votes", "models", "all")
+_WEAK_CEILING = 0.7
+
+
+@one_thread
+def agreement_of(material: Material) -> Agreement:
+    """Tell how far the lab orders the shared models as live users do.
+
+    Parameters
+    ----------
+    material
+        Both sides over the models they share. Standard errors may be missing: what falls away with them has a reason.
+
+    Returns
+    -------
+    Agreement
+        Coefficients with intervals by items, votes and models; parts of the order; subsets; pairs. Where there are fewer
+        than 3 models or a side is constant, coefficients are None with the reason.
+
+    Notes
+    -----
+    Models are put into the order of their scores before anything is drawn, so the order they come in changes nothing.
+    """
+    order = canonical_order(material.scores)
+    scores = material.scores.subset(order)
+    models = tuple(material.models[int(place)] for place in order)
+    options = material.options
+    reason = _no_agreement(scores)
+    if reason is not None:
+        rows = tuple(CoefficientRow(name=name, estimate=None, reason=reason) for name in NAMES)
+        return Agreement(n_models=scores.n_models, coefficients=rows, warnings=(reason,))
+    drawn = draw_sources(
+        scores,
+        n_resamples=options.n_resamples,
+        seed=options.seed,
+        lab_df=material.lab.df,
+        live_df=material.live.df,
+    )
+    coefficients = _coefficients(scores, drawn, options)
+    return Agreement(
+        n_models=scores.n_models,
+        coefficients=coefficients,
+        parts=parts_of(scores, models, options),
+        subsets=_subsets(scores, options.seed),
+        pairs=pair_order_of(scores, models, material),
+        n_resamples=options.n_resamples,
+        warnings=_warnings(material, coefficients),
+    )
+
+
+def slice_row(scores: LabLiveScores, *, factor: str, level: str, cut: str, options: Options) -> SliceRow:
+    """Tell Spearman's coefficient where the lab, or both sides, are cut to one level of a factor.
+
+    Parameters
+    ----------
+    scores
+        Of the sub-scores: models that have a score in the slice on the side or sides that were cut.
+    factor, level
+        Which slice; level "" for all.
+    cut
+        "lab" or "both".
+    options
+        `conf_level`, `n_resamples` and `seed` are used.
+
+    Returns
+    -------
+    SliceRow
+        Interval by items and votes, or by the one whose errors are known; ceiling where both are known.
+    """
+    which = "both" if cut == "both" else "lab"
+    reason = _no_agreement(scores)
+    if reason is not None:
+        return SliceRow(factor=factor, level=level, cut=which, n_models=scores.n_models, reason=reason)
+    scores = scores.subset(canonical_order(scores))
+    drawn = draw_sources(scores, n_resamples=options.n_resamples, seed=options.seed, only_noise=True)
+    source = noise_source(drawn)
+    ends = source_interval(drawn, source, "spearman", conf_level=options.conf_level)
+    ceiling = _ceilings(scores, options).get("spearman")
+    return SliceRow(
+        factor=factor,
+        level=level,
+        cut=which,
+        n_models=scores.n_models,
+        spearman=float(correlate("spearman", scores.lab, scores.live)),
+        conf_low=ends.conf_low,
+        conf_high=ends.conf_high,
+        ceiling=None if ceiling is None else ceiling.expected,
+        reason=ends.reason if source == "items and votes" else f"interval by {source} alone: other errors are unknown",
+    )
+
+
+def _no_agreement(scores: LabLiveScores) -> str | None:
+    if scores.n_models < 3:
+        return f"{scores.n_models} shared models make no order to speak of; at least 3 are needed"
+    sides = ("lab", scores.lab), ("live", scores.live)
+    flat = [side for side, values in sides if np.isnan(float(correlate("pearson", values, values)))]
+    if flat:
+        return f"all {' and '.join(flat)} scores are equal: there is no order to agree with"
+    return None
+
+
+def _coefficients(scores: LabLiveScores, drawn: SourceDraws, options: Options) -> tuple[CoefficientRow, ...]:
+    tops = _ceilings(scores, options)
+    true, true_reason = _true_agreement(scores, options)
+    return tuple(_coefficient(name, scores, drawn, options, (tops.get(name), true, true_reason)) for name in NAMES)
+
+
+def _coefficient(
+    name: CoefficientName,
+    scores: LabLiveScores,
+    drawn: SourceDraws,
+    options: Options,
+    beyond: tuple[Ceiling | None, TrueAgreement | None, str | None],
+) -> CoefficientRow:
+    level, (ceiling, true, true_reason) = options.conf_level, beyond
+    test = association_test(name, scores.lab, scores.live, seed=options.seed)
+    check = model_check(name, scores, conf_level=level)
+    of_true = true if name == "pearson" else None
+    few = of_true is not None and of_true.low is None
+    return CoefficientRow(
+        name=name,
+        estimate=test.estimate,
+        intervals=tuple(_interval(drawn, source, name, level) for source in _SOURCES),
+        fisher_low=None if check is None else check[0],
+        fisher_high=None if check is None else check[1],
+        p_value=test.p_value,
+        p_method=test.method,
+        ceiling=None if ceiling is None else ceiling.expected,
+        ceiling_low=None if ceiling is None else ceiling.low,
+        ceiling_high=None if ceiling is None else ceiling.high,
+        disattenuated=None if of_true is None else of_true.estimate,
+        disattenuated_low=None if of_true is None else of_true.these_low if few else of_true.low,
+        disattenuated_high=None if of_true is None else of_true.these_high if few else of_true.high,
+        disattenuated_source=None if of_true is None else "items and votes" if few else "all",
+        these_low=None if of_true is None else of_true.these_low,
+        these_high=None if of_true is None else of_true.these_high,
+        true_reason=true_reason if name == "pearson" or ceiling is None else None,
+    )
+
+
+def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, level: float) -> SourceInterval:
+    ends = source_interval(drawn, source, name, conf_level=level)
+    return SourceInterval(
+        source=source, conf_low=ends.conf_low, conf_high=ends.conf_high, method=ends.method, reason=ends.reason
+    )
+
+
+def _ceilings(scores: LabLiveScores, options: Options) -> dict[CoefficientName, Ceiling]:
+    if not scores.has_errors:
+        return {}
+    return ceilings(scores, conf_level=options.conf_level, n_resamples=options.n_resamples, seed=options.seed)
+
+
+def _true_agreement(scores: LabLiveScores, options: Options) -> tuple[TrueAgreement | None, str | None]:
+    """Correlation of true scores, and why it or its interval is missing."""
+    if not scores.has_errors:
+        sides = (("lab", scores.lab_covariance), ("live", scores.live_covariance))
+        unknown = " and ".join(side for side, covariance in sides if covariance is None)
+        return None, f"without the errors of the {unknown} scores noise cannot be told from disagreement: no ceiling"
+    true = true_agreement(scores, conf_level=options.conf_level, n_resamples=options.n_resamples, seed=options.seed)
+    return true, true.reason or true.interval_reason
+
+
+def _subsets(scores: LabLiveScores, seed: int) -> tuple[SubsetRow, ...]:
+    return tuple(
+        SubsetRow(
+            kind=each.kind,
+            size=each.size,
+            n_subsets=each.n_subsets,
+            mean=each.mean,
+            sd=each.sd,
+            low=each.low,
+            high=each.high,
+        )
+        for each in subset_agreement(scores, seed=seed)
+    )
+
+
+def _warnings(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[str, ...]:
+    found: list[str] = []
+    if not material.scores.has_errors:
+        found.append(rows[0].true_reason or "")
+    else:
+        known = true_correlation(material.scores)
+        found += [known.reason] if known.reason else []
+        if known.disattenuated is not None and known.disattenuated > 1:
+            found.append(
+                f"the correlation freed of noise is {known.disattenuated:.2f}, above 1: the noise is overstated, errors are "
+                "shared by both sides, or chance lifted the sample"
+            )
+        if known.ceiling is not None and known.ceiling < _WEAK_CEILING:
+            found.append(
+                f"noise alone keeps Pearson's correlation near {known.ceiling:.2f} even if true scores agree perfectly"
+            )
+    alone = [word for word, side in (("lab", material.lab), ("live", material.live)) if side.marginal]
+    if alone and material.scores.has_errors:
+        found.append(
+            f"of the {' and the '.join(alone)} scores only published standard errors are known, not what the models share: the "
+            "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
+            "of noise are upper ones"
+        )
+    return tuple(found)
+
+
+_MOST_LEVELS = 12
+
+
+def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
+    """Return the agreement by level of the first factor that the lab outcomes have; nothing where there is none."""
+    units = asked.lab.units
+    if units is None or not asked.lab_factors:
+        return ()
+    factor = asked.lab_factors[0]
+    levels = sorted(level[0] for level in levels_of(units, made.lab.models, (factor,)))
+    if not 2 <= len(levels) <= _MOST_LEVELS:
+        return ()
+    cells = [(level,) for level in levels]
+    lab = cell_sums(units, made.lab.models, (factor,), cells)
+    rows = [
+        _row(made, _means(lab, cell, turned=made.lab.turned), None, factor, level) for cell, level in enumerate(levels)
+    ]
+    live_units = asked.live.units
+    if live_units is None or factor not in asked.live_factors:
+        return tuple(rows)
+    live = cell_sums(live_units, made.live.models, (factor,), cells)
+    people = clusters_by_level(live_units, made.live.models, (factor,))
+    for cell, level in enumerate(levels):
+        if too_small(people.get((level,), 0), max(1, asked.min_cell)):
+            continue
+        both = _means(lab, cell, turned=made.lab.turned), _means(live, cell, turned=made.live.turned)
+        if not isinstance(both[1], str) or both[1] != _NOTHING:
+            rows.append(_row(made, both[0], both[1], factor, level))
+    return tuple(rows)
+
+
+Means = tuple[FloatArray, FloatArray] | str
+_NOTHING = "no live outcome in it"
+
+
+def _means(sums: CellSums, cell: int, *, turned: bool) -> Means:
+    """Return the means of all models in one cell with their covariance, or why there are none."""
+    at = sums.cell == cell
+    if not at.any():
+        return _NOTHING
+    found = cluster_means(
+        sums.cluster[at], sums.model[at], sums.n[at], sums.total[at], n_clusters=sums.n_clusters, n_models=sums.n_models
+    )
+    if found.covariance is None or not np.isfinite(found.estimate).all():
+        return found.reason or "a model has no outcome in it"
+    return (-found.estimate if turned else found.estimate), found.covariance
+
+
+def _row(made: Material, lab: Means, live: Means | None, factor: str, level: str) -> SliceRow:
+    cut = "lab" if live is None else "both"
+    wrong = next((each for each in (lab, live) if isinstance(each, str)), None)
+    if wrong is not None or isinstance(lab, str) or isinstance(live, str):
+        return SliceRow(factor=factor, level=level, cut=cut, n_models=made.n_models, reason=wrong)
+    z, v_z = (made.scores.live, made.scores.live_covariance) if live is None else live
+    scores = LabLiveScores(lab=lab[0], live=z, lab_covariance=lab[1], live_covariance=v_z)
+    return slice_row(scores, factor=factor, level=level, cut=cut, options=made.options)

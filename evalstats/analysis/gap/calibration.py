@@ -1,0 +1,565 @@
+"""York's line from lab to live scores, each model's gap from the line through the others, and the overall level."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from evalstats.analysis.gap.material import Material
+from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, OtherLine
+from evalstats.document.numbers import number, p_value
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.gap.bend import bend
+from evalstats.stats.gap.deleted_gaps import FULL_MODELS, LEAST_MODELS, DeletedGaps, deleted_gaps
+from evalstats.stats.gap.level_gaps import Differences, LevelGaps, level_gaps
+from evalstats.stats.gap.other_lines import AnotherLine, deming, least_squares, theil_sen, without_leverage
+from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.gap.shrunken_gaps import ShrunkenGaps, shrunken_gaps
+from evalstats.stats.gap.steadied import steadied
+from evalstats.stats.gap.structural import structural_line
+from evalstats.stats.gap.york import LineFit, fit_line
+
+
+def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
+    """Return the line with the signs of sides of which less is better turned back."""
+    lab, live = _signs(made)
+    ends = sorted((lab * live * fit.slope_low, lab * live * fit.slope_high))
+    moved = np.abs(gaps.slope - fit.slope) > fit.slope_std_error
+    return CalibrationLine(
+        slope=lab * live * fit.slope,
+        intercept=live * fit.intercept,
+        slope_std_error=fit.slope_std_error,
+        slope_low=ends[0],
+        slope_high=ends[1],
+        intercept_std_error=fit.intercept_std_error,
+        tau=fit.tau,
+        tau_low=fit.tau_low,
+        tau_high=fit.tau_high,
+        statistic=fit.statistic,
+        df=fit.df,
+        p_value=fit.p_value,
+        detectable=float(np.median(gaps.detectable)),
+        n_models=fit.n_models,
+        others=other_lines(made, fit),
+        influential=tuple(name for name, far in zip(made.models, moved, strict=True) if far),
+        converged=fit.converged and gaps.converged,
+        slope_p_value=fit.slope_p_value,
+        slope_one_p=fit.slope_one_p if made.same_scale else None,
+        lab_p_value=fit.lab_p_value,
+    )
+
+
+def other_lines(made: Material, fit: LineFit) -> tuple[OtherLine, ...]:
+    """Return the line by other methods, those that the data allow."""
+    scores, level = made.scores, made.options.conf_level
+    reliability = "it treats lab scores as exact, so that noise in the lab flattens it and turns into gaps"
+    return (
+        *_line(made, "ols", "Least squares, live on lab", lambda: least_squares(scores, conf_level=level), reliability),
+        *_line(
+            made,
+            "theil-sen",
+            "Theil-Sen with errors on both sides",
+            lambda: theil_sen(scores),
+            "by ranks: a few outlying models hardly move it",
+        ),
+        *_line(
+            made,
+            "deming",
+            "Deming",
+            lambda: deming(scores, conf_level=level),
+            "the same error for all models, and no true gaps",
+        ),
+        *_line(
+            made,
+            "structural",
+            "Structural maximum likelihood",
+            lambda: structural_line(scores),
+            "takes true lab scores as normally spread between models",
+        ),
+        *_line(
+            made,
+            "without leverage",
+            "York, without the model of most leverage",
+            lambda: without_leverage(scores, fit, conf_level=level),
+            "",
+        ),
+    )
+
+
+def _line(made: Material, key: str, title: str, of: Callable[[], AnotherLine], why: str) -> tuple[OtherLine, ...]:
+    try:
+        found = of()
+    except CannotAnswerError:
+        return ()
+    lab, live = _signs(made)
+    if not (math.isfinite(found.slope) and math.isfinite(found.intercept)):
+        return ()
+    return (
+        OtherLine(
+            key=key,
+            title=title,
+            slope=lab * live * found.slope,
+            intercept=live * found.intercept,
+            slope_std_error=found.slope_std_error,
+            n_beyond=found.n_beyond,
+            why=f"without {made.models[found.place]}" if found.place is not None else why,
+        ),
+    )
+
+
+def _signs(made: Material) -> tuple[float, float]:
+    return (-1.0 if made.lab.turned else 1.0), (-1.0 if made.live.turned else 1.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelGap:
+    """What the calibrated gap and the plain difference say of one model; fields as those of `GapRow`."""
+
+    expected: float | None = None
+    gap: float | None = None
+    std_error: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    p_value: float | None = None
+    p_outlier: float | None = None
+    p_adjusted: float | None = None
+    adjusted_low: float | None = None
+    adjusted_high: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    shrunken: float | None = None
+    shrunken_low: float | None = None
+    shrunken_high: float | None = None
+    detectable: float | None = None
+    leverage: float | None = None
+    extrapolated: bool = False
+    difference: float | None = None
+    difference_std_error: float | None = None
+    difference_low: float | None = None
+    difference_high: float | None = None
+    difference_p: float | None = None
+    difference_adjusted: float | None = None
+    difference_verdict: GapVerdict | None = None
+    verdict: GapVerdict = "invalid"
+    material: bool | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a verdict rests on, of one quantity."""
+
+    low: float
+    high: float
+    equivalence_low: float
+    equivalence_high: float
+    flagged: bool
+    p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """The parts that rows are made from; None where the data give none, `reason` saying why there are no gaps."""
+
+    line: LineFit | None = None
+    gaps: DeletedGaps | None = None
+    shrunken: ShrunkenGaps | None = None
+    levels: LevelGaps | None = None
+    reason: str = ""
+
+
+def model_gaps(made: Material, found: Found) -> tuple[ModelGap, ...]:
+    """Return a row for each model, in the order of the models."""
+    return tuple(_row(made, found, j) for j in range(made.n_models))
+
+
+def verdict_of(judged: Judged, margin: float | None, conf_level: float) -> tuple[GapVerdict, str]:
+    """Return aligned, gap or inconclusive, in that order of precedence, by intervals alone, and why.
+
+    Examples
+    --------
+    >>> judged = Judged(low=0.1, high=0.9, equivalence_low=0.2, equivalence_high=0.8, flagged=True, p_adjusted=0.01)
+    >>> verdict_of(judged, 1.0, 0.95)[0], verdict_of(judged, None, 0.95)[0]
+    ('aligned', 'gap')
+    """
+    if margin is not None and -margin < judged.equivalence_low and judged.equivalence_high < margin:
+        return "aligned", f"the {_percent(2 * conf_level - 1)} interval lies within the margin"
+    if judged.flagged:
+        return "gap", f"adjusted p {p_value(judged.p_adjusted)} and the adjusted interval leaves out 0"
+    return "inconclusive", ""
+
+
+def beyond_margin(low: float, high: float, margin: float | None) -> bool | None:
+    """Return whether an interval lies wholly beyond the margin on one side; None without a margin."""
+    return None if margin is None else low > margin or high < -margin
+
+
+def _row(made: Material, found: Found, j: int) -> ModelGap:
+    difference = _difference(made, found.levels, j)
+    if found.line is None or found.gaps is None:
+        return ModelGap(**difference, verdict="invalid", reason=found.reason)
+    gaps = found.gaps
+    # A reader sees the live side's own direction; a gap above 0 is better than expected on both kinds of side.
+    expected = float(gaps.expected[j]) * (-1.0 if made.live.turned else 1.0)
+    verdict, reason = _gap_verdict(gaps, j, made.options.margin)
+    low, high = float(gaps.adjusted_low[j]), float(gaps.adjusted_high[j])
+    drawn = found.shrunken
+    return ModelGap(
+        expected=expected,
+        gap=float(gaps.gap[j]),
+        std_error=float(gaps.std_error[j]),
+        conf_low=float(gaps.conf_low[j]),
+        conf_high=float(gaps.conf_high[j]),
+        p_value=float(gaps.p_value[j]),
+        p_outlier=float(gaps.p_outlier[j]),
+        p_adjusted=float(gaps.p_adjusted[j]),
+        adjusted_low=low,
+        adjusted_high=high,
+        equivalence_low=float(gaps.equivalence_low[j]),
+        equivalence_high=float(gaps.equivalence_high[j]),
+        shrunken=None if drawn is None else float(drawn.estimate[j]),
+        shrunken_low=None if drawn is None else _known(drawn.low[j]),
+        shrunken_high=None if drawn is None else _known(drawn.high[j]),
+        detectable=float(gaps.detectable[j]),
+        leverage=float(found.line.leverage[j]),
+        extrapolated=bool(gaps.extrapolated[j]),
+        **difference,
+        verdict=verdict,
+        material=beyond_margin(low, high, made.options.margin) if verdict == "gap" else None,
+        reason=reason,
+    )
+
+
+def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None) -> tuple[GapVerdict, str]:
+    if not gaps.determined[j]:
+        return "inconclusive", "the other models differ in the lab by no more than noise, so that they give no line"
+    if not gaps.sloped[j]:
+        return "inconclusive", "among the other models the slope of live on lab is not clearly different from 0"
+    judged = Judged(
+        low=float(gaps.adjusted_low[j]),
+        high=float(gaps.adjusted_high[j]),
+        equivalence_low=float(gaps.equivalence_low[j]),
+        equivalence_high=float(gaps.equivalence_high[j]),
+        flagged=bool(gaps.flagged[j]),
+        p_adjusted=float(gaps.p_adjusted[j]),
+    )
+    verdict, reason = verdict_of(judged, margin, gaps.conf_level)
+    return verdict, reason or _why_not(gaps, j, judged)
+
+
+def _why_not(gaps: DeletedGaps, j: int, judged: Judged) -> str:
+    """Say why a model is neither aligned nor flagged."""
+    n, limit = gaps.gap.size, 1.0 - gaps.conf_level
+    apart = judged.low > 0.0 or judged.high < 0.0
+    if judged.p_adjusted <= limit and n < FULL_MODELS:
+        bound = "no margin is declared" if gaps.margin is None else "its interval reaches inside the margin"
+        return f"with {n} models a gap is called only beyond a declared margin, and {bound}"
+    if judged.p_adjusted <= limit:
+        return "it stands out among the models, but the adjusted interval of its gap includes 0"
+    if apart and float(gaps.p_outlier[j]) > limit:
+        return (
+            f"its gap is more than noise (p {p_value(float(gaps.p_value[j]))}), and no larger than gaps of the other models "
+            f"make likely (adjusted p {p_value(judged.p_adjusted)})"
+        )
+    if apart:
+        return f"its gap is more than noise, and does not stand out over all {n} models (adjusted p {p_value(judged.p_adjusted)})"
+    return f"the {_percent(gaps.conf_level)} interval of its gap includes 0"
+
+
+def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, Any]:
+    if levels is None:
+        return {}
+    each = levels.differences
+    verdict, _ = verdict_of(_judged(each, j), made.options.margin, levels.conf_level)
+    return {
+        "difference": float(each.estimate[j]),
+        "difference_std_error": float(each.std_error[j]),
+        "difference_low": float(each.adjusted_low[j]),
+        "difference_high": float(each.adjusted_high[j]),
+        "difference_p": float(each.p_value[j]),
+        "difference_adjusted": float(each.p_adjusted[j]),
+        "difference_verdict": verdict,
+    }
+
+
+def _judged(each: Differences, j: int) -> Judged:
+    return Judged(
+        low=float(each.adjusted_low[j]),
+        high=float(each.adjusted_high[j]),
+        equivalence_low=float(each.equivalence_low[j]),
+        equivalence_high=float(each.equivalence_high[j]),
+        flagged=bool(each.flagged[j]),
+        p_adjusted=float(each.p_adjusted[j]),
+    )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _percent(level: float) -> str:
+    return f"{number(100 * level, 0 if abs(100 * level - round(100 * level)) < 1e-9 else 1)}%"
+
+
+def names_of(models: Sequence[str], most: int = 4) -> str:
+    """Name a few models in a sentence."""
+    more = f" and {len(models) - most} more" if len(models) > most else ""
+    return ", ".join(models[:most]) + more
+
+
+__all__ = ["Calibration", "ModelGap", "calibrated"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calibration:
+    """The calibrated gap.
+
+    Attributes
+    ----------
+    line
+        None where no line can be drawn; `reason` says why.
+    rows
+        One for each model, in the order of `Material.models`.
+    level
+        Live less lab over all models, where both are on one scale and have errors.
+    """
+
+    line: CalibrationLine | None
+    rows: tuple[ModelGap, ...]
+    level: LevelGap | None
+    warnings: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+def calibrated(made: Material) -> Calibration:
+    """Read lab scores as live ones by York's line, and compare each model with the line through the others.
+
+    Directions. The line is told in the numbers of the sides' own metrics, also where less is better on one of them: `slope`,
+    `intercept` and each row's `expected` have the signs turned back. A *gap* and a *difference* above 0 mean the same on every
+    metric: live is better than expected, or better than in the lab. So for a live metric of which less is better (an error
+    rate) the gap is `expected - live` in printed numbers.
+
+    Verdicts come in a fixed order and never from a point estimate: *invalid* where no gap can be estimated; *aligned* where a
+    margin is declared and the equivalence interval lies inside it; *gap* where the model stands out over all models
+    (Benjamini-Hochberg) and its interval, at the level of false-coverage control, leaves out 0 (with 6 to 9 models: lies
+    beyond the margin); else *inconclusive*. A model gets no
+    verdict where the line through the others is not determined or its slope not clearly different from 0.
+
+    Nothing is raised where the data cannot answer: the reason is in the result.
+    """
+    levels = _levels(made)
+    made, few = _steadied(made)
+    fit, reason = _fit(made)
+    if fit is None:
+        rows = model_gaps(made, Found(levels=levels, reason=reason))
+        return Calibration(
+            line=None, rows=rows, level=_level(made, levels), warnings=_level_warnings(made, levels), reason=reason
+        )
+    gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
+    doubt = _doubt(fit)
+    found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(made.scores, gaps, fit), levels=levels)
+    line = replace(line_in_own_units(made, fit, gaps), bend_p=_bend_p(made, fit))
+    return Calibration(
+        line=line,
+        rows=model_gaps(made, found),
+        level=_level(made, levels),
+        warnings=(
+            *(() if doubt is None else (doubt,)),
+            *few,
+            *_line_warnings(fit, line),
+            *_bend_warning(made, line),
+            *_level_warnings(made, levels),
+        ),
+    )
+
+
+def _steadied(made: Material) -> tuple[Material, tuple[str, ...]]:
+    """Draw covariances from few clusters towards a simple form, and say so where that is much."""
+    counts = [
+        int(side.n_clusters[side.n_clusters > 0].min())
+        for side in (made.lab, made.live)
+        if not side.marginal and (side.n_clusters > 0).any()
+    ]
+    if not counts or not made.scores.has_errors or min(counts) < 2:
+        return made, ()
+    fewest = min(counts)
+    few = fewest <= 4 * made.n_models
+    said = (
+        f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together: they are taken as alike for "
+        "all pairs of models, or nearly so"
+    )
+    return replace(made, scores=steadied(made.scores, fewest)), (said,) if few else ()
+
+
+def _fit(made: Material) -> tuple[LineFit | None, str]:
+    """Return the line, or None and why there is none."""
+    if made.n_models < LEAST_MODELS:
+        only = "model is" if made.n_models == 1 else "models are"
+        return None, (
+            f"{made.n_models} shared {only} too few for a line from lab to live; at least {LEAST_MODELS} are needed"
+            + (", so that only plain differences are given" if made.same_scale else "")
+        )
+    try:
+        fit = fit_line(made.scores, conf_level=made.options.conf_level)
+    except CannotAnswerError as error:
+        return None, str(error)
+    if fit.lab_p_value > 1.0 - made.options.conf_level:
+        return None, (
+            f"the {made.n_models} models differ in the lab by no more than noise (p {p_value(fit.lab_p_value)}), so that no line "
+            "from lab to live is determined; more lab items would be needed"
+        )
+    return fit, ""
+
+
+def _doubt(fit: LineFit) -> str | None:
+    """Return what to say of a line that is hardly one."""
+    flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
+    if flat:
+        return (
+            f"the slope of live on lab is not clearly different from 0 (p {p_value(fit.slope_p_value)}): lab scores lead "
+            "to hardly any expectation, and models whose gap hangs on such a slope get no verdict"
+        )
+    return None
+
+
+def _line_warnings(fit: LineFit, line: CalibrationLine) -> tuple[str, ...]:
+    said: list[str] = []
+    if fit.n_models < FULL_MODELS:
+        said.append(
+            f"with {fit.n_models} models ({FULL_MODELS} or more are better) a gap is called only beyond a declared margin"
+        )
+    if fit.slope_high < 0.0:
+        said.append(
+            "models that are better in the lab are worse with live users: expectations follow that reversed line"
+        )
+    if fit.tau_high is None:
+        said.append(
+            "models lie closer to the line than their errors allow by chance: the standard errors seem too large, or both sides "
+            "share errors"
+        )
+    if not line.converged:
+        said.append("the search for a line did not come to rest; its numbers are not to be relied on")
+    if line.influential:
+        said.append(f"the slope moves by more than one standard error without {names_of(line.influential)}")
+    return tuple(said)
+
+
+def _bend_p(made: Material, fit: LineFit) -> float | None:
+    try:
+        return bend(made.scores, fit).p_value
+    except CannotAnswerError:
+        return None
+
+
+def _bend_warning(made: Material, line: CalibrationLine) -> tuple[str, ...]:
+    """Say that a straight line is the wrong one, where it shows."""
+    if line.bend_p is None or line.bend_p > 1.0 - made.options.conf_level:
+        return ()
+    said = (
+        f"live scores bend away from a straight line in the lab scores (p {p_value(line.bend_p)}): gaps at the ends may be the "
+        "bend and not the models"
+    )
+    # On one scale a change of scale would take both sides along.
+    return (said if made.same_scale else f"{said}; a share against an open scale is often straighter in log-odds",)
+
+
+def _levels(made: Material) -> LevelGaps | None:
+    if not made.same_scale or not made.scores.has_errors:
+        return None
+    level, dfs = made.options.conf_level, (made.lab.df, made.live.df)
+    found = level_gaps(made.scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    # Whether all models differ alike asks for the whole covariance, which few clusters do not tell.
+    steady = level_gaps(_steadied(made)[0].scores, conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    found = replace(found, statistic=steady.statistic, heterogeneity_p=steady.heterogeneity_p)
+    if not (made.lab.marginal or made.live.marginal):
+        return found
+    # For a mean the errors that models share count in full; published errors do not tell them, so all of each is taken so.
+    widest = level_gaps(_as_shared(made), conf_level=level, lab_df=dfs[0], live_df=dfs[1])
+    return replace(
+        found,
+        std_error=widest.std_error,
+        df=widest.df,
+        conf_low=widest.conf_low,
+        conf_high=widest.conf_high,
+        p_value=widest.p_value,
+        equivalence_low=widest.equivalence_low,
+        equivalence_high=widest.equivalence_high,
+    )
+
+
+def _as_shared(made: Material) -> LabLiveScores:
+    """Return the scores with published errors taken as one error that all models share: the most that a mean can err."""
+
+    def shared(covariance: FloatArray | None, *, marginal: bool) -> FloatArray | None:
+        if covariance is None or not marginal:
+            return covariance
+        errors = np.sqrt(np.diag(covariance))
+        return np.outer(errors, errors)
+
+    return replace(
+        made.scores,
+        lab_covariance=shared(made.scores.lab_covariance, marginal=made.lab.marginal),
+        live_covariance=shared(made.scores.live_covariance, marginal=made.live.marginal),
+    )
+
+
+def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
+    if levels is None:
+        return None
+    judged = Judged(
+        low=levels.conf_low,
+        high=levels.conf_high,
+        equivalence_low=levels.equivalence_low,
+        equivalence_high=levels.equivalence_high,
+        flagged=levels.conf_low > 0.0 or levels.conf_high < 0.0,
+        p_adjusted=levels.p_value,
+    )
+    verdict, _ = verdict_of(judged, made.options.margin, levels.conf_level)
+    law = "t" if np.isfinite(levels.df) else "normal"
+    return LevelGap(
+        estimate=levels.mean,
+        std_error=levels.std_error,
+        conf_low=levels.conf_low,
+        conf_high=levels.conf_high,
+        p_value=levels.p_value,
+        equivalence_low=levels.equivalence_low,
+        equivalence_high=levels.equivalence_high,
+        verdict=verdict,
+        method=f"mean over models of live less lab, {law} interval from the errors of both sides",
+        deviations=_deviations(made, levels),
+        heterogeneity_p=levels.heterogeneity_p if made.n_models > 1 else None,
+    )
+
+
+def _deviations(made: Material, levels: LevelGaps) -> tuple[Deviation, ...]:
+    if made.n_models < 2:
+        return ()
+    each = levels.deviations
+    return tuple(
+        Deviation(
+            name=name,
+            estimate=float(each.estimate[j]),
+            std_error=float(each.std_error[j]),
+            conf_low=float(each.adjusted_low[j]),
+            conf_high=float(each.adjusted_high[j]),
+            p_value=float(each.p_value[j]),
+            p_adjusted=float(each.p_adjusted[j]),
+        )
+        for j, name in enumerate(made.models)
+    )
+
+
+def _level_warnings(made: Material, levels: LevelGaps | None) -> tuple[str, ...]:
+    if levels is None:
+        return ()
+    names = [name for name, side in (("lab", made.lab), ("live", made.live)) if side.marginal]
+    if not names:
+        return ()
+    said = (
+        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all of it is "
+        "taken as shared, so its interval is the widest"
+    )
+    return (said,)

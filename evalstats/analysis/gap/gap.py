@@ -1,0 +1,470 @@
+"""Does the lab predict the live world, and for which models not? `gap()`: five layers, each left out where data are missing."""
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from evalstats.analysis.gap.agreement import agreement_of, slices_of
+from evalstats.analysis.gap.calibration import Calibration, ModelGap, calibrated
+from evalstats.analysis.gap.disclosure import without_small_cells
+from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
+from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.gap.options import (
+    benchmark_of,
+    cluster_columns,
+    counted_in_votes,
+    factors_of,
+    margin_of,
+    mix_of,
+    mix_set_aside,
+    named_once,
+    score_side,
+)
+from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
+from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
+from evalstats.analysis.gap.shared_models import Asked, Matched, matched
+from evalstats.analysis.gap.sides import by_setting, table_of
+from evalstats.analysis.gap.standardisation import decomposition_of
+from evalstats.analysis.gap.validity_threats import threats_of
+from evalstats.analysis.provenance import toolkit_version
+from evalstats.errors import CannotAnswerError
+from evalstats.schema.data import EvalData
+from evalstats.schema.live_mix import LiveMix
+from evalstats.schema.plan import Plan, plan_account, settled, with_plan
+from evalstats.stats.checks import FloatArray, check_count, check_level
+from evalstats.stats.estimate import normal_quantile, t_quantile
+from evalstats.stats.gap.scores import centred_variance
+
+T = TypeVar("T")
+_MANY_DF = 200.0  # from here a t interval is a normal one
+NOT_ONE_SCALE = "the two sides are not on one scale"
+
+
+def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
+    """Return the result."""
+    made = found.material
+    left: list[tuple[str, str]] = []
+    agreement = replace(agreement_of(made), slices=slices_of(made, asked))
+    calibration = calibrated(made)
+    if calibration.line is None:
+        left.append(("calibrated gap", calibration.reason or "no line could be drawn"))
+    no_cells = made.no_cells_reason or "no outcomes by scenario"
+    why_not = no_cells if made.cells is None else _no_gaps_by_cell(made, found.scale_reason)
+    usable = made.cells is not None
+    decomposition = _layer("decomposition", decomposition_of, made, left, None if usable else no_cells)
+    by_scenario = made.cells is not None and made.cells.live is not None and made.same_scale
+    scenario_gaps = _layer("gaps by scenario", scenario_gaps_of, made, left, None if by_scenario else why_not)
+    drops = _layer("drop from ideal to non-ideal users", drop_forecast_of, made, left, None)
+    hierarchy = _layer("forecasts for models that only the lab has", hierarchy_of, made, left, None)
+    rows = _rows(made, calibration)
+    verdict, reason = _overall(rows, calibration, made)
+    result = LabLiveGap(
+        lab=_account(made.lab, asked.lab.side),
+        live=_account(made.live, asked.live.side),
+        same_scale=made.same_scale,
+        verdict=verdict,
+        verdict_reason=reason,
+        conf_level=made.options.conf_level,
+        margin=made.options.margin,
+        method=_method(calibration),
+        method_reason=_method_reason(calibration, made),
+        estimand=_estimand(calibration, made),
+        rows=rows,
+        agreement=agreement,
+        line=calibration.line,
+        level=calibration.level,
+        decomposition=decomposition,
+        scenario_gaps=scenario_gaps,
+        drops=drops,
+        hierarchy=hierarchy,
+        threats=threats_of(made),
+        left_out=tuple(left),
+        near_names=found.names.near,
+        joined_by_alias=found.names.by_alias,
+        n_models=made.n_models,
+        n_resamples=made.options.n_resamples,
+        converged=calibration.line is None or calibration.line.converged,
+        seed=made.options.seed,
+        version=toolkit_version(),
+        sources=(*made.lab.sources, *made.live.sources),
+        warnings=_once(
+            _names(found),
+            found.warnings,
+            made.lab.warnings,
+            made.live.warnings,
+            agreement.warnings,
+            calibration.warnings,
+        ),
+        notes=_once(found.names.notes, _scale_note(found), made.lab.notes, made.live.notes),
+    )
+    return without_small_cells(result, made, asked.min_cell)
+
+
+def _no_gaps_by_cell(made: Material, scale_reason: str) -> str:
+    if made.cells is not None and made.cells.live is None:
+        return "the live scores have no such labels: only their mix is known, so live and lab cannot be compared level by level"
+    return f"{NOT_ONE_SCALE}: {scale_reason}"
+
+
+def _layer(
+    name: str, of: Callable[[Material], T], made: Material, left: list[tuple[str, str]], why_not: str | None
+) -> T | None:
+    """Return one layer, or None with its reason added to those left out."""
+    if why_not is not None:
+        left.append((name, why_not))
+        return None
+    try:
+        return of(made)
+    except CannotAnswerError as error:
+        left.append((name, str(error)))
+        return None
+
+
+def _rows(made: Material, calibration: Calibration) -> tuple[GapRow, ...]:
+    """Return a line for each model, the best live first."""
+    lab, live = _intervals(made.lab, made.options.conf_level), _intervals(made.live, made.options.conf_level)
+    errors = made.lab.std_error(), made.live.std_error()
+    order: list[int] = np.lexsort((np.arange(made.n_models), -made.scores.live)).tolist()
+    lines: list[GapRow] = []
+    for j in order:
+        lab_ranks = _ranks(made.lab, j)
+        live_ranks = _ranks(made.live, j)
+        own = {field.name: getattr(calibration.rows[j], field.name) for field in dataclasses.fields(ModelGap)}
+        lines.append(
+            GapRow(
+                name=made.models[j],
+                lab_name=made.lab.models[j],
+                lab=float(made.lab.estimate[j]),
+                live=float(made.live.estimate[j]),
+                lab_std_error=_at(errors[0], j),
+                lab_low=_at(lab[0], j),
+                lab_high=_at(lab[1], j),
+                lab_rank_low=lab_ranks[0],
+                lab_rank_high=lab_ranks[1],
+                live_std_error=_at(errors[1], j),
+                live_low=_at(live[0], j),
+                live_high=_at(live[1], j),
+                live_rank_low=live_ranks[0],
+                live_rank_high=live_ranks[1],
+                lab_n=int(made.lab.n[j]) or None,
+                live_n=int(made.live.n[j]) or None,
+                **own,
+            )
+        )
+    return tuple(lines)
+
+
+def _intervals(side: Side, level: float) -> tuple[FloatArray | None, FloatArray | None]:
+    errors = side.std_error()
+    if errors is None:
+        return None, None
+    reach = normal_quantile(level) if side.df is None or side.df > _MANY_DF else t_quantile(level, max(side.df, 1.0))
+    low, high = side.estimate - reach * errors, side.estimate + reach * errors
+    return (
+        low if side.low is None else np.maximum(low, side.low),
+        high if side.high is None else np.minimum(high, side.high),
+    )
+
+
+def _at(values: FloatArray | None, j: int) -> float | None:
+    return None if values is None or not np.isfinite(values[j]) else float(values[j])
+
+
+def _ranks(side: Side, j: int) -> tuple[int | None, int | None]:
+    return (int(side.rank_low[j]), int(side.rank_high[j])) if side.rank_low[j] else (None, None)
+
+
+def _account(side: Side, whole: Side) -> SideAccount:
+    noise = None if side.covariance is None else centred_variance(side.covariance)
+    spread = float(np.var(side.estimate, ddof=1))
+    # A vote counts for both of its models; what stands behind published numbers may be the same items for each.
+    units = {"outcomes": int(side.n.sum()), "comparisons": int(side.n.sum()) // 2}.get(side.kind) or None
+    return SideAccount(
+        kind=side.kind,
+        name=side.name,
+        metric=side.metric,
+        metric_kind=side.metric_kind,
+        unit=side.unit,
+        scale=side.scale,
+        higher_is_better=not side.turned,
+        direction=side.direction,
+        errors="none" if side.covariance is None else "marginal" if side.marginal else "full",
+        n_models=len(whole.models),
+        n_units=units,
+        unit_word={"outcomes": "scores", "comparisons": "votes", "aggregates": "units"}[side.kind],
+        n_clusters=int(side.n_clusters.max()) or None,
+        clusters=side.clusters,
+        reliability=None if noise is None or spread == 0.0 else 1.0 - noise / spread,
+        noise=None if noise is None else float(np.sqrt(noise)),
+        spread=float(np.sqrt(spread)),
+        first_day=side.first_day,
+        last_day=side.last_day,
+        method=side.method,
+        only_here=tuple(name for name, _, _ in side.only_here),
+    )
+
+
+def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material) -> tuple[GapVerdict, str]:
+    """Return the verdict on all models together.
+
+    Two questions are asked of one scale, whether any model stands off and whether the level differs, so each has to hold at
+    half of what is left of the level; the word over everything is then wrong no more often than it says.
+    """
+    level = calibration.level
+    judged = [row for row in rows if row.verdict != "invalid"]
+    by_difference = [row for row in rows if row.difference_verdict not in {None, "invalid"}]
+    if not judged and not by_difference and level is None:
+        return "invalid", calibration.reason or "no model's gap can be estimated"
+    models = [(row, row.p_adjusted) for row in judged if row.verdict == "gap"]
+    if not judged:
+        models = [(row, row.difference_adjusted) for row in by_difference if row.difference_verdict == "gap"]
+    limit = (1.0 - made.options.conf_level) / (1 if level is None else 2)
+    sure = any(p is not None and p <= limit for _, p in models)
+    apart = level is not None and level.verdict == "gap" and level.p_value <= limit
+    if sure or apart:
+        return "gap", _why_gap(len(models), apart=apart, by_line=bool(judged))
+    if models or (level is not None and level.verdict == "gap"):
+        what = _why_gap(len(models), apart=level is not None and level.verdict == "gap", by_line=bool(judged))
+        return "inconclusive", f"{what}, but only just: not once the models and the level count as two questions"
+    if made.options.margin is not None and _all_aligned(rows, level):
+        return "aligned", "the narrower interval of every model's gap lies inside the margin"
+    if made.options.margin is None:
+        return "inconclusive", "no gap is shown, and without a declared margin nothing can be called aligned"
+    return "inconclusive", "no gap is shown, and not every interval lies inside the margin"
+
+
+def _all_aligned(rows: tuple[GapRow, ...], level: LevelGap | None) -> bool:
+    every = [verdict for row in rows for verdict in (row.verdict, row.difference_verdict) if verdict is not None]
+    return all(verdict == "aligned" for verdict in every) and (level is None or level.verdict == "aligned")
+
+
+def _why_gap(n_models: int, *, apart: bool, by_line: bool) -> str:
+    said = ["the mean of all models differs between lab and live"] if apart else []
+    if n_models and by_line:
+        said.append(f"{n_models} {'model stands' if n_models == 1 else 'models stand'} off the line through the others")
+    elif n_models:
+        said.append(f"{n_models} {'model differs' if n_models == 1 else 'models differ'} between lab and live")
+    return " and ".join(said)
+
+
+def _method(calibration: Calibration) -> str:
+    if calibration.line is not None:
+        return "York's line with errors on both sides and a spread between models; each model against the line of the others"
+    return "differences of scores" if calibration.level is not None else "none"
+
+
+def _method_reason(calibration: Calibration, made: Material) -> str:
+    if calibration.line is not None:
+        return "the lab is measured with error, so ordinary regression would call noise a gap"
+    return calibration.reason or f"{made.n_models} models carry no line"
+
+
+def _estimand(calibration: Calibration, made: Material) -> str:
+    of = f"live {made.live.metric} less what the lab's {made.lab.metric} leads to expect"
+    if calibration.line is None:
+        return f"live less lab {made.live.metric} of these models" if made.same_scale else of
+    return f"{of}, by the relation that holds among the other models"
+
+
+def _once(*said: tuple[str, ...]) -> tuple[str, ...]:
+    """Put sentences together, each once; the one about checks that were not asked for is none here."""
+    return tuple(dict.fromkeys(each for part in said for each in part if not each.endswith("as asked")))
+
+
+def _names(found: Matched) -> tuple[str, ...]:
+    """Warn of names that look alike and were not joined."""
+    near = found.names.near
+    if not near:
+        return ()
+    first = ", ".join(f"{one} / {other}" for one, other in near[:3])
+    more = f" and {len(near) - 3} more" if len(near) > 3 else ""
+    said = (
+        f"names that look alike were not joined: {first}{more}; join with aliases those that are one model (--near-names FILE "
+        "writes them down)"
+    )
+    return (said,)
+
+
+def _scale_note(found: Matched) -> tuple[str, ...]:
+    return (
+        () if found.material.same_scale or not found.scale_reason else (f"no plain difference: {found.scale_reason}",)
+    )
+
+
+DEFAULT_LEVEL = 0.95
+
+
+def gap(
+    lab: EvalData | object,
+    live: EvalData | object | None = None,
+    *,
+    metric: str | None = None,
+    lab_metric: str | None = None,
+    live_metric: str | None = None,
+    by: str | Sequence[str] | None = None,
+    cluster: str | Sequence[str] | None = "auto",
+    lab_cluster: str | Sequence[str] | None = None,
+    live_cluster: str | Sequence[str] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    margin: float | str | None = None,
+    mix: LiveMix | Mapping[str, float] | None = None,
+    models: Sequence[str] | None = None,
+    same_scale: bool | None = None,
+    higher_is_better: bool | None = None,
+    conf_level: float | None = None,
+    top: Sequence[int] = (5, 10),
+    n_resamples: int = 2000,
+    min_cell: int = 10,
+    plan: Plan | None = None,
+    seed: int = 0,
+) -> LabLiveGap:
+    """Set lab scores against live ones: how far they agree, for which models they do not, and why.
+
+    Parameters
+    ----------
+    lab, live
+        What `evalstats.read`, `from_frame`, `from_votes` or a store gave, or a table with the glossary's columns. Each side
+        may hold outcomes, votes or published numbers. Without `live`, `lab` is split by its column `setting`.
+    metric, lab_metric, live_metric
+        The score to use, on both sides or on one; needed only where a benchmark declares no headline.
+    by
+        Factors (scenario, user kind, language) that make up the mix; by itself `scenario`, where both sides have it.
+    cluster, lab_cluster, live_cluster
+        By what rows share their errors. "auto": in the lab what is declared, and the item over its variants; live the user,
+        else the session; of votes prompt, rater, session and event.
+    aliases
+        Name of a model on either side to the name it shall have. Names that merely look alike are proposed in the result and
+        not joined.
+    margin
+        The largest gap that does not matter, in the live metric's unit ("5pp" for a share). Without one no model can be
+        called aligned.
+    mix
+        Shares of the live world by level of a factor, where live rows have no such labels: a `LiveMix`, or a mapping for the
+        factor named in `by` (else `scenario`).
+    models
+        Names to keep.
+    same_scale
+        Whether live less lab means something. None: where both sides have outcomes (or published shares) of one metric with
+        one range.
+    higher_is_better
+        Which way the metric is better, on both sides; it goes before what the files say. To declare it of one side, call
+        `with_metric` of its data.
+    conf_level
+        Level of all intervals; 0.95 where neither it nor a plan says otherwise.
+    top
+        For each k, agreement within the k best live.
+    n_resamples
+        Rounds of the bootstraps.
+    min_cell
+        Live cells with fewer users than this are withheld, and models with fewer live users are not scored; 1 shows all.
+    plan
+        What was declared before looking; options that are given go before it, and the result says where it departs.
+    seed
+        For everything that is drawn.
+
+    Returns
+    -------
+    LabLiveGap
+        A line for each shared model, agreement with intervals from three sources, the line with errors on both sides, the
+        parts of the gap, forecasts, threats to validity, and what was left out and why.
+
+    Raises
+    ------
+    InputError
+        If a name, column or option is unknown, or no data are given.
+    CannotAnswerError
+        If the sides share fewer than three models; names that look alike are proposed.
+
+    Notes
+    -----
+    Live on lab by ordinary regression calls up to half of all models gaps when there is none, since the lab is measured with
+    error. Here the line has errors on both sides and a spread between models (York 2004), each model is judged by the line
+    through the others, and models are adjusted for as one family. Fewer than six models get no line.
+
+    References
+    ----------
+    York et al. 2004, doi:10.1119/1.1632486; Kitagawa 1955; Perlitz et al. 2024, arXiv:2407.13696; Benjamini & Yekutieli 2005.
+
+    Examples
+    --------
+    >>> lab = {
+    ...     "model": list("abcdefgh"),
+    ...     "estimate": [0.9, 0.8, 0.75, 0.7, 0.6, 0.55, 0.5, 0.4],
+    ...     "std_error": [0.02] * 8,
+    ... }
+    >>> live = {
+    ...     "model": list("abcdefgh"),
+    ...     "estimate": [1290, 1240, 1235, 1190, 1150, 1125, 1100, 1050],
+    ...     "std_error": [8] * 8,
+    ... }
+    >>> found = gap(lab, live, n_resamples=200)
+    >>> found.n_models, found.verdict, found.flagged()
+    (8, 'inconclusive', ())
+    """
+    given: dict[str, Any] = {"margin": margin, "conf_level": conf_level}
+    lab_data, live_data = by_setting(table_of(lab)) if live is None else (table_of(lab), table_of(live))
+    joined = {**({} if plan is None else plan.aliases), **(aliases or {})}
+    if plan is not None:
+        lab_data, live_data = with_plan(lab_data, plan), with_plan(live_data, plan)
+        name = benchmark_of(live_data)
+        found = settled(plan, benchmark=name, metric=live_metric or metric or "", **given)
+        margin = cast("float | str | None", found["margin"])
+        conf_level = cast("float | None", found["conf_level"])
+    lab_data = lab_data.with_metric(lab_metric or metric, higher_is_better=higher_is_better)
+    live_data = live_data.with_metric(live_metric or metric, higher_is_better=higher_is_better)
+    level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
+    by = named_once(by)
+    factor, shares, source = mix_of(mix, by)
+    set_aside = () if factor is None else mix_set_aside(live_data, factor, shares)
+    if set_aside:
+        factor, shares, source = None, {}, ""
+    lab_factors, live_factors = factors_of(lab_data, live_data, by, factor)
+    if factor is None:
+        factor, shares, source = counted_in_votes(lab_data, live_data, lab_factors)
+    sides = [
+        score_side(
+            data,
+            live=is_live,
+            metric=own_metric or metric,
+            cluster=cluster_columns(own_cluster, cluster, data),
+            factors=factors,
+            conf_level=level,
+            min_cell=check_count(min_cell, "min_cell"),
+        )
+        for data, is_live, own_metric, own_cluster, factors in (
+            (lab_data, False, lab_metric, lab_cluster, lab_factors),
+            (live_data, True, live_metric, live_cluster, live_factors),
+        )
+    ]
+    options = Options(
+        conf_level=level,
+        margin=margin_of(margin, sides[1]),
+        n_resamples=check_count(n_resamples, "n_resamples", least=100),
+        top=tuple(sorted({check_count(k, "an entry of top", least=3) for k in top})),
+        seed=check_count(seed, "seed"),
+        mix_factor=factor,
+        mix=shares,
+        mix_source=source,
+    )
+    asked = Asked(
+        lab=sides[0],
+        live=sides[1],
+        lab_data=lab_data,
+        live_data=live_data,
+        lab_factors=lab_factors,
+        live_factors=live_factors,
+        aliases=joined,
+        models=models,
+        same_scale=same_scale,
+        options=options,
+        min_cell=check_count(min_cell, "min_cell"),
+    )
+    result = gap_of(matched(asked), asked)
+    result = replace(result, warnings=(*set_aside, *result.warnings))
+    if plan is None:
+        return result
+    account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
+    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))

@@ -1,0 +1,381 @@
+"""Both sides of the question, each from whatever its data hold: outcomes, votes or published numbers."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from evalstats.analysis.arenas.arena import arena
+from evalstats.analysis.arenas.preparing import comparisons_of
+from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arms import Metric, choose_metric
+from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
+from evalstats.analysis.gap.material import RankSets, Side
+from evalstats.analysis.gap.outcomes import Units, outcome_side
+from evalstats.analysis.provenance import notes_of, sources_of
+from evalstats.document.numbers import plural
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData, as_data
+from evalstats.schema.tables import as_polars
+from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.many.ranks import rank_sets_normal
+
+_NAMED = 4
+_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
+_FEW = 0.1  # of the models may have several numbers and be left out
+
+
+def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[Side, RankSets]:
+    """Take published numbers of one metric, one for each model.
+
+    Errors are those published, or taken from the width of published intervals; NaN on the diagonal of the covariance for a
+    model without one. A model that has several numbers is left out, unless many have.
+
+    Raises
+    ------
+    InputError
+        If a metric has to be chosen, or a model has several numbers.
+    CannotAnswerError
+        If there is no number.
+    """
+    where = "live" if live else "lab"
+    rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
+    rows = rows.filter(pl.col("estimate").is_not_null()).with_columns(pl.col("model").alias(PUBLISHED_ENTRY))
+    if not rows.height:
+        raise CannotAnswerError(f"the {where} data hold no published number")
+    chosen = choose_metric(data, rows.with_columns(score=pl.col("estimate")), metric)
+    rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
+    rows, notes = with_std_errors(rows)
+    rows, doubled = _one_each(rows, chosen, where)
+    doubled = (*doubled, *_without_level(rows, where))
+    rows = rows.sort(PUBLISHED_ENTRY)
+    covariance = _errors(rows)
+    estimate = rows["estimate"].to_numpy().astype(np.float64)
+    runs = rows["run"].drop_nulls().unique().sort().to_list()
+    side = Side(
+        kind="aggregates",
+        name=chosen.benchmark,
+        metric=chosen.name,
+        unit=chosen.score_unit,
+        scale=chosen.scale,
+        metric_kind=chosen.kind,
+        low=chosen.low,
+        high=chosen.high,
+        turned=not chosen.higher_is_better,
+        direction=chosen.direction,
+        models=tuple(rows[PUBLISHED_ENTRY].to_list()),
+        estimate=estimate,
+        covariance=covariance,
+        marginal=True,
+        df=None,
+        n=rows["n"].fill_null(0).to_numpy().astype(np.int64),
+        n_clusters=np.zeros(rows.height, dtype=np.int64),
+        clusters=(),
+        rank_low=np.zeros(rows.height, dtype=np.int64),
+        rank_high=np.zeros(rows.height, dtype=np.int64),
+        first_day=_day(rows["date"].min()),
+        last_day=_day(rows["date"].max()),
+        method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
+        sources=sources_of(data, runs),
+        warnings=doubled,
+        notes=(*notes, *notes_of(data, runs)),
+    )
+    return side, lambda places: _published_ranks(side, list(places))
+
+
+def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
+    several = rows[PUBLISHED_ENTRY].is_duplicated()
+    names = rows.filter(several)[PUBLISHED_ENTRY].unique().sort().to_list()
+    if not names:
+        return rows, ()
+    if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
+        refuse_several(rows, metric)
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
+    said = f"{', '.join(names[:_NAMED])}{more} {has} left out of the {where} side: which one is meant is not known"
+    return rows.filter(~several), (said,)
+
+
+def _without_level(rows: pl.DataFrame, where: str) -> tuple[str, ...]:
+    """Warn of intervals whose level is not known: no error can be taken from them."""
+    ends = rows["conf_low"].is_not_null() & rows["conf_high"].is_not_null()
+    n = int((ends & rows["std_error"].is_null() & rows["conf_level"].is_null()).sum())
+    if not n:
+        return ()
+    said = (
+        f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval whose level is not known, so no error can be "
+        "taken from it; fill conf_level (0.95, say)"
+    )
+    return (said,)
+
+
+def _errors(rows: pl.DataFrame) -> FloatArray | None:
+    """Return the published variances; NaN for a model without one, None where no model has one."""
+    usable = ((rows["std_error"] > 0) & rows["std_error"].is_finite()).fill_null(value=False)
+    if not usable.any():
+        return None
+    errors = np.where(usable.to_numpy(), rows["std_error"].fill_null(np.nan).to_numpy().astype(np.float64), np.nan)
+    return np.diag(errors**2)
+
+
+def _published_ranks(side: Side, at: list[int]) -> tuple[IntArray, IntArray]:
+    none = np.zeros(len(at), dtype=np.int64)
+    if side.covariance is None or len(at) < 2:
+        return none, none
+    sign = -1.0 if side.turned else 1.0
+    found = rank_sets_normal(sign * side.estimate[at], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS)
+    return (none, none) if found.reason else (found.low, found.high)
+
+
+def _day(moment: object) -> str | None:
+    return None if moment is None else str(moment)[:10]
+
+
+def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level: float) -> tuple[Side, RankSets]:
+    """Rate every model by `arena`, in Elo points about the mean of all.
+
+    Where votes do not put all models on one scale, those of the largest part are taken; the others are not scored.
+
+    Raises
+    ------
+    CannotAnswerError
+        If no two models can be rated.
+    """
+    found = arena(data, cluster="auto" if cluster is None else cluster, conf_level=conf_level, checks=False)
+    part, left = _largest_part(found)
+    at = [j for j, row in enumerate(found.rows) if row.component == part and row.estimate is not None]
+    rows = [found.rows[j] for j in at]
+    covariance = None if found.covariance is None else found.covariance[np.ix_(at, at)]
+    told: tuple[str, ...] = ()
+    if covariance is None or not np.isfinite(covariance).all():
+        covariance = None
+        reason = next((row.reason for row in rows if row.reason), "the votes give no standard error")
+        told = (f"the ratings have no standard errors: {reason}",)
+    kept = data.comparisons
+    side = Side(
+        kind="comparisons",
+        name=found.arena,
+        metric="rating",
+        unit="points",
+        scale=1.0,
+        metric_kind="rating",
+        low=None,
+        high=None,
+        turned=False,
+        models=tuple(row.name for row in rows),
+        estimate=np.array([row.estimate for row in rows], dtype=np.float64),
+        covariance=covariance,
+        marginal=False,
+        df=found.df,
+        n=np.array([row.n_votes for row in rows], dtype=np.int64),
+        n_clusters=np.array([min(row.n_clusters, default=0) for row in rows], dtype=np.int64),
+        clusters=tuple(each.name for each in found.clusters),
+        rank_low=np.zeros(len(rows), dtype=np.int64),
+        rank_high=np.zeros(len(rows), dtype=np.int64),
+        first_day=_day(kept["timestamp"].min()),
+        last_day=_day(kept["timestamp"].max()),
+        method=found.method,
+        rows=None,
+        sources=found.sources,
+        warnings=(*found.warnings, *told, *left),
+        notes=found.notes,
+    )
+    return side, lambda places: _vote_ranks(found, [side.models[j] for j in places])
+
+
+def _largest_part(found: ArenaRanking) -> tuple[int, tuple[str, ...]]:
+    """Return the number of the part with the most models, and a warning that names the others."""
+    sizes: dict[int, int] = {}
+    for row in found.rows:
+        if row.component is not None and row.estimate is not None:
+            sizes[row.component] = sizes.get(row.component, 0) + 1
+    if not sizes or max(sizes.values()) < 2:
+        raise CannotAnswerError("the votes put no two models on one scale; collect votes between them")
+    part = max(sizes, key=lambda number: (sizes[number], -number))
+    out = [row.name for row in found.rows if row.component != part or row.estimate is None]
+    if not out or found.prior > 0.0:
+        return part, ()
+    more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
+    said = (
+        f"the votes do not put all models on one scale: {plural(len(out), 'model')} outside the largest part "
+        f"({', '.join(out[:_NAMED])}{more}) cannot be scored"
+    )
+    return part, (said,)
+
+
+def _vote_ranks(found: ArenaRanking, names: Sequence[str]) -> tuple[IntArray, IntArray]:
+    """Count among these models those shown to be better and worse, over all pairs of the arena at once."""
+    place = {name: j for j, name in enumerate(names)}
+    above, below = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+    known = False
+    for pair in found.pairs:
+        i, j = place.get(pair.first), place.get(pair.second)
+        if i is None or j is None or pair.p_adjusted is None:
+            continue
+        known = True
+        if pair.verdict in {"better", "worse"}:
+            winner, loser = (i, j) if pair.verdict == "better" else (j, i)
+            above[loser] += 1
+            below[winner] += 1
+    if not known:
+        return np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+    return 1 + above, len(names) - below
+
+
+_VOTE_COLUMNS = {"model_a", "model_b"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """One side over all of its models, before it is known which of them the other side has."""
+
+    side: Side
+    ranks: RankSets
+    units: Units | None = None
+
+
+def table_of(given: EvalData | object) -> EvalData:
+    """Return whatever was given as data: a frame of votes, of published numbers, or of outcomes, in glossary names.
+
+    Raises
+    ------
+    InputError
+        If it is none of them.
+    """
+    if isinstance(given, EvalData):
+        return given
+    frame = as_polars(given)
+    if set(frame.columns) >= _VOTE_COLUMNS:
+        return EvalData(comparisons=comparisons_of(frame))
+    if "model" in frame.columns and "system" not in frame.columns:
+        frame = frame.with_columns(system=pl.col("model"))
+    return as_data(frame)
+
+
+def by_setting(data: EvalData) -> tuple[EvalData, EvalData]:
+    """Split one set of data by its column `setting` into lab and live.
+
+    Raises
+    ------
+    InputError
+        If it holds one setting only.
+    """
+    lab, live = (_of_setting(data, setting) for setting in ("lab", "live"))
+    for setting, part in (("lab", lab), ("live", live)):
+        if not (part.outcomes.height or part.comparisons.height or part.aggregates.height):
+            raise InputError(
+                f"one set of data was given, and none of its rows has the setting {setting!r}: name the two sides apart "
+                "(--lab and --live; gap(lab, live)), or fill the column `setting`"
+            )
+    return lab, live
+
+
+def prepared_side(
+    data: EvalData,
+    *,
+    live: bool,
+    metric: str | None,
+    cluster: str | Sequence[str] | None,
+    factors: Sequence[str],
+    conf_level: float,
+    min_cell: int = 1,
+) -> Prepared:
+    """Score every model of one side from its outcomes, else its votes, else its published numbers.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or ambiguous.
+    CannotAnswerError
+        If there is nothing to score.
+    """
+    where = "live" if live else "lab"
+    if data.outcomes.height and not (metric is None and data.comparisons.height and live):
+        least = min_cell if live else 1
+        side, ranks, units = outcome_side(data, live=live, metric=metric, cluster=cluster, factors=factors, least=least)
+        return Prepared(side=_noted(side, data, where), ranks=ranks, units=units)
+    if data.comparisons.height:
+        side, ranks = vote_side(data, cluster=cluster, conf_level=conf_level)
+        return Prepared(side=_noted(side, data, where), ranks=ranks)
+    if data.aggregates.height:
+        side, ranks = published_side(data, live=live, metric=metric)
+        return Prepared(side=side, ranks=ranks)
+    raise CannotAnswerError(f"the {where} data hold no outcomes, no votes and no published numbers")
+
+
+def cut(prepared: Prepared, names: Sequence[str]) -> Side:
+    """Keep the models named, in this order, with their rank sets among themselves; the others stand in `only_here`.
+
+    Errors are kept where each of these models has one.
+    """
+    side = prepared.side
+    at = [side.models.index(name) for name in names]
+    errors = side.std_error()
+    known = errors is not None and bool(np.isfinite(errors[at]).all())
+    none = np.zeros(len(at), dtype=np.int64)
+    low, high = prepared.ranks(at) if known else (none, none)
+    rest = [j for j in range(len(side.models)) if j not in set(at)]
+    return replace(
+        side,
+        models=tuple(names),
+        estimate=side.estimate[at],
+        covariance=side.covariance[np.ix_(at, at)] if known and side.covariance is not None else None,
+        n=side.n[at],
+        n_clusters=side.n_clusters[at],
+        rank_low=low,
+        rank_high=high,
+        only_here=tuple((side.models[j], float(side.estimate[j]), _known(errors, j)) for j in rest),
+    )
+
+
+def oriented(side: Side) -> tuple[FloatArray, FloatArray | None]:
+    """Return the estimates turned so that more is better, and their covariance."""
+    return (-side.estimate if side.turned else side.estimate), side.covariance
+
+
+def on_one_scale(lab: Side, live: Side) -> tuple[bool, str]:
+    """Tell whether live less lab means something, and why not."""
+    if "comparisons" in {lab.kind, live.kind}:
+        return False, "votes give ratings, which have a scale of their own"
+    if lab.metric != live.metric:
+        return False, f"the lab measures {lab.metric!r} and live {live.metric!r}"
+    if (lab.low, lab.high, lab.turned) != (live.low, live.high, live.turned):
+        ends = [f"[{_end(side.low)}, {_end(side.high)}]" for side in (lab, live)]
+        return False, f"{lab.metric!r} runs over {ends[0]} in the lab and over {ends[1]} live"
+    if lab.kind == "aggregates" and lab.low is None:
+        return False, f"the range of {lab.metric!r} is not known, so one scale cannot be taken for granted"
+    return True, ""
+
+
+def _known(errors: FloatArray | None, j: int) -> float | None:
+    return None if errors is None or not np.isfinite(errors[j]) else float(errors[j])
+
+
+def _end(value: float | None) -> str:
+    return "?" if value is None else f"{value:g}"
+
+
+def _noted(side: Side, data: EvalData, where: str) -> Side:
+    """Say which tables of a side were not used."""
+    have = {
+        "outcomes": data.outcomes.height,
+        "comparisons": data.comparisons.height,
+        "aggregates": data.aggregates.height,
+    }
+    words = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
+    unused = [words[kind] for kind, height in have.items() if height and kind != side.kind]
+    if not unused:
+        return side
+    note = f"the {where} data also hold {' and '.join(unused)}, which are not used; {words[side.kind]} are"
+    return replace(side, notes=(*side.notes, note))
+
+
+def _of_setting(data: EvalData, setting: str) -> EvalData:
+    def kept(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.filter(pl.col("setting") == setting)
+
+    return replace(
+        data, outcomes=kept(data.outcomes), comparisons=kept(data.comparisons), aggregates=kept(data.aggregates)
+    )

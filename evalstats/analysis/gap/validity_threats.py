@@ -1,0 +1,291 @@
+"""What could make lab and live differ, or agree, for other reasons than the models: the seven threats, each from the data."""
+
+import math
+
+import numpy as np
+import polars as pl
+from scipy import stats
+
+from evalstats.analysis.gap.aliases import dated_otherwise
+from evalstats.analysis.gap.material import CellSums, Material, Side
+from evalstats.analysis.gap.result import Threat
+from evalstats.analysis.gaps.words import difference_unit
+from evalstats.analysis.scenarios.words import p_text, some
+from evalstats.document.numbers import number, plural
+from evalstats.schema.data import EvalData
+
+# A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
+_CHANCE = 0.01
+_FEWEST = 3
+_SETTINGS = ("prompt_hash", "temperature", "n_shots", "harness", "harness_version", "task_version", "config")
+_SETTING_WORDS = {
+    "prompt_hash": "prompts",
+    "n_shots": "number of worked examples",
+    "harness_version": "harness version",
+    "task_version": "task version",
+    "config": "configuration",
+}
+
+
+def threats_of(material: Material) -> tuple[Threat, ...]:
+    """Return the seven threats to the validity of lab against live, each with what these data say of it.
+
+    A threat is "seen" where the data show it, "ruled out" where they exclude it, else "possible". Most cannot be ruled out
+    by data of this kind, which is why they stand with every result.
+
+    Parameters
+    ----------
+    material
+        Both sides over the models they share.
+
+    Returns
+    -------
+    tuple of Threat
+        Always seven, in this order: self-selection, versions, prompts, outcome,
+        contamination, judge, survivorship.
+    """
+    return (
+        _self_selection(material),
+        _versions(material),
+        _prompts(material),
+        _outcome(material),
+        _contamination(material),
+        _judge(material),
+        _survivorship(material),
+    )
+
+
+# --- self-selection ---
+
+
+def _self_selection(material: Material) -> Threat:
+    """Whether live users bring other scenarios than the lab, and other ones to one model than to another."""
+    title = "Self-selection"
+    if material.live.kind == "comparisons":
+        text = (
+            "those who vote are whoever came, with what they chose to ask; which models they met is fair only if the arena drew "
+            "them at random"
+        )
+        return Threat(key="self-selection", title=title, text=text)
+    if material.live.kind == "aggregates":
+        text = "who used which model, and for what, does not stand in published numbers"
+        return Threat(key="self-selection", title=title, text=text)
+    base = "live users chose the model and what to do with it"
+    cells = material.cells
+    if cells is None or cells.live is None or len(cells.levels) < 2:
+        return Threat(
+            key="self-selection",
+            title=title,
+            text=f"{base}; the data have no scenarios on both sides by which to see how",
+        )
+    p = _mixes_differ(cells.live)
+    if p is None:
+        return Threat(
+            key="self-selection", title=title, text=f"{base}; they are too few by scenario and model to see how"
+        )
+    factors = " and ".join(cells.factors)
+    if p < _CHANCE:
+        text = f"{base}: the mix by {factors} differs from model to model ({p_text(p)}, users counted once in each)"
+        return Threat(key="self-selection", title=title, text=text, status="seen")
+    text = (
+        f"{base}; the mix by {factors} is not shown to differ from model to model ({p_text(p)}), which says nothing of what no "
+        "column holds"
+    )
+    return Threat(key="self-selection", title=title, text=text)
+
+
+def _mixes_differ(sums: CellSums) -> float | None:
+    """Return the p of one mix of cells for all models, by chi-squared on clusters, each counted once in a cell of a model."""
+    seen = sums.n > 0
+    table = np.zeros((sums.n_models, sums.n_cells))
+    np.add.at(table, (sums.model[seen], sums.cell[seen]), 1.0)
+    table = table[table.sum(1) > 0][:, table.sum(0) > 0]
+    if min(table.shape) < 2:
+        return None
+    expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
+    table = table[:, expected.mean(0) >= 5]  # the usual rule for the law of chi-squared to hold
+    if min(table.shape) < 2 or (table.sum(1) == 0).any():
+        return None
+    return max(float(stats.chi2_contingency(table).pvalue), math.ulp(0.0))
+
+
+# --- versions and dates ---
+
+
+def _versions(material: Material) -> Threat:
+    """Whether the two sides are of the same time, and whether names that were joined name the same dated version."""
+    lab, live = material.lab, material.live
+    other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
+    told = [_dates(lab, live)]
+    if other:
+        pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
+        told.append(f"{plural(len(other), 'joined name')} with other dates, or one side alone dated: {some(pairs)}")
+    seen = bool(other) or _apart(lab, live)
+    if not seen:
+        told.append("behind one name there may still be several versions")
+    return Threat(
+        key="versions", title="Versions and dates", text="; ".join(told), status="seen" if seen else "possible"
+    )
+
+
+def _dates(lab: Side, live: Side) -> str:
+    told = [
+        f"{name} {side.first_day}" + ("" if side.first_day == side.last_day else f" to {side.last_day}")
+        if side.first_day
+        else f"{name} undated"
+        for name, side in (("lab", lab), ("live", live))
+    ]
+    if _apart(lab, live):
+        return f"{', '.join(told)}: no day is in both"
+    return ", ".join(told)
+
+
+def _apart(lab: Side, live: Side) -> bool:
+    """Whether no day is in both sides; days are ISO dates, which sort as text."""
+    if not (lab.first_day and lab.last_day and live.first_day and live.last_day):
+        return False
+    return lab.last_day < live.first_day or live.last_day < lab.first_day
+
+
+# --- prompts and tools ---
+
+
+def _prompts(material: Material) -> Threat:
+    """Whether the settings that runs record differ between the sides."""
+    title = "Prompts and tools"
+    differ, same = _settings(material)
+    if differ:
+        text = (
+            f"recorded settings differ between the sides: {some([_SETTING_WORDS.get(name, name) for name in differ])}"
+        )
+        return Threat(key="prompts", title=title, text=text, status="seen")
+    if "prompt_hash" in same:
+        text = "recorded prompts are the same on both sides; system prompts and tools of the live product may not stand in them"
+        return Threat(key="prompts", title=title, text=text)
+    text = "the files do not say which system prompts and tools the models had on both sides"
+    return Threat(key="prompts", title=title, text=text)
+
+
+def _settings(material: Material) -> tuple[list[str], list[str]]:
+    """Return the settings that both sides record, in different and in the same values."""
+    if material.lab_data is None or material.live_data is None:
+        return [], []
+    differ: list[str] = []
+    same: list[str] = []
+    for name in _SETTINGS:
+        lab, live = (_values(data.runs, name) for data in (material.lab_data, material.live_data))
+        if lab and live:
+            (same if lab == live else differ).append(name)
+    return differ, same
+
+
+def _values(frame: pl.DataFrame, name: str) -> set[object]:
+    return set(frame[name].drop_nulls().unique().to_list()) if name in frame.columns else set()
+
+
+# --- outcome ---
+
+
+def _outcome(material: Material) -> Threat:
+    """Whether both sides measure the same thing."""
+    title, lab, live = "Outcome", material.lab, material.live
+    measures = f"the lab measures {_measure(lab)}, live {_measure(live)}"
+    if _of_preference(lab) != _of_preference(live):
+        text = f"{measures}: to be preferred is not to succeed"
+        return Threat(key="outcome", title=title, text=text, status="seen")
+    if not material.same_scale:
+        return Threat(key="outcome", title=title, text=measures, status="seen")
+    if lab.metric == live.metric:
+        text = f"both sides measure {_measure(lab)} on one scale; whether program and user mean the same by it, files do not say"
+        return Threat(key="outcome", title=title, text=text)
+    text = f"{measures}: one scale, and whether it is one thing is for the reader to say"
+    return Threat(key="outcome", title=title, text=text)
+
+
+def _of_preference(side: Side) -> bool:
+    """Whether a side holds votes, or a published rating made of votes."""
+    return side.kind == "comparisons" or side.unit == "rating"
+
+
+def _measure(side: Side) -> str:
+    if _of_preference(side):
+        return "which answer is preferred"
+    return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
+
+
+# --- contamination and judges ---
+
+
+def _contamination(material: Material) -> Threat:
+    """Old items are not told from fresh ones here, so nothing rules it out."""
+    text = (
+        f"a model that was trained on items of {material.lab.name} scores higher in the lab and no better live; nothing here "
+        "tells old items from fresh ones"
+    )
+    return Threat(key="contamination", title="Contamination", text=text)
+
+
+def _judge(material: Material) -> Threat:
+    """Whether somebody other than the user scores either side."""
+    title = "Judge and user"
+    lab, live = (_judges(data) for data in (material.lab_data, material.live_data))
+    if lab and live and lab == live:
+        return Threat(
+            key="judge", title=title, text=f"one judge scores both sides ({some(sorted(lab))}), and no user does"
+        )
+    if lab or live:
+        told = [f"{name} by {some(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
+        text = f"{' and '.join(told)} is scored; a judge is not a user, and may favour what users do not"
+        return Threat(key="judge", title=title, text=text, status="seen")
+    text = (
+        "the files do not say who scores the lab; what a program or judge calls good need not be what users call good"
+    )
+    return Threat(key="judge", title=title, text=text)
+
+
+def _judges(data: EvalData | None) -> set[str]:
+    """Return the judges that outcomes, votes or runs name."""
+    if data is None:
+        return set()
+    return {str(name) for frame in (data.outcomes, data.comparisons, data.runs) for name in _values(frame, "judge")}
+
+
+# --- survivorship ---
+
+
+def _survivorship(material: Material) -> Threat:
+    """How many models one side alone has, and whether they score otherwise there."""
+    title = "Survivorship"
+    sides = (("lab", material.lab), ("live", material.live))
+    alone = [(name, side) for name, side in sides if side.only_here]
+    if not alone:
+        text = f"all {plural(material.n_models, 'model')} are on both sides, as they would be in tables cut to them"
+        return Threat(key="survivorship", title=title, text=text)
+    told: list[str] = []
+    seen = False
+    for name, side in alone:
+        n, total = len(side.only_here), len(side.only_here) + material.n_models
+        text = f"{n:,} of {plural(total, f'{name} model')} {'is' if n == 1 else 'are'} not on the other side"
+        difference, p = _left_behind(side)
+        if difference is not None:
+            shown = number(abs(difference * side.scale), 1)
+            where = "higher" if difference > 0 else "lower"
+            unit = f" {difference_unit(side.unit)}".rstrip()
+            median = f"their median score is {shown}{unit} {where}"
+            text += f"; {median} ({p_text(p)})" if p is not None else f"; {median}"
+            seen = seen or (p is not None and p < _CHANCE)
+        told.append(text)
+    return Threat(key="survivorship", title=title, text=". ".join(told), status="seen" if seen else "possible")
+
+
+def _left_behind(side: Side) -> tuple[float | None, float | None]:
+    """Return how far the median of models of one side alone lies from that of the joined ones, with the rank-sum p."""
+    others = np.array([estimate for _, estimate, _ in side.only_here], dtype=np.float64)
+    others = others[np.isfinite(others)]
+    joined = side.estimate[np.isfinite(side.estimate)]
+    if others.size == 0 or joined.size == 0:
+        return None, None
+    difference = float(np.median(others) - np.median(joined))
+    if min(others.size, joined.size) < _FEWEST:
+        return difference, None
+    return difference, float(stats.mannwhitneyu(others, joined).pvalue)

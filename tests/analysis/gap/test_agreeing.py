@@ -1,0 +1,184 @@
+"""Agreement of lab and live, with names, reasons and warnings."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evalstats.analysis.gap.agreement import agreement_of, slice_row
+from evalstats.analysis.gap.layers import Agreement
+from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.result import json_safe
+from evalstats.stats.gap.scores import LabLiveScores
+from tests.stats.gap.lablive import published
+from tests.stats.gap.test_agreement_draws import scores
+
+FEW_DRAWS = Options(n_resamples=300)
+
+
+def _side(estimate: np.ndarray, covariance: np.ndarray | None, models: tuple[str, ...], marginal: bool) -> Side:
+    none = np.zeros(len(models), dtype=np.int64)
+    return Side(
+        kind="aggregates", name="a benchmark", metric="score", unit="", scale=1.0, metric_kind="continuous", low=None,
+        high=None, turned=False, models=models, estimate=estimate, covariance=covariance, marginal=marginal, df=None,
+        n=none, n_clusters=none, clusters=(), rank_low=none, rank_high=none,
+    )  # fmt: skip
+
+
+def _material(s: LabLiveScores, options: Options = FEW_DRAWS, marginal: bool = False) -> Material:
+    models = tuple(f"model {place}" for place in range(s.n_models))
+    return Material(
+        models=models,
+        lab=_side(s.lab, s.lab_covariance, models, marginal),
+        live=_side(s.live, s.live_covariance, models, False),
+        same_scale=False,
+        scores=s,
+        options=options,
+    )
+
+
+def _part(found: Agreement, label: str) -> object:
+    return next(part for part in found.parts if part.label == label)
+
+
+def test_published_benchmark_without_errors(golden: Path) -> None:
+    s, known = published(golden)["arena_hard_240829_holistic"]
+    found = agreement_of(_material(s, Options(n_resamples=2000)))
+    assert found.n_models == 48
+    assert found.of("spearman").estimate == pytest.approx(known["spearman"], abs=1e-12)
+    top = _part(found, "live top 10")
+    assert top.spearman == pytest.approx(known["spearman_top10"], abs=1e-12)
+    assert top.kendall == pytest.approx(known["kendall_top10_live"], abs=1e-12)
+    ends = found.of("spearman").interval("models")
+    # Ends of two bootstraps with 2000 and 5000 draws: each is known to about .006.
+    assert (ends.conf_low, ends.conf_high) == pytest.approx(tuple(known["boot_models_seed0_5000"][0]), abs=0.03)
+    for source in ("items", "votes", "items and votes", "all"):
+        assert "unknown" in found.of("pearson").interval(source).reason
+    assert found.of("pearson").ceiling is None
+    assert "no ceiling" in found.of("pearson").true_reason
+    assert found.pairs.n_contradicted is None
+    assert found.pairs.agreement_low < found.pairs.agreement < found.pairs.agreement_high
+    assert "errors of the lab and live scores" in found.warnings[0]
+
+
+def test_everything_is_told_where_errors_are_known() -> None:
+    found = agreement_of(_material(scores(cross=True)))
+    pearson = found.of("pearson")
+    assert [each.source for each in pearson.intervals] == ["items", "votes", "items and votes", "models", "all"]
+    assert all(each.conf_low < pearson.estimate < each.conf_high for each in pearson.intervals)
+    assert pearson.disattenuated > pearson.estimate
+    assert pearson.disattenuated_source == "all"
+    assert pearson.disattenuated_low < pearson.these_low
+    assert found.of("kendall").disattenuated is None
+    assert all(row.ceiling_low < row.ceiling < row.ceiling_high for row in found.coefficients)
+    assert {part.kind for part in found.parts} == {"all", "top", "lab top", "tier"}
+    tiers = [part.models for part in found.parts if part.kind == "tier"]
+    assert [len(each) for each in tiers] == [10, 10, 10]
+    assert found.to_frame().height == 15
+    assert len(found.pairs.matrix) == found.pairs.n_pairs == 435
+    json.dumps(json_safe(found))
+
+
+def test_the_order_of_the_models_changes_nothing() -> None:
+    material = _material(scores(cross=True))
+    order = np.random.default_rng(3).permutation(30)
+    shuffled = dataclasses.replace(
+        material, models=tuple(material.models[place] for place in order), scores=material.scores.subset(order)
+    )
+    first, second = agreement_of(material), agreement_of(shuffled)
+    assert [part.models for part in first.parts] == [part.models for part in second.parts]
+    assert first.subsets == second.subsets
+    for one, other in zip(first.coefficients, second.coefficients, strict=True):
+        assert other.p_value == one.p_value
+        for a, b in zip(one.intervals, other.intervals, strict=True):
+            assert (a.conf_low, a.conf_high) == pytest.approx((b.conf_low, b.conf_high), abs=1e-6)
+    assert first.pairs.n_same == second.pairs.n_same
+
+
+def test_a_monotone_change_of_the_lab_moves_no_rank() -> None:
+    s = scores()
+    bare = LabLiveScores(lab=s.lab, live=s.live)
+    bent = LabLiveScores(lab=np.exp(s.lab), live=s.live)
+    first, second = agreement_of(_material(bare)), agreement_of(_material(bent))
+    for name in ("spearman", "kendall"):
+        assert second.of(name).estimate == pytest.approx(first.of(name).estimate, abs=1e-12)
+        assert second.of(name).interval("models").conf_low == pytest.approx(
+            first.of(name).interval("models").conf_low, abs=1e-12
+        )
+    assert second.of("pearson").estimate != first.of("pearson").estimate
+
+
+def test_contradictions_carry_names_and_differences() -> None:
+    s = LabLiveScores(
+        lab=np.array([1.0, 0.0, 3.0, 4.0]),
+        live=np.array([0.0, 1.0, 5.0, 6.0]),
+        lab_covariance=0.005 * np.eye(4),
+        live_covariance=0.02 * np.eye(4),
+    )
+    found = agreement_of(_material(s))
+    (row,) = found.pairs.contradictions
+    assert (row.better_live, row.better_lab) == ("model 1", "model 0")
+    assert (row.lab_difference, row.live_difference) == (-1.0, 1.0)
+    assert 0.0 < row.lab_p_adjusted < row.live_p_adjusted < 0.001
+    assert [word for *pair, word in found.pairs.matrix if set(pair) == {"model 0", "model 1"}] == ["contradicted"]
+
+
+def test_few_models_speak_for_themselves() -> None:
+    found = agreement_of(_material(scores().subset(np.arange(8))))
+    row = found.of("spearman")
+    assert row.interval("models").conf_low is None
+    assert "10 are needed" in row.interval("models").reason
+    assert row.interval("items and votes").conf_low is not None
+    assert row.fisher_low is None
+    assert row.p_method == "all 40320 permutations"
+    assert found.of("pearson").disattenuated_source == "items and votes"
+
+
+def test_three_models_and_two() -> None:
+    s = scores()
+    three = agreement_of(_material(s.subset(np.arange(3))))
+    assert three.of("kendall").p_value >= 1 / 3
+    two = agreement_of(_material(s.subset(np.arange(2))))
+    assert two.of("kendall").estimate is None
+    assert two.pairs is None
+    assert "at least 3" in two.of("pearson").reason
+    assert two.to_frame().height == 3
+
+
+def test_a_constant_side_is_named() -> None:
+    s = scores()
+    flat = LabLiveScores(
+        lab=s.lab, live=np.full(30, 0.1), lab_covariance=s.lab_covariance, live_covariance=s.live_covariance
+    )
+    found = agreement_of(_material(flat))
+    assert found.of("spearman").estimate is None
+    assert "all live scores are equal" in found.warnings[0]
+
+
+def test_noise_in_place_of_spread_is_a_warning() -> None:
+    s = scores()
+    noisy = LabLiveScores(lab=s.lab, live=s.live, lab_covariance=5.0 * np.eye(30), live_covariance=s.live_covariance)
+    found = agreement_of(_material(noisy, marginal=True))
+    assert found.of("pearson").disattenuated is None
+    assert "reliability of lab" in found.of("pearson").true_reason
+    assert any("upper bound" in warning for warning in found.warnings)
+    assert found.of("pearson").interval("items and votes").conf_low is not None
+
+
+def test_a_slice_has_a_coefficient_an_interval_and_a_ceiling() -> None:
+    s = scores()
+    row = slice_row(s, factor="scenario", level="refund", cut="lab", options=FEW_DRAWS)
+    assert row.conf_low < row.spearman < row.conf_high
+    assert row.spearman < row.ceiling
+    assert (row.factor, row.level, row.cut, row.n_models, row.reason) == ("scenario", "refund", "lab", 30, None)
+    half = slice_row(
+        LabLiveScores(lab=s.lab, live=s.live, lab_covariance=s.lab_covariance),
+        factor="scenario", level="refund", cut="both", options=FEW_DRAWS,
+    )  # fmt: skip
+    assert half.ceiling is None
+    assert "items alone" in half.reason
+    few = slice_row(s.subset(np.arange(2)), factor="scenario", level="refund", cut="both", options=FEW_DRAWS)
+    assert few.spearman is None
+    assert "at least 3" in few.reason

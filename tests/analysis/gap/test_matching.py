@@ -1,0 +1,154 @@
+"""Models are joined by name, never by likeness; everything is cut to what both sides have."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from evalstats.analysis.gap.gap import gap
+from evalstats.analysis.gap.material import Options
+from evalstats.analysis.gap.shared_models import Asked, matched
+from evalstats.analysis.gap.sides import prepared_side
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import frame_from_rows
+from evalstats.simulate.lab_live import simulate_lab_live
+
+
+def published(names: list[str], *, live: bool) -> EvalData:
+    rows = [
+        {
+            "model": name,
+            "benchmark": "arena" if live else "bench",
+            "metric": "rating" if live else "score",
+            "estimate": (1000.0 if live else 0.0) + j,
+            "std_error": 0.5,
+            "setting": "live" if live else "lab",
+        }
+        for j, name in enumerate(names)
+    ]
+    return EvalData(aggregates=frame_from_rows(rows, "aggregates"))
+
+
+def asked(lab: EvalData, live: EvalData, *, lab_factors=(), live_factors=(), **options: object) -> Asked:
+    sides = [
+        prepared_side(data, live=is_live, metric=None, cluster=None, factors=factors, conf_level=0.95)
+        for data, is_live, factors in ((lab, False, lab_factors), (live, True, live_factors))
+    ]
+    usual: dict[str, object] = {
+        "aliases": {},
+        "models": None,
+        "same_scale": None,
+        "options": Options(),
+        "min_cell": 10,
+    }
+    return Asked(
+        lab=sides[0],
+        live=sides[1],
+        lab_data=lab,
+        live_data=live,
+        lab_factors=lab_factors,
+        live_factors=live_factors,
+        **{**usual, **options},
+    )
+
+
+def test_the_same_names_are_joined_in_one_order() -> None:
+    found = matched(asked(published(list("dcba"), live=False), published(list("abcx"), live=True))).material
+    assert found.models == ("a", "b", "c")
+    # a is last in the lab's list and first live.
+    assert found.scores.lab.tolist() == [3.0, 2.0, 1.0]
+    assert found.scores.live.tolist() == [1000.0, 1001.0, 1002.0]
+    assert [name for name, _, _ in found.lab.only_here] == ["d"]
+    assert [name for name, _, _ in found.live.only_here] == ["x"]
+
+
+def test_an_alias_joins_and_is_named() -> None:
+    lab, live = published(["a", "b", "GPT"], live=False), published(["a", "b", "gpt-x"], live=True)
+    found = matched(asked(lab, live, aliases={"GPT": "gpt-x"}))
+    assert found.material.models == ("a", "b", "gpt-x")
+    assert found.material.lab.models == ("a", "b", "GPT")
+    assert found.names.by_alias == (("GPT", "gpt-x"),)
+
+
+def test_names_that_look_alike_are_proposed_and_not_joined() -> None:
+    lab = published(["gpt-4o-2024-05-13", "b", "c", "d"], live=False)
+    live = published(["GPT-4o (2024-05-13)", "b", "c", "d"], live=True)
+    found = matched(asked(lab, live))
+    assert found.material.models == ("b", "c", "d")
+    assert ("gpt-4o-2024-05-13", "GPT-4o (2024-05-13)") in found.names.near
+
+
+def test_no_shared_model_is_refused_with_proposals() -> None:
+    lab = published(["Claude-3-Opus", "x1"], live=False)
+    live = published(["claude-3-opus", "y2"], live=True)
+    with pytest.raises(CannotAnswerError, match=r"share no model.*'Claude-3-Opus' and 'claude-3-opus'.*--aliases"):
+        matched(asked(lab, live))
+
+
+def without_errors(data: EvalData, models: list[str]) -> EvalData:
+    error = pl.when(pl.col("model").is_in(models)).then(None).otherwise(pl.col("std_error"))
+    return EvalData(aggregates=data.aggregates.with_columns(std_error=error))
+
+
+def test_models_without_an_error_are_left_out_where_most_have_one() -> None:
+    lab, live = published(list("abcdefgh"), live=False), published(list("abcdefgh"), live=True)
+    found = matched(asked(without_errors(lab, ["a"]), without_errors(live, ["b"])))
+    assert found.material.models == tuple("cdefgh")
+    assert any("2 shared models without a standard error" in said for said in found.warnings)
+    few = matched(asked(without_errors(lab, list("abc")), live))
+    assert few.material.n_models == 8
+    assert few.material.lab.covariance is None
+    assert few.material.live.covariance is not None
+    assert any("5 of 8 shared models have standard errors" in said for said in few.warnings)
+
+
+def test_the_same_scores_on_both_sides_are_refused() -> None:
+    lab = published(list("abcdef"), live=False)
+    with pytest.raises(InputError, match="both sides hold the same scores"):
+        matched(asked(lab, lab))
+
+
+def test_what_is_wrong_with_a_side_names_the_side_and_its_option() -> None:
+    lab, live = published(list("abcdef"), live=False), published(list("abcdef"), live=True)
+    second = EvalData(aggregates=pl.concat([lab.aggregates, lab.aggregates.with_columns(metric=pl.lit("other"))]))
+    with pytest.raises(InputError, match=r"the lab side: .* choose one with --lab-metric"):
+        gap(second, live)
+    with pytest.raises(InputError, match="the live side: there is no metric 'score'"):
+        gap(lab, live, metric="score")
+
+
+def test_models_can_be_kept_by_either_name_and_unknown_ones_are_refused() -> None:
+    lab, live = published(list("abcde"), live=False), published(list("abcde"), live=True)
+    assert matched(asked(lab, live, models=["a", "c", "e"])).material.models == ("a", "c", "e")
+    with pytest.raises(InputError, match="'z' is none of the models that both sides have"):
+        matched(asked(lab, live, models=["a", "z"]))
+
+
+def test_votes_are_never_on_the_labs_scale() -> None:
+    both = simulate_lab_live(6, live="comparisons", n_items=40, seed=1)
+    with pytest.raises(InputError, match="votes give ratings"):
+        matched(asked(both.lab, both.live, same_scale=True))
+    assert not matched(asked(both.lab, both.live)).material.same_scale
+
+
+def test_cells_hold_every_outcome_of_the_shared_models() -> None:
+    both = simulate_lab_live(6, n_items=40, n_users=60, seed=2)
+    found = matched(asked(both.lab, both.live, lab_factors=("scenario",), live_factors=("scenario",))).material
+    assert found.cells is not None
+    assert found.cells.live is not None
+    assert found.cells.live.n.sum() == both.live.outcomes.height
+    assert found.cells.live.total.sum() == both.live.outcomes["score"].sum()
+    np.testing.assert_allclose(
+        np.bincount(found.cells.lab.model, found.cells.lab.total)
+        / np.bincount(found.cells.lab.model, found.cells.lab.n),
+        found.lab.estimate,
+    )
+    assert found.cells.lab.n_clusters <= both.lab.outcomes["item"].n_unique()
+
+
+def test_a_mix_that_is_none_is_refused() -> None:
+    both = simulate_lab_live(6, live="comparisons", n_items=40, seed=1)
+    with pytest.raises(InputError, match=r"sum to 0\.9"):
+        gap(both.lab, both.live, mix={"ideal": 0.5, "impatience": 0.4})
+    with pytest.raises(InputError, match="name one"):
+        gap(both.lab, both.live, by=["scenario", "user_kind"], mix={"ideal": 1.0})
