@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from evalstats.analysis.mixing.results import MixedModel
     from evalstats.analysis.planning.power import power
     from evalstats.analysis.planning.results import PowerPlan
+    from evalstats.analysis.result import load_result
     from evalstats.analysis.results import Comparison, Score
     from evalstats.analysis.scenarios.results import ScenarioModel
     from evalstats.analysis.scenarios.scenarios import scenarios
@@ -80,6 +81,7 @@ _WHERE = {
     "gap": "evalstats.analysis.gap.gap",
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.boards.leaderboard",
+    "load_result": "evalstats.analysis.result",
     "mixed": "evalstats.analysis.mixing.mixed",
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.planning.power",

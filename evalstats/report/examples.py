@@ -21,9 +21,9 @@ def example(kind: str) -> Result:
     InputError
         If there is none.
     """
-    if kind not in _EXAMPLES:
+    if kind not in EXAMPLES:
         raise InputError(f"the page {kind!r} needs a saved result: render it with result=FILE.json")
-    return _EXAMPLES[kind]()
+    return EXAMPLES[kind]()
 
 
 def _frontier() -> Result:
@@ -48,4 +48,4 @@ def _frontier() -> Result:
     return replace(found, notes=(made_up, *found.notes))
 
 
-_EXAMPLES: Mapping[str, Callable[[], Result]] = {"frontier": _frontier}
+EXAMPLES: Mapping[str, Callable[[], Result]] = {"frontier": _frontier}

@@ -15,7 +15,7 @@ from evalstats.document import blocks
 from evalstats.document.escape import for_html
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
 from evalstats.report.banner import verdict_banner
-from evalstats.report.examples import example
+from evalstats.report.examples import EXAMPLES, example
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import (
     both,
@@ -43,12 +43,17 @@ _MOST_ROWS = 60
 
 @dataclass(slots=True, kw_only=True)
 class Page:
-    """An opened result: `show` prints its parts as a document of Quarto, each once."""
+    """An opened result: `show` prints its parts as a document of Quarto, each once.
+
+    Several pages in one document have a `prefix` each, so that no label stands twice, and headings of a lower `level`.
+    """
 
     result: Result
     document: Document
     engine: str
     day: date
+    prefix: str = ""
+    level: int = 2
     shown: set[str] = field(default_factory=set[str])
 
     def show(self, *names: str) -> None:
@@ -58,7 +63,7 @@ class Page:
         """
         whole: dict[str, Callable[[], Sequence[str]]] = {
             "title": lambda: [_title(self.document)],
-            "answer": lambda: _answer(self.document),
+            "answer": self._answer,
             "evidence": lambda: [part for each in self.document.evidence for part in self._once(each)],
             "method": self._method,
         }
@@ -73,7 +78,22 @@ class Page:
         if section.id in self.shown:
             return []
         self.shown.add(section.id)
-        return [f"## {prose(section.heading)}", *(part for each in section.blocks for part in _block(each))]
+        return [self._heading(section.heading), *self._blocks(section.blocks)]
+
+    def _heading(self, text: str) -> str:
+        return f"{'#' * self.level} {prose(text)}"
+
+    def _blocks(self, blocks: Sequence[Block]) -> list[str]:
+        return [_block(block, self.prefix) for block in blocks]
+
+    def _answer(self) -> list[str]:
+        document = self.document
+        parts = [_banner(note) for note in document.banners]
+        parts += [_card(document), _cautions(document.cautions), *self._blocks(document.answer)]
+        if document.actions:
+            told = bullets([prose(sentence(text)) for text in document.actions])
+            parts += [self._heading("What to do"), told]
+        return parts
 
     def _method(self) -> list[str]:
         sections = [section for section in self.document.method if section.id not in self.shown]
@@ -89,9 +109,9 @@ class Page:
         )
         sections.append(Section(id="rendering", heading="How this page was made", blocks=(made,)))
         # In a PDF the method is an appendix in small type.
-        parts = [f"## {prose('Method')}", raw("typst", "#set text(size: 8.5pt)")]
+        parts = [self._heading("Method"), raw("typst", "#set text(size: 8.5pt)")]
         for section in sections:
-            inside = "\n\n".join(part for each in section.blocks for part in _block(each))
+            inside = "\n\n".join(self._blocks(section.blocks))
             title = raw("typst", f"#es-part({typst_string(section.heading)})")
             parts += [title, folded(section.heading, inside)]
         return parts
@@ -125,29 +145,57 @@ def open_page(result: Result, *, engine: str = "", rendered: str = "") -> Page:
     return Page(result=result, document=result.document(), engine=engine, day=shown_day(rendered))
 
 
+def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:
+    """Print several saved results as one document: an index of the answers, then every result.
+
+    Raises
+    ------
+    InputError
+        If a file holds no result.
+    """
+    results = [load_result(path) for path in paths] or [example(kind) for kind in EXAMPLES][:2]
+    pages = [
+        Page(
+            result=result,
+            document=result.document(),
+            engine=engine,
+            day=shown_day(rendered),
+            prefix=f"r{place}-",
+            level=3,
+        )
+        for place, result in enumerate(results, start=1)
+    ]
+    show(metadata(title=prose(f"{len(pages)} results")), _index([page.document for page in pages]))
+    for place, page in enumerate(pages, start=1):
+        show(f"## {prose(page.document.title)} {{#sec-r{place}}}")
+        page.show("answer", "evidence", "method")
+        show(raw("typst", "#set text(size: 10.5pt)"))
+
+
+def _index(documents: Sequence[Document]) -> str:
+    """Return what was asked and what was answered, each with a link to where it stands."""
+    rows = [
+        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(sentence(each.headline))}"
+        for place, each in enumerate(documents, start=1)
+    ]
+    return "\n".join(rows)
+
+
 def _title(document: Document) -> str:
     return metadata(title=prose(document.title))
 
 
-def _answer(document: Document) -> list[str]:
-    parts = [_banner(note) for note in document.banners]
-    parts.append(
-        verdict_banner(
-            label=document.label[:1].upper() + document.label[1:],
-            sign=_SIGNS[document.tone],
-            tone=document.tone,
-            answer=sentence(document.headline),
-            why=sentence(document.scope),
-            meaning="",
-            amount=document.number,
-            range_words=document.number_words,
-        )
+def _card(document: Document) -> str:
+    return verdict_banner(
+        label=document.label[:1].upper() + document.label[1:],
+        sign=_SIGNS[document.tone],
+        tone=document.tone,
+        answer=sentence(document.headline),
+        why=sentence(document.scope),
+        meaning="",
+        amount=document.number,
+        range_words=document.number_words,
     )
-    parts.append(_cautions(document.cautions))
-    parts += [part for block in document.answer for part in _block(block)]
-    if document.actions:
-        parts += [f"## {prose('What to do')}", bullets([prose(sentence(text)) for text in document.actions])]
-    return parts
 
 
 def _banner(note: Note) -> str:
@@ -166,32 +214,32 @@ def _cautions(notes: Sequence[Note]) -> str:
     )
 
 
-def _block(block: Block) -> list[str]:
+def _block(block: Block, prefix: str) -> str:
     match block:
         case Text():
-            return [linked(block.text)]
+            return linked(block.text)
         case Items():
-            return [bullets([linked(item) for item in block.items])]
+            return bullets([linked(item) for item in block.items])
         case Code():
-            return [code_block(block.code)]
+            return code_block(block.code)
         case Figure():
-            return [_figure(block)]
+            return _figure(block, f"fig-{prefix}{block.id}")
         case Table():
-            return [_table(block)]
+            return _table(block, f"tbl-{prefix}{block.id}")
 
 
-def _figure(figure: Figure) -> str:
+def _figure(figure: Figure, label: str) -> str:
     rows = figure.table.frame if figure.table is not None and figure.table.frame else figure.rows
     return figure_float(
         lambda medium: draw(figure, size=medium),
-        f"fig-{figure.id}",
+        label,
         caption=prose(sentence(figure.caption)),
         alt=figure.alt,
         after=_data_link(rows, figure.id),
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, label: str) -> str:
     table = table.without_empty_columns()
     cells = table.written()
     shown = cells if len(cells) <= _MOST_ROWS else cells[:_MOST_ROWS]
@@ -203,8 +251,9 @@ def _table(table: Table) -> str:
         caption=f"{sentence(table.caption)}{more}",
     )
     tones = table.tones if table.columns and table.columns[-1].kind == "verdict" else None
-    after = _data_link(table.frame, table.id)
-    return table_float(as_text, f"tbl-{table.id}", tones=dict(tones) if tones else None, lead=table.lead, after=after)
+    return table_float(
+        as_text, label, tones=dict(tones) if tones else None, lead=table.lead, after=_data_link(table.frame, table.id)
+    )
 
 
 def _data_link(rows: Mapping[str, Sequence[object]], name: str) -> str:

@@ -195,7 +195,7 @@ def render_results(
     time_limit: int = 600,
     on_step: Callable[[str], None] = no_one_listens,
 ) -> tuple[Rendered, ...]:
-    """Render a result as it is, in every form that is wanted; nothing is computed again.
+    """Render a result as its page, or several as one document with an index; nothing is computed again.
 
     Raises
     ------
@@ -204,17 +204,20 @@ def render_results(
     RenderError
         If the engine fails, with its own words.
     """
-    (result,) = results
-    kind = result.document().kind
+    if not results:
+        raise InputError("there is no result to render")
+    kind = results[0].document().kind if len(results) == 1 else "results"
     page, chosen, day = find_page(kind), choose_engine(engine), today()
     paths: list[tuple[Target, Path]] = []
     for output in outputs:
         target = _target(Path(output).suffix.lower().removeprefix(".") or "html")
         paths.append((target, _output_path(output, kind, target)))
     with tempfile.TemporaryDirectory(prefix="evalstats-report-") as temporary:
-        saved = Path(temporary, "result.json")
-        result.save(saved)
-        parameters = {"result": str(saved), "engine": chosen.description, "rendered": day.isoformat()}
+        saved = [Path(temporary, f"result-{place}.json") for place, _ in enumerate(results)]
+        for result, file in zip(results, saved, strict=True):
+            result.save(file)
+        given: object = str(saved[0]) if len(saved) == 1 else [str(file) for file in saved]
+        parameters: dict[str, object] = {"result": given, "engine": chosen.description, "rendered": day.isoformat()}
         for place, (target, path) in enumerate(paths):
             folder = Path(temporary, f"render-{place}")
             folder.mkdir()

@@ -1,0 +1,37 @@
+"""`evalstats show`: print a saved result."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Showing, add_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What to show."""
+
+    paths: Annotated[
+        tuple[Path, ...], Option("A saved result: what `--format json` printed.", metavar="RESULT.json")
+    ] = ()
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    add_command(app, "show", show, Saved, Showing)
+
+
+def show(saved: Saved, showing: Showing) -> None:
+    """Print a saved result in any form, or render it. Nothing is computed again."""
+    from evalstats.analysis.result import load_result
+    from evalstats.errors import InputError
+
+    if len(saved.paths) != 1:
+        message = (
+            f"one saved result is needed, found {len(saved.paths)}; several become one document with `evalstats report`"
+        )
+        raise InputError(message)
+    showing.present(load_result(saved.paths[0]))
