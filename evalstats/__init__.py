@@ -125,6 +125,7 @@ __all__ = [
     "gap",
     "glossary",
     "leaderboard",
+    "load_result",
     "mixed",
     "open_store",
     "power",
