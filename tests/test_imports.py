@@ -145,3 +145,9 @@ def test_every_public_name_can_be_had() -> None:
 
     for name in evalstats.__all__:
         assert getattr(evalstats, name) is not None
+
+
+def test_dir_lists_the_public_names_and_nothing_else() -> None:
+    import evalstats
+
+    assert dir(evalstats) == sorted(evalstats.__all__)

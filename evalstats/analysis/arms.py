@@ -4,11 +4,13 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from evalstats.analysis.result import unknown_name
 from evalstats.analysis.scales import (
     Direction,
     check_scale,
@@ -311,7 +313,7 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
     Raises
     ------
     InputError
-        If nothing matches; the message lists what would.
+        If nothing matches; the message names the closest, and lists what there is.
     """
     found = [(column, rows) for column, rows in _readings(outcomes, name, contrast) if rows.height]
     if found:
@@ -324,14 +326,16 @@ def rows_named(outcomes: pl.DataFrame, name: str, *, contrast: str, role: str) -
             )
             raise InputError(message)
         return rows
+    columns = ("model", "system") if contrast == "model" else (contrast,)
+    levels = [level for column in columns for level in _levels(outcomes, column)]
     if contrast == "model":
-        have = (
-            f"models {listed(outcomes['model'])}; systems {listed(outcomes['system'])}; runs {listed(outcomes['run'])}"
-        )
-    else:
-        have = f"{contrast} has {listed(outcomes[contrast].cast(pl.String))}"
-    message = f"the {role} {name!r} matches nothing: {have}"
-    raise InputError(message)
+        levels += get_close_matches(name, _levels(outcomes, "run"), n=2)
+    what = "model, system or run" if contrast == "model" else contrast
+    raise InputError(unknown_name(name, list(dict.fromkeys(levels)), what=what))
+
+
+def _levels(outcomes: pl.DataFrame, column: str) -> list[str]:
+    return outcomes[column].cast(pl.String).drop_nulls().unique().sort().to_list()
 
 
 def _readings(outcomes: pl.DataFrame, name: str, contrast: str) -> list[tuple[str, pl.DataFrame]]:

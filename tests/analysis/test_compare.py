@@ -313,7 +313,7 @@ def test_another_factor_can_name_the_sides() -> None:
 
 def test_names_that_mean_nothing_or_too_much_are_errors() -> None:
     data = data_of(rows_of("a", [1.0] * 5), rows_of("b", [1.0] * 5))
-    with pytest.raises(InputError, match=r"'c' matches nothing: models 'a', 'b'"):
+    with pytest.raises(InputError, match=r"no model, system or run 'c'; all 2: a, b"):
         compare(data, "a", "c")
     twice = rows_of("a", [1.0] * 5)
     for row in twice:

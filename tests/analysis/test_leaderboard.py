@@ -492,7 +492,7 @@ def test_models_keeps_some(scores: np.ndarray) -> None:
     ("options", "told"),
     [
         ({"models": ["a", "a"]}, "named twice"),
-        ({"models": ["a", "nobody"]}, "'nobody' matches nothing"),
+        ({"models": ["a", "nobody"]}, "no model, system or run 'nobody'"),
         ({"models": ["a"]}, "needs two"),
         ({"models": ["a", "a-run"]}, "share rows"),
         ({"baseline": "nobody"}, "none of the systems listed"),

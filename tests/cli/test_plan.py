@@ -67,7 +67,7 @@ def test_the_plans_column_map_leaves_known_formats_alone(folder, shared_data):
     found = RUN.invoke(app, ["score", str(files[0])])
     assert found.exit_code == 0
     both = RUN.invoke(app, ["compare", str(files[0]), "--baseline", "gpt-4o", "--candidate", "none"])
-    assert "matches nothing" in str(both.exception)
+    assert "no model, system or run 'none'" in str(both.exception)
 
 
 def test_a_misspelt_plan_is_an_error(folder):

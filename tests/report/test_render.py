@@ -306,7 +306,7 @@ def test_options_and_notes_reach_the_page(hostile: EvalData, hostile_models: tup
 
 
 def test_an_error_inside_the_page_is_its_own_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RenderError, match=r"^[^:]*: a cell failed: the candidate .nobody. matches nothing"):
+    with pytest.raises(RenderError, match=r"^[^:]*: a cell failed: no model, system or run .nobody."):
         report(
             "comparison",
             datasets.tenacious_held_out(),

@@ -7,10 +7,11 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import json_safe, row_named
 from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line
 from evalstats.document.markup import to_html
+from evalstats.errors import InputError
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.likelihood import Ties
 from evalstats.stats.checks import FloatArray
@@ -368,28 +369,27 @@ class ArenaRanking:
 
         Raises
         ------
-        KeyError
-            If there is no such model.
+        InputError
+            If there is no such model; it names the closest.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return row_named(self.rows, name)
 
     def pair(self, first: str, second: str) -> PairContrast:
         """Return the contrast of two models, turned so that `first` is first.
 
         Raises
         ------
-        KeyError
-            If the pair is not among `pairs`.
+        InputError
+            If there is no such model, or the pair is not among `pairs`.
         """
         for pair in self.pairs:
             if (pair.first, pair.second) == (first, second):
                 return pair
             if (pair.first, pair.second) == (second, first):
                 return turned(pair)
-        raise KeyError((first, second))
+        for name in (first, second):
+            self.row(name)
+        raise InputError(f"{first!r} and {second!r} are no pair of this ranking; it holds {len(self.pairs):,} pairs")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values: what `evalstats arena --format json` prints."""

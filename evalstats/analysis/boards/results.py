@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.rulers import EntryDifference
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import json_safe, row_named
 from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
@@ -252,13 +252,10 @@ class Leaderboard:
 
         Raises
         ------
-        KeyError
-            If there is no such model.
+        InputError
+            If there is no such model; it names the closest.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return row_named(self.rows, name)
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values: what `evalstats leaderboard --format json` prints."""

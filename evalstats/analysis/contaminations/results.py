@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import json_safe, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
@@ -162,13 +162,10 @@ class ContaminationCheck:
 
         Raises
         ------
-        KeyError
-            If there is no such suspect.
+        InputError
+            If there is no such suspect; it names the closest.
         """
-        for row in self.rows:
-            if row.model == model:
-                return row
-        raise KeyError(model)
+        return row_named(self.rows, model, what="suspect", key="model")
 
     def inflated(self) -> tuple[str, ...]:
         """Names of the models that are shown to be inflated."""

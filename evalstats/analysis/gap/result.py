@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.gap.layers import Agreement, Decomposition, DropForecast, ScenarioGaps
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import json_safe, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line
@@ -416,13 +416,10 @@ class LabLiveGap:
 
         Raises
         ------
-        KeyError
-            If there is no such model.
+        InputError
+            If there is no such model; it names the closest.
         """
-        for row in self.rows:
-            if row.name == name:
-                return row
-        raise KeyError(name)
+        return row_named(self.rows, name)
 
     def flagged(self) -> tuple[str, ...]:
         """Models whose calibrated gap has the verdict "gap"."""

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import json_safe, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
@@ -373,26 +373,22 @@ class ScenarioModel:
 
         Raises
         ------
-        KeyError
-            If there is no such cell.
+        InputError
+            If there is no such cell; it names the closest.
         """
-        for row in self.cells:
-            if (row.model, row.scenario) == (model, scenario):
-                return row
-        raise KeyError((model, scenario))
+        rows = [row for row in self.cells if row.model == row_named(self.cells, model, key="model").model]
+        return row_named(rows, scenario, what="scenario", key="scenario")
 
     def drop(self, model: str, scenario: str) -> DropRow:
         """Return one drop.
 
         Raises
         ------
-        KeyError
-            If there is no such row.
+        InputError
+            If there is no such row; it names the closest.
         """
-        for row in self.drops:
-            if (row.model, row.scenario) == (model, scenario):
-                return row
-        raise KeyError((model, scenario))
+        rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
+        return row_named(rows, scenario, what="scenario", key="scenario")
 
     def to_dict(self) -> dict[str, Any]:
         """JSON-safe values: what `evalstats scenarios --format json` prints."""

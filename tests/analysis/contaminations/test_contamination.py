@@ -205,7 +205,7 @@ def test_it_can_be_shown_and_written(found):
     assert found.to_frame()["largest"][0] == found.row("suspect").largest
     assert "inflated" in repr(found)
     assert found.summary().startswith("Scores on public items are inflated: suspect by")
-    with pytest.raises(KeyError):
+    with pytest.raises(InputError, match="no suspect 'nobody'; all 1: suspect"):
         found.row("nobody")
 
 
