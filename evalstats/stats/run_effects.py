@@ -9,9 +9,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, as_codes, check_level, few_items, too_few_clusters
+from evalstats.stats.checks import FloatArray, check_level, few_items
 from evalstats.stats.estimate import Estimate, positive_p, t_quantile, two_sided_t_p
-from evalstats.stats.one_sample import cr2_of_mean
 
 # Run-to-run variation is estimated where all sides together leave so many degrees of freedom for it.
 _FEWEST_DF = 2
@@ -64,14 +63,6 @@ class RunVariance:
     df_noise: float | None = None
     p_value: float | None = None
     reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunEffects:
-    """The variation of whole runs, and the mean (or the difference) with an interval for new items and new runs."""
-
-    estimate: Estimate
-    runs: RunVariance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -258,95 +249,12 @@ def with_runs(
     )
 
 
-def run_effects(scores: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> RunEffects:
-    """Mean score of a model over items, with an interval that counts the variation of its full runs.
-
-    Parameters
-    ----------
-    scores
-        float64 array, shape (n_items, n_runs), as in `run_variance`.
-    conf_level
-        Level of the two-sided interval.
-    clusters
-        Integer codes, shape (n_items,), where items come in groups that are a sample.
-
-    Notes
-    -----
-    `run_variance` added to t over items (CR2 over clusters) by `with_runs`. Where it cannot be estimated (2 runs), there
-    is no interval for new runs, and `reason` says so.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> items, runs = rng.normal(size=(500, 1)), np.array([-0.3, 0.0, 0.4])
-    >>> r = run_effects(items + runs + 0.5 * rng.normal(size=(500, 3)))
-    >>> round(r.estimate.std_error, 2), round(r.estimate.df, 1)
-    (0.23, 2.2)
-    """
-    y = _checked(scores, "scores")
-    found = _answer(run_variance(y), y.mean(axis=1), check_level(conf_level), clusters)
-    return replace(found, estimate=replace(found.estimate, statistic=None, p_value=None))
-
-
-def paired_run_effects(
-    baseline: ArrayLike,
-    candidate: ArrayLike,
-    *,
-    shared: bool = False,
-    conf_level: float = 0.95,
-    clusters: ArrayLike | None = None,
-) -> RunEffects:
-    """Mean difference of two models over items, with an interval that counts the variation of full runs.
-
-    Parameters
-    ----------
-    baseline, candidate
-        float64 arrays, shapes (n_items, n_runs) each, for the same items in the same order.
-    shared
-        Whether the k-th runs of both are one trial that they share (a judge, a seed of the simulated user), so that what
-        it adds to both cancels; they then have the same number of runs.
-    conf_level
-        Level of the two-sided interval.
-    clusters
-        Integer codes, shape (n_items,), where items come in groups that are a sample.
-
-    Raises
-    ------
-    InputError
-        Missing scores, one item, or shapes that do not fit.
-
-    Notes
-    -----
-    `run_variance` of both models, or of the differences where trials are shared, added to t over item mean differences by
-    `with_runs`. To take independent trials as shared costs degrees of freedom and is valid; to take shared ones as
-    independent counts what cancels. `design/trials.md` has the error rates.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(1)
-    >>> items, judges = rng.normal(size=(300, 1)), 0.5 * rng.normal(size=4)
-    >>> a, b = (items + judges + rng.normal(size=(300, 4)) for _ in range(2))
-    >>> [round(paired_run_effects(a, b, shared=shared).estimate.std_error, 2) for shared in (True, False)]
-    [0.04, 0.1]
-    """
-    a, b = _checked(baseline, "baseline scores"), _checked(candidate, "candidate scores")
-    _check_items(a, b)
-    if shared and a.shape[1] != b.shape[1]:
-        message = (
-            f"shared trials are the same on both sides, and there are {a.shape[1]} and {b.shape[1]}; give both the same"
-        )
-        raise InputError(message)
-    differences = b.mean(axis=1) - a.mean(axis=1)
-    runs = run_variance(b - a) if shared else run_variance(a, b)
-    return _answer(runs, differences, check_level(conf_level), clusters)
-
-
 def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     """Difference of two models on these very items, with an interval for new trials only.
 
     Another estimand than the headline's: how the models differ on this finite benchmark, not on new items like these.
     The interval is shorter, since the items are no longer a sample. Trials must be independent: where whole runs differ
-    (`paired_run_effects`) it is too short.
+    it is too short.
 
     Parameters
     ----------
@@ -392,28 +300,6 @@ def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_lev
     return _t_estimate(estimate, variance, variance**2 * n**4 / squares, level, method=method, n=n)
 
 
-def _answer(runs: RunVariance, item_values: FloatArray, level: float, clusters: ArrayLike | None) -> RunEffects:
-    n, mean = item_values.size, float(item_values.mean())
-    method = "t over items" if clusters is None else "CR2 over clusters"
-    item_variance, item_df, n_clusters = _item_variance(item_values, clusters)
-    reason = runs.reason if runs.variance is None else None if n_clusters is None else too_few_clusters(n_clusters)
-    if reason is None and item_variance + (runs.variance or 0.0) == 0.0:
-        reason = "neither items nor runs vary, so their spread is unknown"
-    if reason is not None:
-        warnings = () if n_clusters is not None else few_items(n)
-        bare = Estimate(
-            estimate=mean, method=method, conf_level=level, n=n, n_clusters=n_clusters, reason=reason, warnings=warnings
-        )
-        return RunEffects(estimate=bare, runs=runs)
-    if item_variance == 0.0:
-        # All items agree: the runs alone vary.
-        df = (runs.variance or 0.0) ** 2 / runs.slack
-        found = _t_estimate(mean, runs.variance or 0.0, df, level, method=method, n=n, n_clusters=n_clusters)
-        return RunEffects(estimate=replace(found, method=f"{method}, runs counted"), runs=runs)
-    items = _t_estimate(mean, item_variance, item_df, level, method=method, n=n, n_clusters=n_clusters)
-    return RunEffects(estimate=with_runs(items, runs), runs=runs)
-
-
 def _too_few_runs(n_runs: tuple[int, ...]) -> str:
     runs = " and ".join(str(runs) for runs in n_runs)
     what = "1 run" if n_runs == (1,) else f"{runs} runs"
@@ -456,19 +342,6 @@ def _side(y: FloatArray, weights: ArrayLike | None) -> _Side:
         seen=seen if seen > rounding else 0.0,
         noise=noise if square > rounding * y.size else 0.0,
     )
-
-
-def _item_variance(values: FloatArray, clusters: ArrayLike | None) -> tuple[float, float, int | None]:
-    """Return the variance of the mean over items (or clusters), its df and the number of clusters."""
-    n = values.size
-    if clusters is None:
-        variance, rounding = float(values.var(ddof=1)) / n, (_ROUNDING * float(np.abs(values).max())) ** 2
-        return (variance if variance > rounding else 0.0), float(n - 1), None
-    codes, n_clusters = as_codes(clusters, n)
-    if too_few_clusters(n_clusters) is not None:
-        return 0.0, 0.0, n_clusters
-    cr2 = cr2_of_mean(values, codes, n_clusters)
-    return cr2.variance, cr2.df, n_clusters
 
 
 def _noise_of_items(y: FloatArray) -> FloatArray:
