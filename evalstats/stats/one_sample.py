@@ -88,8 +88,6 @@ def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
     ----------
     successes, n
         Counts, 0 <= successes <= n and n >= 1.
-    conf_level
-        Level of the two-sided interval.
 
     Raises
     ------

@@ -260,8 +260,6 @@ def same_items_difference(baseline: ArrayLike, candidate: ArrayLike, *, conf_lev
     ----------
     baseline, candidate
         float64 arrays, shapes (n_items, n_trials) each, for the same items in the same order, at least 2 trials each.
-    conf_level
-        Level of the two-sided interval.
 
     Raises
     ------

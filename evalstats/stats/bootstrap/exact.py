@@ -434,8 +434,6 @@ def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
     ----------
     values
         float64 array, shape (n_items,): item scores or differences (average trials first).
-    conf_level
-        Level of the two-sided interval.
 
     Returns
     -------

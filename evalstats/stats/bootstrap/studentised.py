@@ -115,8 +115,6 @@ def bootstrap_t(
     clusters
         Integer codes, shape (n_items,): whole clusters are drawn, each resample with its own CR2 standard error.
         Fewer than 5 give no interval; the tie rule is then applied to cluster means.
-    conf_level
-        Level of the two-sided interval.
     seed, n_resamples
         Of the Monte Carlo draws.
 

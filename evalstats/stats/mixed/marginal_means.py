@@ -10,7 +10,6 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
-from evalstats.stats.mixed.contrasts import Contrasts
 
 Mix = Mapping[str, Mapping[str, float]]
 Weights = Literal["equal", "observed"] | Mix
@@ -162,38 +161,6 @@ def marginal_means(grid: ReferenceGrid, over: Sequence[str], weights: Weights = 
         averaging=averaging,
         notes=notes,
     )
-
-
-def contrast_rows(means: MarginalMeans, contrasts: Contrasts) -> tuple[FloatArray, tuple[str | None, ...]]:
-    """Rows of fixed effects of contrasts of marginal means, and why those are null that need a null mean.
-
-    Returns
-    -------
-    tuple
-        L, shape (n_contrasts, n_fixed), and `reasons`, both for `contrasts.linear_estimates`.
-
-    Examples
-    --------
-    >>> from evalstats.stats.mixed.contrasts import pairwise
-    >>> grid = ReferenceGrid(
-    ...     factors=("model",),
-    ...     levels=(("A", "B", "C"),),
-    ...     codes=np.array([[0], [1]]),
-    ...     rows=np.array([[1.0, 0.0], [1.0, 1.0]]),
-    ... )
-    >>> rows, reasons = contrast_rows(marginal_means(grid, ["model"]), pairwise(["A", "B", "C"]))
-    >>> rows[0].tolist(), reasons
-    ([0.0, -1.0], (None, 'the grid has no row for C', 'the grid has no row for C'))
-    """
-    if contrasts.weights.shape[1] != len(means.names):
-        raise InputError(f"contrasts are of {contrasts.weights.shape[1]} means, but there are {len(means.names)}")
-    null = [reason is not None for reason in means.reasons]
-    rows = contrasts.weights @ np.where(np.array(null)[:, np.newaxis], 0.0, means.rows)
-    reasons = tuple(
-        next((means.reasons[j] for j, w in enumerate(row) if w != 0.0 and null[j]), None)
-        for row in contrasts.weights.tolist()
-    )
-    return rows, reasons
 
 
 def null_basis(design: ArrayLike) -> FloatArray:

@@ -26,8 +26,6 @@ class EffectSize:
         The effect size on the observed data.
     method
         What was computed, in words fit for print.
-    conf_level
-        Level of the two-sided interval.
     n
         Items that count: all, or the discordant ones for an odds ratio.
     std_error
@@ -64,8 +62,6 @@ def conditional_odds_ratio(counts: PairedCounts, *, conf_level: float = 0.95) ->
     ----------
     counts
         The 2x2 table of the pairs.
-    conf_level
-        Level of the two-sided interval.
 
     Notes
     -----
@@ -114,8 +110,6 @@ def standardised_difference(differences: ArrayLike, *, conf_level: float = 0.95)
     ----------
     differences
         float64 array, shape (n_items,): candidate minus baseline, item means over trials.
-    conf_level
-        Level of the two-sided interval.
 
     Notes
     -----
@@ -165,8 +159,6 @@ def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, co
         largest are ties.
     clusters
         Integer codes, shape (n_items,), where items come in groups that are a sample.
-    conf_level
-        Level of the two-sided interval.
 
     Returns
     -------

@@ -362,8 +362,6 @@ def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate
     ----------
     differences
         float64 array, shape (n_items,): candidate minus baseline.
-    conf_level
-        Level of the two-sided interval.
 
     Returns
     -------

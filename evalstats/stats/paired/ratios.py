@@ -129,8 +129,6 @@ def geometric_ratio(
         are left out with a warning, more leave no interval.
     clusters
         Integer codes, shape (n_items,), or shape (n_columns, n_items): CR2 with Satterthwaite df takes the place of t.
-    conf_level
-        Level of the two-sided interval.
 
     Returns
     -------
@@ -236,8 +234,6 @@ def ratio_of_means(
     clusters
         Integer codes, shape (n_items,), or shape (n_columns, n_items) for several ways of clustering. Fewer than 5
         clusters give no interval and no p.
-    conf_level
-        Level of the two-sided interval.
 
     Returns
     -------

@@ -1,9 +1,8 @@
 """Decision studies: how far mean scores would repeat themselves, how that grows with items and trials, and how surely."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from typing import Literal
 
 import numpy as np
@@ -148,27 +147,6 @@ class LevelsNeeded:
     reached: float | None
     limit: float | None
     reason: str | None
-
-
-def d_study(study: GStudy, sizes: Mapping[str, int | Sequence[int]]) -> tuple[Reliability, ...]:
-    """Reliability of every design that the sizes allow: the points of a D-study curve.
-
-    Parameters
-    ----------
-    sizes
-        For a facet one number of levels, or several; facets not named stay as observed. The last facet runs fastest.
-
-    Examples
-    --------
-    >>> from evalstats.stats.reliability.generalizability import from_components
-    >>> study = from_components({"model": 4.0, "item": 2.0, "residual": 20.0}, {"model": 10, "item": 10})
-    >>> [round(each.relative, 3) for each in d_study(study, {"item": [5, 45, 100]})]
-    [0.5, 0.9, 0.952]
-    """
-    choices = [[n] if isinstance(n, int) else list(n) for n in sizes.values()]
-    if not all(choices):
-        raise InputError("a facet is given no number of levels; give at least one")
-    return tuple(reliability(study, dict(zip(sizes, each, strict=True))) for each in product(*choices))
 
 
 def levels_needed(

@@ -17,7 +17,7 @@ from evalstats.stats.mixed.contrasts import (
     within_each,
 )
 from evalstats.stats.mixed.families import adjusted, joint_test
-from evalstats.stats.mixed.marginal_means import ReferenceGrid, contrast_rows, expanded, marginal_means, null_basis
+from evalstats.stats.mixed.marginal_means import ReferenceGrid, expanded, marginal_means, null_basis
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 PRINTED = 1e-9  # R's numbers are stored with 12 decimals
@@ -176,10 +176,6 @@ def test_a_missing_combination_makes_a_mean_null():
     assert found.estimate[0] == 1.5
     assert np.isnan([found.estimate[1], found.std_error[1], found.conf_low[1], found.p_value[1]]).all()
     assert found.reasons == means.reasons
-    rows, reasons = contrast_rows(means, pairwise("AB"))
-    pair = linear_estimates(rows, [1.0, 2.0, 3.0], np.eye(3), reasons=reasons)
-    assert np.isnan(pair.estimate[0])
-    assert pair.reasons == ("the grid has no row for B, rude",)
     assert marginal_means(grid, ["model"], {"scenario": {"ideal": 1}}).reasons == (None, None)
 
 

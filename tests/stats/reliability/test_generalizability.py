@@ -11,7 +11,6 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.reliability.decision_study import (
     component_draws,
-    d_study,
     levels_needed,
     reliability,
     reliability_interval,
@@ -131,7 +130,7 @@ def test_fixed_scenarios_move_their_interaction_into_the_true_scores():
 @pytest.mark.parametrize("target", [0.5, 0.8, 0.9, 0.93])
 def test_levels_needed_are_the_first_that_reach_it(coefficient, study, target):
     found = levels_needed(study, "item", target, coefficient=coefficient)
-    curve = [getattr(each, coefficient) for each in d_study(study, {"item": range(1, 3_000)})]
+    curve = [getattr(each, coefficient) for each in (reliability(study, {"item": n}) for n in range(1, 3_000))]
     reach = [n for n, value in enumerate(curve, start=1) if value >= target]
     assert found.n == (reach[0] if reach else None)
     assert found.limit == pytest.approx(curve[-1], abs=2e-3)
@@ -162,13 +161,12 @@ def test_what_cannot_be_reached_says_what_would_help():
 
 def test_error_falls_with_every_facet():
     for facet in ("item", "scenario"):
-        curve = d_study(STUDY, {facet: [1, 2, 5, 20, 100]})
+        curve = [reliability(STUDY, {facet: n}) for n in (1, 2, 5, 20, 100)]
         for name in ("relative", "absolute"):
             values = [getattr(each, name) for each in curve]
             assert values == sorted(values)
             assert len(set(values)) == 5
         assert all(each.absolute < each.relative for each in curve)
-    assert len(d_study(STUDY, {"item": [1, 2], "scenario": [3, 4, 5]})) == 6
 
 
 def test_negative_estimates_are_kept_and_said():
