@@ -16,8 +16,7 @@ from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.gap.cluster_means import ClusterMeans, cluster_means
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import ClusterMeans, LabLiveScores, cluster_means
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -21,19 +21,21 @@ from evalstats.analysis.gap.layers import (
 from evalstats.analysis.gap.material import CellSums, Material, Options
 from evalstats.analysis.gap.outcomes import cell_sums, clusters_by_level, levels_of
 from evalstats.analysis.gap.shared_models import Asked
+from evalstats.stats.agreement.attenuation import true_correlation
+from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement
+from evalstats.stats.agreement.intervals import (
+    SourceDraws,
+    canonical_order,
+    draw_sources,
+    model_check,
+    noise_source,
+    source_interval,
+)
+from evalstats.stats.agreement.pair_order import BoolArray, PairAgreement, pair_agreement
+from evalstats.stats.agreement.true_agreement import Ceiling, TrueAgreement, ceilings, true_agreement
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
-from evalstats.stats.gap.agreement_draws import canonical_order
-from evalstats.stats.gap.agreement_sources import SourceDraws, draw_sources, model_check, noise_source, source_interval
-from evalstats.stats.gap.association import association_test
-from evalstats.stats.gap.ceilings import Ceiling, ceilings
-from evalstats.stats.gap.cluster_means import cluster_means
-from evalstats.stats.gap.correlations import NAMES, CoefficientName, correlate
-from evalstats.stats.gap.model_subsets import subset_agreement
-from evalstats.stats.gap.pair_order import BoolArray, PairAgreement, pair_agreement
-from evalstats.stats.gap.reliability import true_correlation
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.true_agreement import TrueAgreement, true_agreement
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
 
 LISTED_MODELS = 100  # above it the matrix of relations has thousands of entries that nobody reads
 

@@ -12,15 +12,25 @@ from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict
 from evalstats.document.numbers import number, p_value
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.gap.bend import bend
-from evalstats.stats.gap.deleted_gaps import FULL_MODELS, LEAST_MODELS, DeletedGaps, deleted_gaps
+from evalstats.stats.errors_in_variables.leave_one_out import (
+    FULL_MODELS,
+    LEAST_MODELS,
+    DeletedGaps,
+    ShrunkenGaps,
+    deleted_gaps,
+    shrunken_gaps,
+)
+from evalstats.stats.errors_in_variables.line_estimators import (
+    AnotherLine,
+    deming,
+    least_squares,
+    structural_line,
+    theil_sen,
+    without_leverage,
+)
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, shrunken_covariances
+from evalstats.stats.errors_in_variables.york import LineFit, bend, fit_line
 from evalstats.stats.gap.level_gaps import Differences, LevelGaps, level_gaps
-from evalstats.stats.gap.other_lines import AnotherLine, deming, least_squares, theil_sen, without_leverage
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.shrunken_gaps import ShrunkenGaps, shrunken_gaps
-from evalstats.stats.gap.steadied import steadied
-from evalstats.stats.gap.structural import structural_line
-from evalstats.stats.gap.york import LineFit, fit_line
 
 
 def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
@@ -391,7 +401,7 @@ def _steadied(made: Material) -> tuple[Material, tuple[str, ...]]:
         f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together: they are taken as alike for "
         "all pairs of models, or nearly so"
     )
-    return replace(made, scores=steadied(made.scores, fewest)), (said,) if few else ()
+    return replace(made, scores=shrunken_covariances(made.scores, fewest)), (said,) if few else ()
 
 
 def _fit(made: Material) -> tuple[LineFit | None, str]:

@@ -21,8 +21,19 @@ from evalstats.analysis.gap.result import Forecast, Hierarchy, LeftOut
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
 from evalstats.stats.computation import one_thread
+from evalstats.stats.errors_in_variables.hierarchy import (
+    FEWEST_MODELS,
+    HierarchyFit,
+    NewModels,
+    Predicted,
+    fit_hierarchy,
+)
+from evalstats.stats.errors_in_variables.plane import fit_plane, slope_covariance
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
+from evalstats.stats.errors_in_variables.york import fit_line
 from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
-from evalstats.stats.gap.drop_line import (
+from evalstats.stats.gap.scenario_gaps import combined
+from evalstats.stats.gap.user_drops import (
     Drops,
     PooledDrops,
     flipped_pairs,
@@ -30,11 +41,6 @@ from evalstats.stats.gap.drop_line import (
     pooled_drops,
     spread_beyond_noise,
 )
-from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
-from evalstats.stats.gap.hierarchy import FEWEST_MODELS, HierarchyFit, NewModels, Predicted, fit_hierarchy
-from evalstats.stats.gap.scenario_cells import combined
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
-from evalstats.stats.gap.york import fit_line
 
 _METHOD = (
     "One model of both sides: true lab scores normal, live scores on a line in them, true gaps normal about it, the noise of "

@@ -35,8 +35,8 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix
 from evalstats.schema.plan import Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import FloatArray, check_count, check_level
+from evalstats.stats.errors_in_variables.scores import centred_variance
 from evalstats.stats.estimate import normal_quantile, t_quantile
-from evalstats.stats.gap.scores import centred_variance
 
 T = TypeVar("T")
 _MANY_DF = 200.0  # from here a t interval is a normal one

@@ -10,7 +10,7 @@ import polars as pl
 from evalstats.analysis.scales import Direction
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
 # From the places of some models of a side, the best and the worst rank of each among them; zeros where ranks cannot be told.

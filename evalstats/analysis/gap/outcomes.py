@@ -18,7 +18,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.gap.cluster_means import FEWEST_CLUSTERS, cluster_means
+from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, cluster_means
 from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 
 CLUSTER = f"{HELPER}cluster"

@@ -15,7 +15,7 @@ from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 FEWEST = 3
 FEW_USERS = "(levels of few users)"

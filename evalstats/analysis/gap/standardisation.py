@@ -13,11 +13,9 @@ from evalstats.analysis.gap.material import Cells, CellSums, Material
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap.cell_linear import Linearised, linearised
-from evalstats.stats.gap.cell_table import CellTable, cell_table
-from evalstats.stats.gap.kitagawa import gap_parts, threefold
-from evalstats.stats.gap.parts import GapStatistic
-from evalstats.stats.gap.poststratify import TRIM, cell_weights, raked_cells
+from evalstats.stats.standardisation.kitagawa import GapStatistic, gap_parts, threefold
+from evalstats.stats.standardisation.linearisation import CellTable, Linearised, cell_table, linearised
+from evalstats.stats.standardisation.weights import TRIM, cell_weights, raked_cells
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

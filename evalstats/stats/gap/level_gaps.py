@@ -9,10 +9,10 @@ from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, check_level
+from evalstats.stats.errors_in_variables.leave_one_out import false_coverage_quantile
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.slope_search import contrast_rows
 from evalstats.stats.estimate import normal_quantile, positive_p, t_quantile, two_sided_normal_p, two_sided_t_p
-from evalstats.stats.gap.contrasts import contrast_rows
-from evalstats.stats.gap.deleted_gaps import false_coverage_quantile
-from evalstats.stats.gap.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
 

@@ -9,8 +9,7 @@ import polars as pl
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
-from evalstats.stats.gap.cluster_means import cluster_means
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
 
 
 def names_of(n_models: int) -> tuple[str, ...]:

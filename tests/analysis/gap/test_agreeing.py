@@ -11,7 +11,7 @@ from evalstats.analysis.gap.agreement import agreement_of, slice_row
 from evalstats.analysis.gap.layers import Agreement
 from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.result import json_safe
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.gap.lablive import published
 from tests.stats.gap.test_agreement_draws import scores
 

@@ -7,9 +7,8 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.stats.gap.bend import bend
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import bend, fit_line
 from tests.analysis.gap.test_gap_real import joined_by_name
 
 

@@ -10,7 +10,7 @@ from evalstats.analysis.gap.calibration import ModelGap, calibrated
 from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.result import GapRow
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 
 def _side(estimate: FloatArray, covariance: FloatArray | None, *, turned: bool = False, **more: Any) -> Side:

@@ -11,9 +11,8 @@ from evalstats.analysis.gap.layers import Decomposition, Part
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.kitagawa import kitagawa
-from evalstats.stats.gap.parts import PARTS
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.standardisation.kitagawa import PARTS, kitagawa
 from tests.stats.gap.cell_worlds import LAB_MIX, CellWorld
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")

@@ -10,8 +10,8 @@ from evalstats.analysis.gap.forecasts import drop_forecast_of, drop_slope
 from evalstats.analysis.gap.material import Material, Options
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.gap.drop_line import Drops
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.gap.user_drops import Drops
 from tests.analysis.gap.drop_material import material_of, names_of, outcomes_of, world
 
 KINDS = {"stable": "ideal", "vague": "non_ideal", "rude": "non_ideal"}

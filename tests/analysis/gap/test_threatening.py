@@ -12,7 +12,7 @@ from evalstats.analysis.gap.result import Threat
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 MODELS = tuple("abcdefgh")
 KEYS = ("self-selection", "versions", "prompts", "outcome", "contamination", "judge", "survivorship")

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalstats.stats.gap.cell_table import CellTable, cell_table
-from evalstats.stats.gap.parts import GapStatistic
+from evalstats.stats.standardisation.kitagawa import GapStatistic
+from evalstats.stats.standardisation.linearisation import CellTable, cell_table
 
 N_CELLS, N_MODELS = 5, 3
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 NAMES = (
     "arena_hard_240829_holistic",

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.agreement_draws import canonical_order, draw_all, draw_noise
-from evalstats.stats.gap.correlations import pearson
-from evalstats.stats.gap.noise_free import map_to_correlation, own_variances, without_noise
-from evalstats.stats.gap.reliability import true_correlation
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
+from evalstats.stats.agreement.attenuation import map_to_correlation, own_variances, true_correlation, without_noise
+from evalstats.stats.agreement.correlation import pearson
+from evalstats.stats.agreement.intervals import canonical_order, draw_all, draw_noise
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
 
 SOURCES = ("items", "votes", "items and votes")
 

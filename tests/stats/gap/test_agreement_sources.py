@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.gap.agreement_sources import (
+from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
+from evalstats.stats.agreement.intervals import (
     draw_sources,
     missing_sources,
     model_check,
@@ -15,10 +16,8 @@ from evalstats.stats.gap.agreement_sources import (
     shifted_ends,
     source_interval,
 )
-from evalstats.stats.gap.ceilings import ceilings
-from evalstats.stats.gap.correlations import NAMES, correlate, kendall
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.true_agreement import true_agreement
+from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.gap.lablive import NAMES as BENCHMARKS
 from tests.stats.gap.lablive import published
 from tests.stats.gap.test_agreement_draws import scores

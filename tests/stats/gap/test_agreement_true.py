@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.ceilings import ceilings
-from evalstats.stats.gap.correlations import correlate
-from evalstats.stats.gap.reliability import true_correlation
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.true_agreement import true_agreement
+from evalstats.stats.agreement.attenuation import true_correlation
+from evalstats.stats.agreement.correlation import correlate
+from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.gap.test_agreement_draws import scores
 
 

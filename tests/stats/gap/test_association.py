@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.association import association_test
-from evalstats.stats.gap.correlations import NAMES, CoefficientName, correlate
+from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate
 
 
 @pytest.mark.parametrize("n", [4, 9, 20, 41])

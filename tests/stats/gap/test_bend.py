@@ -11,9 +11,8 @@ from scipy.special import logit
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.gap.bend import Bend, bend
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import Bend, bend, fit_line
 
 CLOSED = 1e-8
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evalstats.stats.gap.deleted_gaps import deleted_gaps
-from evalstats.stats.gap.other_lines import least_squares
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.shrunken_gaps import shrunken_gaps
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.leave_one_out import deleted_gaps, shrunken_gaps
+from evalstats.stats.errors_in_variables.line_estimators import least_squares
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import fit_line
 
 
 @dataclass

@@ -5,10 +5,9 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap.cell_linear import derivatives, linearised
-from evalstats.stats.gap.cell_table import CellTable, cell_table
-from evalstats.stats.gap.parts import PARTS, GapStatistic
 from evalstats.stats.one_sample import cr2_of_mean
+from evalstats.stats.standardisation.kitagawa import PARTS, GapStatistic
+from evalstats.stats.standardisation.linearisation import CellTable, cell_table, derivatives, linearised
 from tests.stats.gap.cell_worlds import LAB_MIX, N_CELLS, N_MODELS, CellWorld
 
 ALL = np.ones((N_MODELS, N_CELLS), dtype=np.bool_)

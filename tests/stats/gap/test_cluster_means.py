@@ -6,9 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, cluster_means
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap.cluster_means import cluster_means
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
 from evalstats.stats.many.pair_table import score_covariance
 
 ROUNDING = 1e-12

@@ -8,7 +8,15 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.gap.correlations import NAMES, CoefficientName, correlate, kendall, mean_ranks, pearson, spearman
+from evalstats.stats.agreement.correlation import (
+    NAMES,
+    CoefficientName,
+    correlate,
+    kendall,
+    mean_ranks,
+    pearson,
+    spearman,
+)
 from tests.stats.gap.lablive import NAMES as BENCHMARKS
 from tests.stats.gap.lablive import published
 

@@ -7,10 +7,9 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.deleted_gaps import deleted_gaps
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.shrunken_gaps import shrunken_gaps
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.leave_one_out import deleted_gaps, shrunken_gaps
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import fit_line
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
 SEARCHED = 1e-6  # two searches that stop by themselves

@@ -7,10 +7,10 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.drop_line import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
-from evalstats.stats.gap.drop_plane import fit_plane, slope_covariance
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.plane import fit_plane, slope_covariance
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import fit_line
+from evalstats.stats.gap.user_drops import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
 from evalstats.stats.many.winners_curse import shrunken_means
 
 CLOSE = 1e-9

@@ -7,12 +7,9 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.hierarchy import HierarchyFit, fit_hierarchy
-from evalstats.stats.gap.hierarchy_forecasts import new_lab_of, new_lives
-from evalstats.stats.gap.hierarchy_model import contrasts_of
-from evalstats.stats.gap.hierarchy_posterior import posterior_of
-from evalstats.stats.gap.hierarchy_priors import Priors
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.hierarchy import HierarchyFit, fit_hierarchy, new_lab_of, new_lives
+from evalstats.stats.errors_in_variables.hierarchy_posterior import Priors, contrasts_of, posterior_of
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 # The lattice is cut off where the density has fallen by e^-9, so that about a thousandth of the posterior is missing, most of
 # it far out: probabilities are good to 3 in a thousand, moments of the parameters to 2 in a hundred standard deviations.

@@ -5,8 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.hierarchy_lattice import first_quantiles, last_quantiles, lattice_of
-from evalstats.stats.gap.hierarchy_mixture import Mixture
+from evalstats.stats.errors_in_variables.quadrature import Mixture, first_quantiles, last_quantiles, lattice_of
 
 ROOT = np.array([[0.4, 0.0, 0.0], [0.9, 1.0, 0.0], [-0.5, 0.8, 0.3]])
 P = (0.025, 0.5, 0.975)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.kitagawa import kitagawa
+from evalstats.stats.standardisation.kitagawa import kitagawa
 
 # Sums of a few products of numbers near 1.
 CLOSED_FORM = 1e-12

@@ -7,8 +7,8 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.gap.level_gaps import level_gaps
-from evalstats.stats.gap.scores import LabLiveScores
 
 N = 7
 ROUNDING = 1e-9

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.gap.model_subsets import subset_agreement
+from evalstats.stats.agreement.correlation import subset_agreement
 from tests.stats.gap.lablive import published
 from tests.stats.gap.test_agreement_draws import scores
 

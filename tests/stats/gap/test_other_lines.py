@@ -9,10 +9,15 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.other_lines import deming, least_squares, own_variances, theil_sen, without_leverage
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
-from evalstats.stats.gap.structural import structural_line
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.line_estimators import (
+    deming,
+    least_squares,
+    structural_line,
+    theil_sen,
+    without_leverage,
+)
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
+from evalstats.stats.errors_in_variables.york import fit_line
 
 CLOSED = 1e-8
 SEARCHED = 1e-4  # a search over a likelihood that is flat at its top
@@ -85,9 +90,9 @@ def test_an_outlying_model_does_not_move_the_line_by_ranks() -> None:
     assert abs(least_squares(moved).slope - least_squares(scores).slope) > 0.5
 
 
-def test_own_variances_leave_out_what_models_share() -> None:
+def test_unique_variances_leave_out_what_models_share() -> None:
     own = np.array([1.0, 2.0, 5.0, 0.5])
-    found = own_variances(np.diag(own) + 7.0)
+    found = unique_variances(np.diag(own) + 7.0)
     np.testing.assert_allclose(found, own)
     assert found.mean() == pytest.approx(centred_variance(np.diag(own) + 7.0))
 

@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.pair_forecasts import forecast_parts
-from evalstats.stats.gap.pair_order import pair_agreement
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.agreement.pair_order import forecast_parts, pair_agreement
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
 from tests.stats.gap.test_agreement_draws import scores
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.gap.reliability import reliability, shared_noise, true_correlation
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.agreement.attenuation import reliability, shared_noise, true_correlation
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 
 def _scores(seed: int = 0, n: int = 20, cross: bool = False) -> LabLiveScores:

@@ -6,8 +6,15 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.clusters import cluster_mean
-from evalstats.stats.gap.scenario_cells import CellRates, cell_rates, combined, gaps
-from evalstats.stats.gap.scenario_pooling import averaged_correlations, half_chi2, pooled_gaps
+from evalstats.stats.gap.scenario_gaps import (
+    CellRates,
+    averaged_correlations,
+    cell_rates,
+    combined,
+    gaps,
+    half_chi2,
+    pooled_gaps,
+)
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.mixed.prediction import pooled_table
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.gap.shapley_mix import shapley_mix
+from evalstats.stats.standardisation.kitagawa import shapley_mix
 
 CLOSED_FORM = 1e-12
 

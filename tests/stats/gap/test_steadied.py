@@ -6,10 +6,13 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.gap.other_lines import own_variances
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
-from evalstats.stats.gap.steadied import steadied
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.scores import (
+    LabLiveScores,
+    centred_variance,
+    shrunken_covariances,
+    unique_variances,
+)
+from evalstats.stats.errors_in_variables.york import fit_line
 
 
 def _world(rng: np.random.Generator, n: int, clusters: int) -> LabLiveScores:
@@ -21,33 +24,33 @@ def _world(rng: np.random.Generator, n: int, clusters: int) -> LabLiveScores:
     return LabLiveScores(lab=sides[0][0], live=sides[1][0], lab_covariance=sides[0][1], live_covariance=sides[1][1])
 
 
-def test_own_variances_and_positive_definiteness_are_kept() -> None:
+def test_unique_variances_and_positive_definiteness_are_kept() -> None:
     scores = _world(np.random.default_rng(0), 8, 60)
     scores = replace(scores, cross=0.3 * scores.lab_covariance)
-    plain = steadied(scores, 60)
+    plain = shrunken_covariances(scores, 60)
     for before, after in (
         (scores.lab_covariance, plain.lab_covariance),
         (scores.live_covariance, plain.live_covariance),
     ):
         assert before is not None
         assert after is not None
-        np.testing.assert_allclose(own_variances(after), own_variances(before), rtol=1e-9)
+        np.testing.assert_allclose(unique_variances(after), unique_variances(before), rtol=1e-9)
         assert centred_variance(after) == pytest.approx(centred_variance(before))
         assert np.linalg.eigvalsh(after)[0] > 0.0
 
 
 def test_many_clusters_change_next_to_nothing() -> None:
     scores = _world(np.random.default_rng(1), 8, 60)
-    assert fit_line(steadied(scores, 10**7)).slope == pytest.approx(fit_line(scores).slope, rel=1e-4)
+    assert fit_line(shrunken_covariances(scores, 10**7)).slope == pytest.approx(fit_line(scores).slope, rel=1e-4)
 
 
 def test_the_test_of_tau_keeps_its_level_with_few_clusters() -> None:
     """60 worlds of 15 models and 40 clusters: 17% of raw tests reject; three Monte Carlo errors of 5% are 8 points."""
     rng = np.random.default_rng(7)
     worlds = [_world(rng, 15, 40) for _ in range(60)]
-    assert np.mean([fit_line(steadied(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.084
+    assert np.mean([fit_line(shrunken_covariances(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.084
 
 
 def test_one_cluster_is_refused() -> None:
     with pytest.raises(InputError, match="1 clusters tell no covariance"):
-        steadied(_world(np.random.default_rng(2), 8, 60), 1)
+        shrunken_covariances(_world(np.random.default_rng(2), 8, 60), 1)

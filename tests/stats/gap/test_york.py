@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.york import fit_line
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.york import fit_line
 
 CLOSED = 1e-8  # closed forms and published values held to full precision
 SEARCHED = 1e-6  # two searches that stop by themselves

@@ -1,8 +1,4 @@
-"""Integration of a density over three parameters on a lattice laid along its own axes: nothing in it is random.
-
-The sum over a lattice of a smooth density that falls off on all sides is as exact as its transform is narrow: for a normal
-density and a step of 0.8 standard deviations the error is 1e-13. So a few hundred points do what many thousand draws do.
-"""
+"""Integration of a density over three parameters on a lattice along its own axes, and mixtures of normal laws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
+from scipy.special import ndtr
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
@@ -231,3 +228,53 @@ def _spread_out(log_density: LogDensity, top: FloatArray, axes: FloatArray) -> L
         share=np.where(where[:, 0] == 0, 0.5, 1.0),
         inner=log_values > highest - _DROP,
     )
+
+
+_STEPS = 45
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mixture:
+    """One mixture of normal laws for each column.
+
+    Attributes
+    ----------
+    weight
+        float64, shape (n_parts, n) or (n_parts, 1): columns sum to 1.
+    mean, sd
+        float64, shape (n_parts, n).
+
+    Examples
+    --------
+    >>> one = Mixture(weight=np.ones((1, 1)), mean=np.zeros((1, 1)), sd=np.ones((1, 1)))
+    >>> one.quantile(0.975).round(6), one.below(0.0)
+    (array([1.959964]), array([0.5]))
+    """
+
+    weight: FloatArray
+    mean: FloatArray
+    sd: FloatArray
+
+    def centre(self) -> FloatArray:
+        """Return the means, shape (n,)."""
+        return np.asarray((self.weight * self.mean).sum(axis=0), dtype=np.float64)
+
+    def spread(self) -> FloatArray:
+        """Return the standard deviations, shape (n,)."""
+        away = np.square(self.mean - self.centre())
+        return np.sqrt((self.weight * (away + np.square(self.sd))).sum(axis=0))
+
+    def below(self, value: FloatArray | float) -> FloatArray:
+        """Return the probability of lying below a value (one for each column, or one for all)."""
+        return np.asarray((self.weight * ndtr((value - self.mean) / self.sd)).sum(axis=0), dtype=np.float64)
+
+    def quantile(self, p: float) -> FloatArray:
+        """Return the quantiles, shape (n,), by halving an interval that surely holds them (Cantelli's inequality)."""
+        centre, spread = self.centre(), 1.001 * self.spread()
+        low: FloatArray = centre - spread * float(np.sqrt((1 - p) / p))
+        high: FloatArray = centre + spread * float(np.sqrt(p / (1 - p)))
+        for _ in range(_STEPS):
+            middle: FloatArray = (low + high) / 2
+            under = self.below(middle) < p
+            low[under], high[~under] = middle[under], middle[~under]
+        return (low + high) / 2

@@ -1,15 +1,19 @@
-"""The line from lab to live by other methods: what they agree on does not hang on one."""
+"""The line from lab to live by other methods: least squares, Deming, Theil-Sen, without leverage, structural."""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
+from evalstats.stats.computation import one_thread
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
+from evalstats.stats.errors_in_variables.slope_search import Sides, scaled_sides
+from evalstats.stats.errors_in_variables.york import LineFit, fit_line
 from evalstats.stats.estimate import normal_quantile
-from evalstats.stats.gap.scores import LabLiveScores, centred_variance
-from evalstats.stats.gap.york import LineFit, fit_line
 
 _ANGLES = 361
 # With up to 60 models all slopes between two models are tried; of more, this many first, and all near the best of them.
@@ -67,7 +71,7 @@ def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> Another
     residual = z - intercept - slope * x
     beyond = None
     if scores.live_covariance is not None:
-        spread = np.sqrt(own_variances(scores.live_covariance))
+        spread = np.sqrt(unique_variances(scores.live_covariance))
         beyond = int((np.abs(residual) > normal_quantile(conf_level) * spread).sum())
     return AnotherLine(
         slope=slope,
@@ -176,20 +180,6 @@ def without_leverage(scores: LabLiveScores, fit: LineFit, *, conf_level: float =
     return AnotherLine(slope=rest.slope, intercept=rest.intercept, slope_std_error=rest.slope_std_error, place=place)
 
 
-def own_variances(covariance: FloatArray) -> FloatArray:
-    """Return each model's noise variance without what all models share; their mean is `centred_variance`.
-
-    Examples
-    --------
-    >>> own_variances(np.full((3, 3), 5.0) + np.eye(3)).round(9).tolist()
-    [1.0, 1.0, 1.0]
-    """
-    n = covariance.shape[0]
-    centred = np.diag(covariance) - 2.0 * covariance.mean(axis=1) + covariance.mean()
-    # A variance about the mean of all holds (1 - 2/n) of the model's own and the mean of all over n.
-    return np.maximum((centred - centred.sum() / (n * (n - 1.0))) * n / (n - 2.0), 0.0)
-
-
 def _sides(scores: LabLiveScores) -> tuple[FloatArray, FloatArray, int]:
     n = scores.n_models
     if n < 3:
@@ -279,3 +269,101 @@ def _crossing(edges: FloatArray, agreement: FloatArray, size: FloatArray) -> flo
         if after.size and not np.any((at > last) & (at < after[0])):
             found.append((float(size[last]), float(edges[last + 1] + edges[after[0]]) / 2.0))
     return min(found)[1] if found else float(edges[1:-1][np.abs(agreement[1:]).argmin()])
+
+
+_STEP = 1e-3
+_STEEPEST = 5.0
+_WALL = 1e8
+
+
+@one_thread
+def structural_line(scores: LabLiveScores) -> AnotherLine:
+    """Fit the structural line: lab and live together as draws from a bivariate normal law.
+
+    With true lab scores X ~ N(mu, s2), contrasts (x, z) have mean 0 and covariance
+
+        [[s2 I + V_x, b s2 I + V_xz], [b s2 I + V_zx, (b^2 s2 + tau2) I + V_z]],
+
+    whose likelihood is maximised over b, s2 and tau2. Working on contrasts profiles both means out and corrects for it
+    (restricted likelihood). With equal errors and tau2 > 0 the slope is s_xz / (s_xx - s_x^2).
+
+    Raises
+    ------
+    CannotAnswerError
+        As `fit_line`.
+
+    References
+    ----------
+    Fuller 1987, Measurement Error Models, section 2.2.
+
+    Examples
+    --------
+    >>> lab = np.array([0.0, 1.0, 2.0, 3.0, 4.0])
+    >>> errors = np.eye(5) * 0.01
+    >>> live = 2 * lab + np.array([0.1, -0.1, 0.0, 0.1, -0.1])
+    >>> scores = LabLiveScores(lab=lab, live=live, lab_covariance=errors, live_covariance=errors)
+    >>> round(structural_line(scores).slope, 1)
+    2.0
+    """
+    sides = scaled_sides(scores)
+    parts = _Parts(sides)
+    first = float(np.clip(fit_line(scores).slope * sides.unit_x / sides.unit_z, -_STEEPEST, _STEEPEST))
+    found = minimize(parts.deviance, np.array([first, 0.8, 0.3]), method="BFGS", options={"gtol": 1e-6})
+    best = np.asarray(found.x, dtype=np.float64)
+    slope = float(best[0]) * sides.unit_z / sides.unit_x
+    std_error = _std_error(parts, best)
+    return AnotherLine(
+        slope=slope,
+        intercept=sides.mean_z - slope * sides.mean_x,
+        slope_std_error=None if std_error is None else std_error * sides.unit_z / sides.unit_x,
+    )
+
+
+class _Parts:
+    def __init__(self, sides: Sides) -> None:
+        problems = sides.all_models()
+        p = problems.x.shape[1]
+        self.n = p
+        self.y = np.concatenate([problems.x[0], problems.z[0]])
+        self.fixed = np.zeros((2 * p, 2 * p))
+        self.fixed[:p, :p], self.fixed[p:, p:] = problems.v_x[0], problems.v_z[0] + sides.floor * np.eye(p)
+        rows_cross = sides.contrast_cross()
+        self.fixed[:p, p:], self.fixed[p:, :p] = rows_cross, rows_cross.T
+
+    def deviance(self, at: FloatArray) -> float:
+        """-2 log likelihood but for a constant, at slope, sd of true lab scores and tau (signs of sds do not matter)."""
+        p = self.n
+        slope, s2, tau2 = float(at[0]), float(at[1]) ** 2, float(at[2]) ** 2
+        table = self.fixed.copy()
+        at_x: IntArray = np.arange(p, dtype=np.int64)
+        at_z = at_x + p
+        table[at_x, at_x] += s2
+        table[at_z, at_z] += slope**2 * s2 + tau2
+        table[at_x, at_z] += slope * s2
+        table[at_z, at_x] += slope * s2
+        try:
+            root = np.linalg.cholesky(table)
+        except np.linalg.LinAlgError:
+            return _WALL
+        white = solve_triangular(root, self.y, lower=True, check_finite=False)
+        return float(white @ white) + 2.0 * float(np.log(np.diag(root)).sum())
+
+
+def _std_error(parts: _Parts, best: FloatArray) -> float | None:
+    """Return the slope's error from the curvature of the likelihood; where a spread is 0 it is held there."""
+    free = np.array([True, abs(best[1]) > _STEP, abs(best[2]) > _STEP])
+    places = np.flatnonzero(free)
+    table = np.empty((places.size, places.size))
+    for i, one in enumerate(places):
+        for j, other in enumerate(places):
+            total = 0.0
+            for up in (1.0, -1.0):
+                for over in (1.0, -1.0):
+                    at = best.copy()
+                    at[one] += up * _STEP
+                    at[other] += over * _STEP
+                    total += up * over * parts.deviance(at)
+            table[i, j] = total / (8.0 * _STEP**2)
+    if float(np.linalg.eigvalsh(table)[0]) <= 0.0:
+        return None
+    return math.sqrt(float(np.linalg.inv(table)[0, 0]))

@@ -8,7 +8,7 @@ from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.gap.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 _ROUNDING = 1e-9
 _LEAST_SHARE = 0.1  # of the information of the columns that is not noise

@@ -1,17 +1,18 @@
-"""The gap between two rates as mix of cells, behaviour within cells, and what no cell has on both sides."""
+"""The gap between two rates as mix of cells, behaviour within cells and what only one side has; Shapley values by factor."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import factorial
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray, as_values
+from evalstats.stats.checks import FloatArray, IntArray, as_values
+from evalstats.stats.standardisation.linearisation import Sums
+from evalstats.stats.standardisation.weights import raked_cells
 
-# Sums may be complex: their derivatives are taken by steps along the imaginary axis.
-Sums = npt.NDArray[Any]
 _SHARES = 1e-6
 
 
@@ -210,3 +211,155 @@ def _side(share: ArrayLike, rate: ArrayLike, name: str) -> tuple[FloatArray, Flo
     if not np.isfinite(r[w > 0]).all():
         raise InputError(f"the {name} side has a share but no rate in {np.count_nonzero(~np.isfinite(r[w > 0]))} cells")
     return w, np.where(w > 0, r, 0.0)
+
+
+MOST_FACTORS = 6
+
+
+def shapley_mix(
+    lab_share: ArrayLike, live_share: ArrayLike, rate: ArrayLike, factors: Sequence[ArrayLike]
+) -> FloatArray:
+    """Split the mix effect sum (w_V - w_L) r into one contribution for each factor of the cells.
+
+    The value of a set of factors is the change of the rate when the lab is reweighted so that the joint shares of these
+    factors are the live ones, and the shares within them stay the lab's. A factor's contribution is its mean increment over
+    all orders in which the factors can change; contributions add up to the mix effect.
+
+    Parameters
+    ----------
+    lab_share, live_share
+        float64, shape (n_cells,): shares over the common cells; the lab's are above 0.
+    rate
+        float64, shape (n_cells,): the mean of the two sides' rates in each cell.
+    factors
+        For each factor the integer code of its level in each cell, shape (n_cells,). At most 6 factors.
+
+    Raises
+    ------
+    InputError
+        If there is no factor or too many, or a cell with a live share has none in the lab.
+
+    References
+    ----------
+    Shorrocks 2013, doi:10.1007/s10888-011-9214-z.
+
+    Examples
+    --------
+    >>> a, b = [0, 0, 1, 1], [0, 1, 0, 1]
+    >>> shapley_mix([0.25, 0.25, 0.25, 0.25], [0.4, 0.4, 0.1, 0.1], [1.0, 0.5, 0.6, 0.1], [a, b]).round(3).tolist()
+    [0.12, 0.0]
+    """
+    w_lab, w_live, r = (
+        as_values(lab_share, "lab shares"),
+        as_values(live_share, "live shares"),
+        as_values(rate, "rates"),
+    )
+    codes = [np.asarray(factor, dtype=np.int64) for factor in factors]
+    if any(array.shape != w_lab.shape for array in (w_live, r, *codes)):
+        raise InputError("shares, rates and levels of factors must have one entry for each cell")
+    if (w_lab < 0).any() or (w_live < 0).any() or ((w_lab <= 0) & (w_live > 0)).any():
+        raise InputError("a cell has a live share and none in the lab; cut both sides to their common cells first")
+    return shapley_shares(w_lab, w_live, r, codes)
+
+
+def shapley_shares(w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence[IntArray]) -> Sums:
+    """Return contributions for many tables at once: arrays of shape (..., n_cells) in, (..., n_factors) out."""
+    n = len(factors)
+    if not 1 <= n <= MOST_FACTORS:
+        raise InputError(f"{n} factors; contributions of 1 to {MOST_FACTORS} factors can be told")
+    values = [_value(chosen, w_lab, w_live, rate, factors) for chosen in range(2**n)]
+    out: list[Sums] = []
+    for factor in range(n):
+        part = np.zeros_like(values[0])
+        for chosen in range(2**n):
+            if chosen >> factor & 1:
+                continue
+            size = chosen.bit_count()
+            part = part + factorial(size) * factorial(n - size - 1) / factorial(n) * (
+                values[chosen | 1 << factor] - values[chosen]
+            )
+        out.append(part)
+    return np.stack(out, axis=-1)
+
+
+def _value(chosen: int, w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence[IntArray]) -> Sums:
+    """Change of the rate when the joint margin of the chosen factors (bits) is the live one."""
+    if chosen == 0:
+        return (w_lab * rate).sum(-1) * 0.0
+    group = _groups([codes for place, codes in enumerate(factors) if chosen >> place & 1])
+    member: FloatArray = np.eye(int(group.max()) + 1)[group]
+    have: Sums = w_lab @ member
+    want: Sums = w_live @ member
+    factor = np.where(have != 0, want / np.where(have != 0, have, 1.0), 0.0)
+    return ((w_lab * factor[..., group] - w_lab) * rate).sum(-1)
+
+
+def _groups(codes: Sequence[IntArray]) -> IntArray:
+    return np.unique(np.stack(codes), axis=1, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+PARTS = ("lab", "live", "total", "mix", "behaviour", "unexplained", "poststratified")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapStatistic:
+    """The parts of the gap of each model, in the order of `names`.
+
+    Attributes
+    ----------
+    common
+        bool, shape (n_models, n_cells): cells that a model has on both sides; resamples keep those of the data.
+    factors
+        For each factor the code of its level in each cell; empty where there is one alone.
+    outside
+        Shares of the cells given from outside, which then stand for the live ones; None where they are counted.
+    lab_rate, live_rate
+        Shape (n_models, n_cells): rates that stand in where a resample has nothing in a cell.
+    trim
+        Largest weight in raking, as a multiple of the mean; None for no limit.
+    """
+
+    common: npt.NDArray[np.bool_]
+    factors: tuple[IntArray, ...] = ()
+    outside: FloatArray | None = None
+    lab_rate: FloatArray | None = None
+    live_rate: FloatArray | None = None
+    trim: float | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the statistics: the parts, factors, raked, and three blocks of one number a cell."""
+        several = (*(f"factor {place}" for place in range(len(self.factors))), "raked") if self.factors else ()
+        cells = range(self.common.shape[-1])
+        blocks = tuple(f"{block} {cell}" for block in ("mix", "behaviour", "live share") for cell in cells)
+        return (*PARTS, *several, *blocks)
+
+    def __call__(self, n_lab: Sums, total_lab: Sums, n_live: Sums, total_live: Sums) -> Sums:
+        """Return the statistics, shape (..., n_models, n_statistics), of sums of shape (..., n_models, n_cells)."""
+        if self.outside is not None:
+            some = n_live != 0
+            rate = np.where(some, total_live / np.where(some, n_live, 1.0), 0.0)
+            n_live = np.where(some, self.outside, 0.0)
+            total_live = n_live * rate
+        parts = gap_parts(
+            n_lab, total_lab, n_live, total_live, common=self.common, lab_rate=self.lab_rate, live_rate=self.live_rate
+        )
+        columns: list[Sums] = [
+            parts.lab,
+            parts.live,
+            parts.live - parts.lab,
+            parts.mix,
+            parts.behaviour,
+            parts.unexplained_live + parts.unexplained_lab,
+            parts.poststratified,
+        ]
+        blocks: list[Sums] = [parts.mix_terms, parts.behaviour_terms, n_live / n_live.sum(-1)[..., None]]
+        if self.factors:
+            middle = np.where(self.common, (parts.lab_rate + parts.live_rate) / 2.0, 0.0)
+            blocks.insert(0, shapley_shares(parts.lab_share, parts.live_share, middle, self.factors))
+            weights = raked_cells(n_lab, n_live, self.factors, trim=self.trim)[0]
+            rate = np.where(n_lab != 0, parts.lab_rate, 0.0)
+            blocks.insert(1, ((weights * rate).sum(-1) / weights.sum(-1))[..., None])
+        shape = np.broadcast_shapes(*(column.shape for column in columns))
+        head = np.stack([np.broadcast_to(column, shape) for column in columns], axis=-1)
+        return np.concatenate([head, *(np.broadcast_to(block, (*shape, block.shape[-1])) for block in blocks)], axis=-1)

@@ -7,8 +7,7 @@ from numpy.typing import ArrayLike
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, as_values
-from evalstats.stats.gap.cell_linear import STEP
-from evalstats.stats.gap.kitagawa import Sums
+from evalstats.stats.standardisation.linearisation import STEP, Sums
 
 TRIM = 5.0  # times the mean weight: the largest that raking gives
 _SHARES = 1e-6

@@ -10,7 +10,7 @@ from scipy import optimize, special
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import positive_p, two_sided_t_p
-from evalstats.stats.gap.scenario_pooling import averaged_correlations
+from evalstats.stats.gap.scenario_gaps import averaged_correlations
 from evalstats.stats.many.multiplicity import holm
 from evalstats.stats.many.winners_curse import shrunken_means
 

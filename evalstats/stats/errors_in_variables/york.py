@@ -1,4 +1,4 @@
-"""York's line with errors on both sides, any covariance of them, and a spread of true gaps between models."""
+"""York's line with errors on both sides and a spread of true gaps: the fit, an interval of its slope, a test for a bend."""
 
 import math
 from dataclasses import dataclass
@@ -6,14 +6,118 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import special
 
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.computation import one_thread
-from evalstats.stats.estimate import SMALLEST_P, positive_p
-from evalstats.stats.gap.contrasts import Sides, contrast_rows, scaled_sides
-from evalstats.stats.gap.scores import LabLiveScores
-from evalstats.stats.gap.slope_interval import no_slope_p, slope_interval, slope_p
-from evalstats.stats.gap.slope_search import Lines, Problems, lowest, noise, solved, with_spread
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.slope_search import (
+    Lines,
+    Problems,
+    Sides,
+    contrast_rows,
+    lowest,
+    noise,
+    scaled_sides,
+    solved,
+    with_spread,
+)
+from evalstats.stats.estimate import (
+    SMALLEST_P,
+    normal_quantile,
+    positive_p,
+    t_quantile,
+    two_sided_normal_p,
+    two_sided_t_p,
+)
+
+_ANGLES = 48
+_ZOOMS = 3
+
+
+def slope_interval(sides: Sides, problems: Problems, line: Lines, conf_level: float) -> tuple[float, float]:
+    """Return the slopes, in scaled units, that a test of the slope does not reject; infinite where none is steep enough.
+
+    At the true slope the residuals r and the adjusted lab scores X(b) = x - Cov(e_x, r) Omega^-1 r are independent, so that
+    t(b) = X' P r / sqrt(X' P X) is standard normal whatever the lab scores are, and however few. tau is held at its estimate;
+    where it is above 0 the limit is Student's with n - 2 degrees of freedom.
+
+    References
+    ----------
+    Moran 1971, Journal of Multivariate Analysis 1:232; the inversion is that of Fieller for a ratio.
+    """
+    df = sides.n_models - 2
+    limit = t_quantile(conf_level, df) if line.tau2[0] > sides.floor else normal_quantile(conf_level)
+    lab_live, angle = sides.contrast_cross(), float(line.angle[0])
+    # Short of the vertical, where noise may be singular.
+    ends = [(angle, side * (math.pi / 2 - 1e-6)) for side in (-1.0, 1.0)]
+    found: list[float] = []
+    for start, stop in ends:
+        low, high = start, stop
+        for _ in range(_ZOOMS):
+            angles = np.linspace(low, high, _ANGLES + 1)
+            out = np.flatnonzero(np.abs(_score(problems, lab_live, angles, float(line.tau2[0]))) > limit)
+            if out.size == 0:
+                high = math.copysign(math.pi / 2, stop)
+                break
+            first = max(int(out[0]), 1)
+            low, high = float(angles[first - 1]), float(angles[first])
+        found.append(high)
+    return _slope(found[0]), _slope(found[1])
+
+
+def slope_p(sides: Sides, problems: Problems, line: Lines, slope: float) -> float:
+    """Return the p of one slope, in scaled units, by the test that the interval inverts."""
+    t = float(_score(problems, sides.contrast_cross(), np.array([math.atan(slope)]), float(line.tau2[0]))[0])
+    return two_sided_t_p(t, sides.n_models - 2) if line.tau2[0] > sides.floor else two_sided_normal_p(t)
+
+
+def _slope(angle: float) -> float:
+    return math.copysign(math.inf, angle) if abs(angle) >= math.pi / 2 else math.tan(angle)
+
+
+def _score(problems: Problems, lab_live: FloatArray, angles: FloatArray, tau2: float) -> FloatArray:
+    """Return t at each angle; residuals and points are those of the angle, which changes their scale and not t."""
+    c, s = np.cos(angles)[:, None], np.sin(angles)[:, None]
+    many = problems.take(np.zeros(angles.size, dtype=np.int64))
+    table = noise(many, angles, np.full(angles.size, tau2))
+    residual = c * problems.z - s * problems.x
+    pulled = solved(table, residual[..., None])[..., 0]
+    lab_error = c * (pulled @ lab_live.T) - s * (pulled @ problems.v_x[0])
+    points = problems.x - lab_error
+    weighted = solved(table, points[..., None])[..., 0]
+    return (points * pulled).sum(axis=1) / np.sqrt((points * weighted).sum(axis=1))
+
+
+def no_slope_p(sides: Sides, problems: Problems) -> float:
+    """Return the p of no association: with slope 0 the lab is to live scores as any other column."""
+    n = sides.n_models
+    x, z, v_z = problems.x[0], problems.z[0], problems.v_z[0]
+    tau2 = _flat_tau2(z, v_z, sides.floor)
+    precision = solved(v_z + tau2 * np.eye(n - 1), np.eye(n - 1))
+    # Errors that both sides share make scores go together without any slope: as much as that is expected.
+    expected = 0.0 if problems.v_cross is None else float((precision * problems.v_cross[0]).sum()) / 2.0
+    inner, lab, live = float(x @ precision @ z) - expected, float(x @ precision @ x), float(z @ precision @ z)
+    if tau2 <= sides.floor:
+        return two_sided_normal_p(inner / math.sqrt(lab))
+    share = min(inner**2 / (lab * live), 1.0 - 1e-15)
+    return two_sided_t_p(math.sqrt(share * (n - 2) / (1.0 - share)), n - 2)
+
+
+def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
+    """Return the tau2 at which live contrasts alone have a sum of squares of their number, or the floor."""
+    eigen = np.linalg.eigh(v_z)
+    squares: FloatArray = (eigen.eigenvectors.T @ z) ** 2
+    roots: FloatArray = np.maximum(eigen.eigenvalues, 0.0)
+    tau2, df = floor, z.size
+    for _ in range(100):
+        parts = squares / (roots + tau2)
+        total = float(parts.sum())
+        # Newton's step for 1/sum = 1/df, which comes from below and never goes past.
+        step = (total - df) * total / (df * float((parts / (roots + tau2)).sum()))
+        if step <= 1e-12 * (1e-3 + tau2):
+            break
+        tau2 += step
+    return tau2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,3 +381,126 @@ def lab_spread_p(problems: Problems) -> FloatArray:
     pulled = solved(problems.v_x + rounding[:, None, None] * np.eye(p), problems.x[..., None])[..., 0]
     apart: FloatArray = (problems.x * pulled).sum(axis=1)
     return np.maximum(special.chdtrc(p, apart), SMALLEST_P)
+
+
+LEAST_MODELS = 10
+# Below this share of the live spread a residual is rounding, and a column beside the straight one is no column of its own.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bend:
+    """A check of the straight line.
+
+    Attributes
+    ----------
+    statistic, df, p_value
+        t of the square of the lab score, n_models - 3 degrees of freedom, two-sided. Above 0 both ends lie above the line
+        through the middle (more is better on both sides), below 0 both lie below.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+@one_thread
+def bend(scores: LabLiveScores, fit: LineFit) -> Bend:
+    """Test whether the residuals of York's line go with the square of the lab score.
+
+    Weighted least squares of the residuals r = live - a - b lab on [1, x, x^2], whitened by their covariance
+
+        Omega(b) = V_z + b^2 V_x - b (V_xz + V_zx) + tau^2 I
+
+    as the line is, with a scale estimated from what is left, so that t has n_models - 3 degrees of freedom. For x stand York's
+    adjusted lab scores (centred, scaled), not the raw ones: on a straight line the raw ones share their error with r, and with
+    skewed true scores that alone looks like a bend, while the adjusted ones are independent of r. Contrasts between models take
+    the place of the intercept, as if c 11' with c large were added to Omega: what moves all models alike does not matter.
+
+    Parameters
+    ----------
+    scores
+        At least 10 models, with the covariances of both sides.
+    fit
+        York's line through these scores.
+
+    Returns
+    -------
+    Bend
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 10 models, without errors on a side or with a constant one, where covariances are none, where the lab
+        scores take only two values, or where nothing is left beside the curve to tell noise from it.
+
+    Notes
+    -----
+    A check and no estimate: noise in the lab blurs the curve, so its size would be drawn towards 0 and bends are found less
+    often than with an exact lab. It cannot tell a bend from a single model at an end of the scale that really is apart: either
+    may be what the other seems. A square finds curves that bend one way; one that bends as much up as down (a share against
+    its log-odds, both ends alike about a half) has no square in it. The slope and tau^2 are taken as known at their estimates;
+    the tests hold simulations of what that costs.
+
+    References
+    ----------
+    York, Evensen, Martinez & Delgado 2004, doi:10.1119/1.1632486 (adjusted points); Fuller 1987, Measurement Error Models,
+    section 1.2.3 (residuals and adjusted scores are uncorrelated), doi:10.1002/9780470316665.
+
+    Examples
+    --------
+    >>> from evalstats.stats.errors_in_variables.york import fit_line
+    >>> lab = np.linspace(-2.0, 2.0, 12)
+    >>> wiggle = 0.1 * np.cos(5.0 * np.arange(12))
+    >>> errors = {"lab_covariance": np.zeros((12, 12)), "live_covariance": 0.01 * np.eye(12)}
+    >>> straight = LabLiveScores(lab=lab, live=lab + wiggle, **errors)
+    >>> bent = LabLiveScores(lab=lab, live=np.exp(lab) + wiggle, **errors)
+    >>> bend(straight, fit_line(straight)).p_value > 0.2, bend(bent, fit_line(bent)).p_value < 1e-4
+    (True, True)
+    """
+    n = scores.n_models
+    if n < LEAST_MODELS:
+        raise CannotAnswerError(
+            f"{n} shared models are too few to tell a bend from a straight line; at least {LEAST_MODELS} are needed"
+        )
+    residual, points, root = _whitened(scores, fit)
+    points = points / float(np.abs(points).max())
+    square = points**2 - float((points**2).mean())
+    rows = contrast_rows(n)
+    design = solved(root, rows @ np.stack([points, square], axis=1))
+    left, straight = _without(design[:, 0], solved(root, rows @ residual)), design[:, 0]
+    curve = _without(straight, design[:, 1])
+    if float(curve @ curve) <= _ROUNDING * float(design[:, 1] @ design[:, 1]):
+        raise CannotAnswerError(
+            "the lab scores take two values only, so that no bend of a line through them can be told"
+        )
+    df = n - 3
+    rest = _without(curve, left)
+    scale = float(rest @ rest) / df
+    if not math.sqrt(scale) > _ROUNDING * float(np.linalg.norm(solved(root, rows @ scores.live))):
+        raise CannotAnswerError("the scores lie on a curve exactly, which leaves no noise to hold a bend against")
+    statistic = float(curve @ left) / math.sqrt(float(curve @ curve) * scale)
+    return Bend(statistic=statistic, df=df, p_value=two_sided_t_p(statistic, df))
+
+
+def _whitened(scores: LabLiveScores, fit: LineFit) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return residuals, adjusted lab scores (centred), and the root of the covariance of the residuals' contrasts."""
+    sides = scaled_sides(scores, LEAST_MODELS)
+    ratio = sides.unit_x / sides.unit_z
+    b, tau2 = fit.slope * ratio, fit.tau2 / sides.unit_z**2 + sides.floor
+    rows = contrast_rows(sides.n_models)
+    omega = sides.v_z + b**2 * sides.v_x - b * (sides.cross + sides.cross.T)
+    noise = rows @ omega @ rows.T + tau2 * np.eye(sides.n_models - 1)
+    try:
+        root = np.asarray(np.linalg.cholesky(noise), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise CannotAnswerError("the errors of the scores are no covariance, so that no bend can be told") from error
+    residual = sides.z - b * sides.x
+    pulled = rows.T @ solved(root.T, solved(root, rows @ residual))
+    # Cov(lab error, r) = V_xz - b V_x: what the residual tells of the lab's error is taken off the lab score.
+    points = sides.x - (sides.cross - b * sides.v_x) @ pulled
+    return residual * sides.unit_z, points - points.mean(), root
+
+
+def _without(column: FloatArray, values: FloatArray) -> FloatArray:
+    return values - column * float(column @ values) / float(column @ column)

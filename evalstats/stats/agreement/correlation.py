@@ -1,0 +1,418 @@
+"""Pearson's, Spearman's and Kendall's coefficients for many draws at once, their p-values, and their spread over subsets."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import permutations
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import ArrayLike, NDArray
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.estimate import positive_p
+
+CoefficientName: TypeAlias = Literal["pearson", "spearman", "kendall"]
+NAMES: tuple[CoefficientName, ...] = ("pearson", "spearman", "kendall")
+
+_ROUNDING = 1e-13
+_BLOCK = 60_000  # scores compared at a time: what the nearest cache holds
+_MOST = 32_000  # models that small integers can rank
+_SmallInts: TypeAlias = NDArray[np.int16]
+
+
+def correlate(name: CoefficientName, x: ArrayLike, z: ArrayLike) -> FloatArray:
+    """Return one of the three coefficients by name; see `pearson`, `spearman` and `kendall`.
+
+    Examples
+    --------
+    >>> float(correlate("spearman", [1.0, 2.0, 3.0], [1.0, 4.0, 9.0]).round(12))
+    1.0
+    """
+    return _FUNCTIONS[name](x, z)
+
+
+def pearson(x: ArrayLike, z: ArrayLike) -> FloatArray:
+    """Pearson's correlation along the last axis.
+
+    Parameters
+    ----------
+    x, z
+        float64, shape (..., n_models), broadcast against each other: scores of either side, any unit.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (...): the coefficients; NaN where a side is constant.
+
+    Raises
+    ------
+    InputError
+        If the numbers of models differ.
+
+    Examples
+    --------
+    >>> float(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).round(12))
+    1.0
+    """
+    a, b = _both(x, z)
+    u, v = _unit(a), _unit(b)
+    return np.clip((u * v).sum(axis=-1), -1.0, 1.0)
+
+
+def spearman(x: ArrayLike, z: ArrayLike) -> FloatArray:
+    """Spearman's rank correlation along the last axis, with mean ranks for ties. Arguments and result as for `pearson`.
+
+    Examples
+    --------
+    >>> float(spearman([1.0, 2.0, 3.0], [1.0, 9.0, 4.0]).round(12))
+    0.5
+    """
+    a, b = _both(x, z)
+    return pearson(mean_ranks(a), mean_ranks(b))
+
+
+def kendall(x: ArrayLike, z: ArrayLike) -> FloatArray:
+    """Kendall's tau-b along the last axis. Arguments and result as for `pearson`.
+
+    Notes
+    -----
+    Pairs are compared one lag at a time on small integers: 2000 draws of 300 models take a fraction of a second, where a
+    loop over draws takes minutes.
+
+    References
+    ----------
+    Kendall 1945, Biometrika 33:239.
+
+    Examples
+    --------
+    >>> float(kendall([1.0, 2.0, 3.0], [1.0, 9.0, 4.0]).round(6))
+    0.333333
+    """
+    a, b = _both(x, z)
+    n = a.shape[-1]
+    pairs = n * (n - 1) / 2.0
+    rank_a, tied_a = _dense_ranks(a)
+    rank_b, tied_b = _dense_ranks(b)
+    size = np.sqrt((pairs - tied_a) * (pairs - tied_b))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        tau = _concordance(rank_a, rank_b) / size
+    return np.where(size > 0, np.clip(tau, -1.0, 1.0), np.nan)
+
+
+def mean_ranks(values: FloatArray) -> FloatArray:
+    """Return ranks from 1 along the last axis; equal values share the mean of their ranks.
+
+    Examples
+    --------
+    >>> mean_ranks(np.array([3.0, 1.0, 3.0])).tolist()
+    [2.5, 1.0, 2.5]
+    """
+    order, first, last, _ = _runs(values)
+    ranks = np.empty(values.shape)
+    np.put_along_axis(ranks, order, (first + last) / 2.0 + 1.0, axis=-1)
+    return ranks
+
+
+def _both(x: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    a, b = np.asarray(x, dtype=np.float64), np.asarray(z, dtype=np.float64)
+    if a.ndim == 0 or b.ndim == 0 or a.shape[-1] != b.shape[-1]:
+        raise InputError(f"sides have shapes {a.shape} and {b.shape}; the last axis must be the same models on both")
+    if not 0 < a.shape[-1] <= _MOST:
+        raise InputError(f"there are {a.shape[-1]} models; give 1 to {_MOST}")
+    return a, b
+
+
+def _unit(values: FloatArray) -> FloatArray:
+    """Centre and scale to length one; NaN where all values are equal but for rounding."""
+    centred = values - values.mean(axis=-1, keepdims=True)
+    length = np.sqrt((centred**2).sum(axis=-1, keepdims=True))
+    size = np.abs(values).max(axis=-1, keepdims=True) * np.sqrt(values.shape[-1])
+    return centred / np.where(length > _ROUNDING * size, length, np.nan)
+
+
+def _runs(values: FloatArray) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Sorted places, the first and last place of each value's run of equals, and the number of the run."""
+    order = np.argsort(values, axis=-1, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=-1)
+    n = values.shape[-1]
+    place = np.broadcast_to(np.arange(n, dtype=np.int64), values.shape)
+    starts = np.ones(values.shape, dtype=np.bool_)
+    starts[..., 1:] = ordered[..., 1:] != ordered[..., :-1]
+    ends = np.ones(values.shape, dtype=np.bool_)
+    ends[..., :-1] = starts[..., 1:]
+    first = np.maximum.accumulate(np.where(starts, place, 0), axis=-1)
+    last = np.minimum.accumulate(np.where(ends, place, n - 1)[..., ::-1], axis=-1)[..., ::-1]
+    return order, first, last, np.cumsum(starts, axis=-1, dtype=np.int64)
+
+
+def _dense_ranks(values: FloatArray) -> tuple[_SmallInts, FloatArray]:
+    """Ranks as small integers, equal values alike, and the number of tied pairs."""
+    order, first, last, run = _runs(values)
+    ranks = np.empty(values.shape, dtype=np.int16)
+    np.put_along_axis(ranks, order, run.astype(np.int16), axis=-1)
+    # Each member of a run of t has t - 1 partners, and every pair is met from both of its ends.
+    return ranks, (last - first).sum(axis=-1) / 2.0
+
+
+def _concordance(a: _SmallInts, b: _SmallInts) -> FloatArray:
+    """Concordant less discordant pairs."""
+    shape = np.broadcast_shapes(a.shape, b.shape)
+    n, rows = shape[-1], math.prod(shape[:-1])
+    flat_a, flat_b = (
+        side.reshape(-1, n) if side.size == n else np.broadcast_to(side, shape).reshape(rows, n) for side in (a, b)
+    )
+    sums = np.zeros(rows, dtype=np.int64)
+    step = max(1, _BLOCK // n)
+    for start in range(0, rows, step):
+        block = slice(start, start + step)
+        left, right = (side if len(side) == 1 else side[block] for side in (flat_a, flat_b))
+        for lag in range(1, n):
+            signs = _signs(left, lag) * _signs(right, lag)
+            sums[block] += np.count_nonzero(signs == 1, axis=-1) - np.count_nonzero(signs == -1, axis=-1)
+    return sums.astype(np.float64).reshape(shape[:-1])
+
+
+def _signs(ranks: _SmallInts, lag: int) -> NDArray[np.int8]:
+    later, earlier = ranks[..., lag:], ranks[..., :-lag]
+    return (later > earlier).view(np.int8) - (later < earlier).view(np.int8)
+
+
+_FUNCTIONS: dict[CoefficientName, Callable[[ArrayLike, ArrayLike], FloatArray]] = {
+    "pearson": pearson,
+    "spearman": spearman,
+    "kendall": kendall,
+}
+
+
+COUNTED = 300  # models up to which Kendall's law is counted; beyond it takes seconds
+LISTED = 8  # models up to which every one of the n! orders is looked at: 40320
+_P_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssociationTest:
+    """Two-sided p of no association, and how it was reached.
+
+    Attributes
+    ----------
+    estimate
+        The coefficient.
+    p_value
+        Share of the orders of one side in which the coefficient is at least as far from 0; never 0.
+    method
+        In words.
+    exact
+        Whether every order was counted.
+    """
+
+    estimate: float
+    p_value: float
+    method: str
+    exact: bool
+
+
+def association_test(
+    name: CoefficientName, x: ArrayLike, z: ArrayLike, *, seed: int = 0, n_resamples: int = 9999
+) -> AssociationTest:
+    """Test that the order of models on one side says nothing about the other, by permutation.
+
+    Parameters
+    ----------
+    name
+        "pearson", "spearman" or "kendall".
+    x, z
+        float64, shape (n_models,).
+    seed, n_resamples
+        Of the permutations that are drawn where they cannot be listed.
+
+    Returns
+    -------
+    AssociationTest
+        Kendall without ties: the exact law by counting. Up to 8 models: every permutation. Else permutations drawn at
+        random and p = (hits + 1)/(n_resamples + 1).
+
+    Raises
+    ------
+    CannotAnswerError
+        If there are fewer than 3 models, or a side is constant.
+
+    Notes
+    -----
+    Assumes that under no association every order of one side is equally likely given the other; noise of the scores does
+    not disturb that, so the test needs no standard errors.
+
+    References
+    ----------
+    Kendall 1938, Biometrika 30:81 (the recursion); Phipson & Smyth 2010, doi:10.2202/1544-6115.1585 (never zero).
+
+    Examples
+    --------
+    >>> r = association_test("kendall", [1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 3.0, 4.0])
+    >>> round(r.p_value, 6), r.exact
+    (0.083333, True)
+    """
+    a, b = as_values(x, "lab scores"), as_values(z, "live scores")
+    estimate = float(correlate(name, a, b))
+    if a.size < 3 or np.isnan(estimate):
+        raise CannotAnswerError("no association can be tested: it needs 3 models or more, and two sides that vary")
+    if name == "kendall" and a.size <= COUNTED and _untied(a) and _untied(b):
+        return AssociationTest(
+            estimate=estimate, p_value=_kendall_p(estimate, a.size), method="exact law of Kendall's tau", exact=True
+        )
+    if a.size <= LISTED:
+        orders = _every_order(a.size)
+        hits, total = _hits(name, a, b, estimate, orders), len(orders)
+        return AssociationTest(
+            estimate=estimate, p_value=positive_p(hits / total), method=f"all {total} permutations", exact=True
+        )
+    n = check_count(n_resamples, "n_resamples", least=99)
+    hits = _drawn_hits(name, (a, b), estimate, n_resamples=n, seed=seed)
+    return AssociationTest(
+        estimate=estimate, p_value=positive_p((hits + 1) / (n + 1)), method=f"{n} random permutations", exact=False
+    )
+
+
+def _untied(values: FloatArray) -> bool:
+    return np.unique(values).size == values.size
+
+
+def _kendall_p(tau: float, n: int) -> float:
+    """Chance of at least so few or so many discordant pairs, by counting permutations with each number of inversions."""
+    law = _inversion_law(n)
+    pairs = n * (n - 1) // 2
+    discordant = round(pairs * (1.0 - tau) / 2.0)
+    return positive_p(2.0 * float(law[: min(discordant, pairs - discordant) + 1].sum()))
+
+
+@cache
+def _inversion_law(n: int) -> FloatArray:
+    """Probability of each number of inversions: one more element adds 0..m inversions, all equally likely."""
+    law = np.ones(1)
+    for m in range(1, n):
+        law = np.convolve(law, np.ones(m + 1)) / (m + 1)  # direct sums of positive terms: the far tail keeps its digits
+    law.setflags(write=False)
+    return law
+
+
+@cache
+def _every_order(n: int) -> IntArray:
+    return np.array(list(permutations(range(n))), dtype=np.int64)
+
+
+def _hits(name: CoefficientName, a: FloatArray, b: FloatArray, estimate: float, orders: IntArray) -> int:
+    """Orders in which the coefficient is as far from 0; a hair nearer counts, since it is the same number but for rounding."""
+    if name == "spearman":
+        a, b, name = mean_ranks(a), mean_ranks(b), "pearson"
+    values = np.abs(correlate(name, a, b[orders]))
+    return int(np.count_nonzero(values >= abs(estimate) - _P_ROUNDING))
+
+
+def _drawn_hits(
+    name: CoefficientName, sides: tuple[FloatArray, FloatArray], estimate: float, *, n_resamples: int, seed: int
+) -> int:
+    rng, hits, done, n = np.random.default_rng(seed), 0, 0, sides[0].size
+    while done < n_resamples:
+        take = min(max(1, 1_000_000 // n), n_resamples - done)
+        orders = np.argsort(rng.random((take, n)), axis=-1)
+        hits += _hits(name, *sides, estimate, orders)
+        done += take
+    return hits
+
+
+SubsetKind: TypeAlias = Literal["random", "top", "adjacent"]
+SIZES = (5, 10, 15, 20, 30, 50, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetAgreement:
+    """A coefficient over subsets of one size and kind: mean, standard deviation, 5% and 95% quantile.
+
+    Subsets overlap, so `sd` says how much the choice of models matters and is no standard error of the mean.
+    """
+
+    kind: SubsetKind
+    size: int
+    n_subsets: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+def subset_agreement(
+    scores: LabLiveScores,
+    *,
+    name: CoefficientName = "kendall",
+    sizes: Sequence[int] = SIZES,
+    n_subsets: int = 200,
+    seed: int = 0,
+) -> tuple[SubsetAgreement, ...]:
+    """Return agreement over random subsets, random subsets of the better half, and neighbours in the live order.
+
+    Parameters
+    ----------
+    scores
+        Both sides; errors are not used.
+    name
+        The coefficient; BenchBench's default is Kendall.
+    sizes
+        Numbers of models in a subset; those that leave no choice are passed over.
+    n_subsets
+        Random subsets of each size and kind. Neighbours are all there are.
+
+    References
+    ----------
+    Perlitz et al. 2024, arXiv 2407.13696 (several sizes; random, top and adjacent models).
+
+    Examples
+    --------
+    >>> s = LabLiveScores(lab=np.arange(12.0), live=np.arange(12.0))
+    >>> [(r.kind, r.size, r.mean) for r in subset_agreement(s, sizes=[5])]
+    [('random', 5, 1.0), ('top', 5, 1.0), ('adjacent', 5, 1.0)]
+    """
+    check_count(n_subsets, "n_subsets", least=2)
+    if any(size < 3 for size in sizes):
+        raise InputError(f"sizes are {list(sizes)}; a subset needs at least 3 models")
+    found: list[SubsetAgreement] = []
+    order = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
+    half = order[: (scores.n_models + 1) // 2]
+    for size in sizes:
+        # A stream of its own for each size: one size more does not move the others.
+        rng = np.random.default_rng([seed, size])
+        choices: list[tuple[SubsetKind, IntArray | None]] = [
+            ("random", _random(order, size, n_subsets, rng)),
+            ("top", _random(half, size, n_subsets, rng)),
+            ("adjacent", sliding_window_view(order, size) if size < order.size else None),
+        ]
+        found += [_summary(scores, name, kind, places) for kind, places in choices if places is not None]
+    return tuple(each for each in found if each.n_subsets > 1)
+
+
+def _random(models: IntArray, size: int, n_subsets: int, rng: np.random.Generator) -> IntArray | None:
+    if size >= models.size:
+        return None
+    return models[np.argsort(rng.random((n_subsets, models.size)), axis=1)[:, :size]]
+
+
+def _summary(scores: LabLiveScores, name: CoefficientName, kind: SubsetKind, places: IntArray) -> SubsetAgreement:
+    values = correlate(name, scores.lab[places], scores.live[places])
+    values = values[np.isfinite(values)]
+    if values.size < 2:
+        return SubsetAgreement(
+            kind=kind, size=places.shape[1], n_subsets=values.size, mean=0.0, sd=0.0, low=0.0, high=0.0
+        )
+    low, high = np.quantile(values, [0.05, 0.95])
+    return SubsetAgreement(
+        kind=kind,
+        size=places.shape[1],
+        n_subsets=values.size,
+        mean=float(values.mean()),
+        sd=float(values.std(ddof=1)),
+        low=float(low),
+        high=float(high),
+    )

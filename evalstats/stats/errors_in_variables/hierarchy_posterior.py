@@ -1,0 +1,428 @@
+"""The hierarchical model given slope and spreads, the priors of these, and their posterior."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import helmert
+
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.checks import FloatArray
+from evalstats.stats.errors_in_variables.quadrature import Lattice, first_quantiles, last_quantiles, lattice_of
+from evalstats.stats.errors_in_variables.scores import LabLiveScores
+
+_TAU_DF = 4.0
+_SIGMA_DF = 4.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Priors:
+    """Scales of the priors, as multiples of the spread of the data.
+
+    Attributes
+    ----------
+    slope
+        Standard deviation of the normal prior of the slope of standardised scores (each side divided by the standard deviation
+        of its estimates). Errors in the lab push that slope to at most 1/sqrt(reliability), so 2 holds any lab with a
+        reliability of a quarter or more within one standard deviation.
+    tau
+        Scale of the half-t prior (4 degrees of freedom) of tau, in standard deviations of the live estimates.
+    sigma
+        The same for the spread of true lab scores, in standard deviations of the lab estimates.
+
+    Examples
+    --------
+    >>> Priors().words().startswith("slope of standardised scores: normal, mean 0, standard deviation 2;")
+    True
+    """
+
+    slope: float = 2.0
+    tau: float = 1.0
+    sigma: float = 1.0
+
+    def log_density(self, slope: FloatArray, sigma: FloatArray, tau: FloatArray) -> FloatArray:
+        """Return the log density but for a constant, at parameters of standardised scores."""
+        return (
+            -0.5 * np.square(slope / self.slope)
+            - (_SIGMA_DF + 1) / 2 * np.log1p(np.square(sigma / self.sigma) / _SIGMA_DF)
+            - (_TAU_DF + 1) / 2 * np.log1p(np.square(tau / self.tau) / _TAU_DF)
+        )
+
+    def words(self) -> str:
+        """Say what the priors are."""
+        return (
+            f"slope of standardised scores: normal, mean 0, standard deviation {self.slope:g}; "
+            f"spread of true gaps: half-t with {_TAU_DF:g} degrees of freedom and scale {self.tau:g} x the standard deviation of "
+            f"the live scores; spread of true lab scores: the same with {self.sigma:g} x that of the lab scores; "
+            "mean and intercept: flat"
+        )
+
+
+ALTERNATIVES: tuple[tuple[str, Priors], ...] = (
+    ("half the scale of the prior on the spread of gaps", Priors(tau=0.5)),
+    ("twice that scale", Priors(tau=2.0)),
+    ("a prior on the slope ten times as wide, so almost flat", Priors(slope=20.0)),
+)
+
+
+# Keeps a variance of exactly 0 from making a matrix singular; in units of the variance of the scores.
+_JITTER = 1e-11
+_NEGATIVE = 1e-8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameters:
+    """Points at which laws are evaluated: slope, spread of true lab scores, spread of true gaps; shape (n_points,) each."""
+
+    slope: FloatArray
+    sigma: FloatArray
+    tau: FloatArray
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contrasts:
+    """Differences between models on both sides, standardised.
+
+    Attributes
+    ----------
+    lab, live
+        float64, shape (n_models - 1,): the estimates in the basis.
+    lab_noise
+        float64, shape (n_models - 1,): variances of the errors of `lab`, which are uncorrelated.
+    live_noise
+        float64, shape (n_models - 1, n_models - 1): covariance of the errors of `live`.
+    cross
+        Covariance of live errors (rows) with lab errors (columns); None where they are independent.
+    basis
+        float64, shape (n_models, n_models - 1): coordinates of each model.
+    centre
+        Means of lab and live estimates, and `unit` their standard deviations: what was taken off, in own units.
+    lab_mean_noise
+        float64, shape (n_models,): covariance of each lab error with their mean, standardised.
+    live_mean_noise
+        Variance of the mean of live errors that are each model's own, standardised.
+    """
+
+    lab: FloatArray
+    live: FloatArray
+    lab_noise: FloatArray
+    live_noise: FloatArray
+    cross: FloatArray | None
+    basis: FloatArray
+    centre: tuple[float, float]
+    unit: tuple[float, float]
+    lab_mean_noise: FloatArray
+    live_mean_noise: float
+
+    @property
+    def n_models(self) -> int:
+        """How many models there are."""
+        return self.basis.shape[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conditional:
+    """What the scores say at each point of the parameters.
+
+    Attributes
+    ----------
+    pull
+        float64, shape (n_points, n_models): the element of Q y for the live score of each model, with Q the inverse
+        covariance of all scores, cleared of both means.
+    precision
+        float64, shape (n_points, n_models): the diagonal of Q for the live scores. A live score less its prediction from all
+        other scores is pull / precision, with variance 1 / precision (Dubrule 1983).
+    lab_pull
+        float64, shape (n_points, n_models - 1): the elements of Q y for the lab, in the basis.
+    inverse
+        float64, shape (n_points, n_models - 1, n_models - 1): inverse covariance of live given lab, in the basis.
+    gain
+        float64, shape (n_points, n_models - 1) or with one more axis: regression of live errors and scores on lab.
+    """
+
+    pull: FloatArray
+    precision: FloatArray
+    lab_pull: FloatArray
+    inverse: FloatArray
+    gain: FloatArray
+
+
+def contrasts_of(scores: LabLiveScores) -> Contrasts:
+    """Take the differences between models, standardise them and turn them into the basis of the lab's errors.
+
+    Raises
+    ------
+    InputError
+        Where the covariances together are none.
+    """
+    lab_table, live_table = scores.lab_covariance, scores.live_covariance
+    if lab_table is None or live_table is None:
+        raise InputError("the errors of both sides are needed; a covariance is None")
+    n = scores.n_models
+    unit = float(scores.lab.std(ddof=1)), float(scores.live.std(ddof=1))
+    plain = helmert(n).T
+    lab_errors = plain.T @ (lab_table / unit[0] ** 2) @ plain
+    live_errors = plain.T @ (live_table / unit[1] ** 2) @ plain
+    cross = None if scores.cross is None else plain.T @ (scores.cross.T / (unit[0] * unit[1])) @ plain
+    _check_joint(lab_errors, live_errors, cross)
+    noise, turn = np.linalg.eigh((lab_errors + lab_errors.T) / 2)
+    basis = plain @ turn
+    own = np.diag(plain @ live_errors @ plain.T) * n / (n - 1)
+    return Contrasts(
+        lab=basis.T @ (scores.lab / unit[0]),
+        live=basis.T @ (scores.live / unit[1]),
+        lab_noise=np.maximum(noise, 0.0),
+        live_noise=turn.T @ live_errors @ turn,
+        cross=None if cross is None else turn.T @ cross @ turn,
+        basis=basis,
+        centre=(float(scores.lab.mean()), float(scores.live.mean())),
+        unit=unit,
+        lab_mean_noise=lab_table.mean(axis=0) / unit[0] ** 2,
+        live_mean_noise=float(np.median(own)) / n,
+    )
+
+
+def log_likelihood(data: Contrasts, at: Parameters) -> FloatArray:
+    """Return the log density of the differences at each point, but for a constant; shape (n_points,)."""
+    lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
+    _, rest, table = _live_given_lab(data, at, lab_variance)
+    root = np.linalg.cholesky(table)
+    white = np.linalg.solve(root, rest[:, :, None])[:, :, 0]
+    log_root = np.log(np.diagonal(root, axis1=1, axis2=2)).sum(axis=1)
+    of_lab = (np.log(lab_variance) + np.square(data.lab) / lab_variance).sum(axis=1)
+    return -0.5 * of_lab - log_root - 0.5 * np.square(white).sum(axis=1)
+
+
+def conditional(data: Contrasts, at: Parameters) -> Conditional:
+    """Return what the scores say at each point of the parameters."""
+    lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
+    gain, rest, table = _live_given_lab(data, at, lab_variance)
+    inverse = np.linalg.inv(table).astype(np.float64)
+    heavy = (inverse @ rest[:, :, None])[:, :, 0]
+    back = gain * heavy if gain.ndim == 2 else np.einsum("pzx,pz->px", gain, heavy)
+    return Conditional(
+        pull=heavy @ data.basis.T,
+        precision=np.einsum("mi,pim->pm", data.basis, inverse @ data.basis.T),
+        lab_pull=data.lab / lab_variance - back,
+        inverse=inverse,
+        gain=gain,
+    )
+
+
+def _live_given_lab(
+    data: Contrasts, at: Parameters, lab_variance: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the regression of live on lab, the residual of live, and its covariance, at each point."""
+    shared = at.slope * np.square(at.sigma)
+    spread = np.square(at.tau) + at.slope * shared + _JITTER
+    size = data.live.size
+    if data.cross is None:
+        gain = shared[:, None] / lab_variance
+        own = spread[:, None] - shared[:, None] * gain
+        table = data.live_noise + own[:, :, None] * np.eye(size)
+        return gain, data.live - gain * data.lab, table
+    joint = data.cross + shared[:, None, None] * np.eye(size)
+    gain = joint / lab_variance[:, None, :]
+    table = data.live_noise + spread[:, None, None] * np.eye(size) - gain @ joint.transpose(0, 2, 1)
+    return gain, data.live - gain @ data.lab, table
+
+
+def _check_joint(lab: FloatArray, live: FloatArray, cross: FloatArray | None) -> None:
+    """Raise InputError where the errors of both sides have no covariance of this kind."""
+    off = np.zeros_like(lab) if cross is None else cross
+    smallest = np.linalg.eigvalsh(np.block([[lab, off.T], [off, live]]))
+    if smallest[0] < -_NEGATIVE * max(1.0, float(smallest[-1])):
+        raise InputError(
+            "the covariances of lab and live errors together are no covariance: some combination of scores would have a "
+            "negative variance; check that `cross` belongs to them"
+        )
+
+
+def gained(data: Contrasts, at: Parameters, given: Conditional, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return what the scores say of errors that are correlated with those of the lab.
+
+    Parameters
+    ----------
+    shared
+        float64, shape (n_models - 1, n_new): covariance of the lab's errors, in the basis, with the further errors.
+
+    Returns
+    -------
+    The expected errors and how much of their variance is known, shape (n_points, n_new) each.
+    """
+    if not shared.any():
+        nothing = np.zeros((len(at.slope), shared.shape[1]))
+        return nothing, nothing
+    lab_variance = data.lab_noise + np.square(at.sigma)[:, None] + _JITTER
+    diagonal = given.gain.ndim == 2
+    through = given.gain[:, :, None] * shared if diagonal else np.asarray(given.gain @ shared, dtype=np.float64)
+    known = (through * (given.inverse @ through)).sum(axis=1)
+    return given.lab_pull @ shared, (1 / lab_variance) @ np.square(shared) + known
+
+
+# Spreads are this size times the hyperbolic sine of a coordinate: linear near 0, where the density is flat, logarithmic above.
+_SMALL_SIGMA = 0.3
+_SMALL_TAU = 0.5
+_LEAST_NOISE = 1e-6
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coordinates:
+    """Map between points of the lattice and parameters.
+
+    The slope is laid about the one that is most likely at the given spreads, in units of its uncertainty there, as if all
+    models had the same noise. Without that the posterior is a funnel: wide in the slope where true lab scores hardly differ.
+
+    Attributes
+    ----------
+    small_sigma, small_tau
+        Sizes below which a spread is as good as 0.
+    lab_noise, live_noise
+        Typical variance of an error, standardised.
+    n
+        Degrees of freedom: models less one.
+    correlation
+        Of lab and live estimates.
+    prior_slope
+        Standard deviation of the slope's prior.
+    """
+
+    small_sigma: float
+    small_tau: float
+    lab_noise: float
+    live_noise: float
+    n: int
+    correlation: float
+    prior_slope: float
+
+    def parameters(self, points: FloatArray) -> Parameters:
+        """Return the parameters at points, shape (n_points, 3)."""
+        tau, sigma = self._spreads(points)
+        centre, width = self._slope_law(sigma, tau)
+        return Parameters(slope=centre + width * points[:, 2], sigma=sigma, tau=tau)
+
+    def slope(self, points: FloatArray) -> FloatArray:
+        """Return the slope at points."""
+        return self.parameters(points).slope
+
+    def log_volume(self, points: FloatArray) -> FloatArray:
+        """Return the log of how much of the parameters a unit of the coordinates holds, but for a constant."""
+        tau, sigma = self._spreads(points)
+        _, width = self._slope_law(sigma, tau)
+        return np.logaddexp(points[:, :2], -points[:, :2]).sum(axis=1) + np.log(width)
+
+    def _spreads(self, points: FloatArray) -> tuple[FloatArray, FloatArray]:
+        tau = self.small_tau * np.sinh(np.minimum(np.abs(points[:, 0]), 30.0))
+        return tau, self.small_sigma * np.sinh(np.minimum(np.abs(points[:, 1]), 30.0))
+
+    def _slope_law(self, sigma: FloatArray, tau: FloatArray) -> tuple[FloatArray, FloatArray]:
+        variance = np.square(sigma)
+        reliable = variance / (variance + self.lab_noise + _LEAST_NOISE)
+        left = np.square(tau) + self.live_noise + variance * (1 - reliable) * self.correlation**2 + _LEAST_NOISE
+        precision = 1 / self.prior_slope**2 + np.square(reliable) * self.n / left
+        return reliable * self.n * self.correlation / left / precision, 1 / np.sqrt(precision)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Posterior:
+    """Weighted points of slope and spreads, and what the scores say of models at each of them.
+
+    Attributes
+    ----------
+    lattice
+        The points.
+    at
+        Their parameters, standardised.
+    given
+        What the scores say there.
+    """
+
+    data: Contrasts
+    priors: Priors
+    coordinates: Coordinates
+    lattice: Lattice
+    at: Parameters
+    given: Conditional
+
+    def slope_quantiles(self, p: tuple[float, ...]) -> FloatArray:
+        """Return quantiles of the slope of standardised scores."""
+        return last_quantiles(self.lattice, self.coordinates.slope, p)
+
+    def tau_quantiles(self, p: tuple[float, ...]) -> FloatArray:
+        """Return quantiles of the spread of true gaps, standardised."""
+        return self.coordinates.small_tau * np.sinh(first_quantiles(self.lattice, p))
+
+    def top(self) -> FloatArray:
+        """Return the coordinates of the highest point."""
+        return self.lattice.points[int(np.argmax(self.lattice.log_density))]
+
+    def under(self, other: Priors) -> "Posterior":
+        """Return the posterior under other priors, on the same lattice where it reaches far enough."""
+        at = self.at
+        change = other.log_density(at.slope, at.sigma, at.tau) - self.priors.log_density(at.slope, at.sigma, at.tau)
+        if not self.lattice.holds(self.lattice.weights(change[:, None])).all():
+            return posterior_of(self.data, other, start=self.top())
+        return replace(self, priors=other, lattice=replace(self.lattice, log_density=self.lattice.log_density + change))
+
+
+LogRatio = Callable[[Parameters, Conditional], FloatArray]
+
+
+def posterior_of(
+    data: Contrasts, priors: Priors, *, ratio: LogRatio | None = None, start: FloatArray | None = None
+) -> Posterior:
+    """Integrate the posterior of slope and spreads.
+
+    Parameters
+    ----------
+    data, priors
+        The scores and what is held likely before.
+    ratio
+        A further log factor of the density, shape (n_points,), such as the density of a score that is to be left out.
+    start
+        Coordinates near the top.
+
+    Raises
+    ------
+    CannotAnswerError
+        If live scores lie on a line in the lab scores and have no error, or the posterior is too wide to be integrated.
+    """
+    coordinates = _coordinates_of(data, priors)
+
+    def log_density(points: FloatArray) -> FloatArray:
+        at = coordinates.parameters(points)
+        height = (
+            log_likelihood(data, at) + priors.log_density(at.slope, at.sigma, at.tau) + coordinates.log_volume(points)
+        )
+        return height if ratio is None else height + ratio(at, conditional(data, at))
+
+    lattice = lattice_of(log_density, np.array([1.0, 1.5, 0.0]) if start is None else start)
+    at = coordinates.parameters(lattice.points)
+    return Posterior(
+        data=data,
+        priors=priors,
+        coordinates=coordinates,
+        lattice=lattice,
+        at=at,
+        given=conditional(data, at),
+    )
+
+
+def _coordinates_of(data: Contrasts, priors: Priors) -> Coordinates:
+    n = data.lab.size
+    lab_noise, live_noise = float(data.lab_noise.mean()), float(np.trace(data.live_noise)) / n
+    correlation = float(data.lab @ data.live) / n
+    residual = max(0.0, 1 - correlation**2)
+    if residual < 1e-12 and live_noise < 1e-12:
+        raise CannotAnswerError(
+            "the live scores lie on one line in the lab scores and are said to have no error; give their standard errors"
+        )
+    return Coordinates(
+        small_sigma=_SMALL_SIGMA,
+        small_tau=_SMALL_TAU * float(np.sqrt(max(residual, 1e-4, min(live_noise, 0.5)))),
+        lab_noise=lab_noise,
+        live_noise=live_noise,
+        n=n,
+        correlation=correlation,
+        prior_slope=priors.slope,
+    )
