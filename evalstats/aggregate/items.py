@@ -190,8 +190,7 @@ def score_matrix(
     [[1.0, 0.0], [1.0, nan]]
     """
     if len(set(models)) < len(models):
-        message = f"the {len(models)} models are not all different; name each once"
-        raise InputError(message)
+        raise InputError(f"the {len(models)} models are not all different; name each once")
     sums = item_sums(outcomes, arm=arm, key=key)
     items = constant_factors(outcomes, factors, key=key)
     rows = items.select(key).with_row_index(_ROW)
@@ -199,8 +198,7 @@ def score_matrix(
     placed = sums.with_columns(pl.col(arm).cast(pl.String)).join(rows, on=list(key)).join(columns, on=arm, how="left")
     unknown = placed.filter(pl.col(_COLUMN).is_null())[arm].unique().sort().to_list()
     if unknown:
-        message = f"column {arm!r} holds {unknown[0]!r}, which is none of the {len(models)} models asked for"
-        raise InputError(message)
+        raise InputError(f"column {arm!r} holds {unknown[0]!r}, which is none of the {len(models)} models asked for")
     cells = (placed[_ROW].to_numpy(), placed[_COLUMN].to_numpy())
 
     def filled(values: pl.Series) -> npt.NDArray[np.int64 | np.float64]:

@@ -136,8 +136,7 @@ def load(name: str) -> EvalData:
     ('gpt-4o',)
     """
     if name not in _ALL:
-        message = f"there is no data set {name!r}; shipped are {', '.join(_ALL)}"
-        raise InputError(message)
+        raise InputError(f"there is no data set {name!r}; shipped are {', '.join(_ALL)}")
     return _ALL[name]()
 
 

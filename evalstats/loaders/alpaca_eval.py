@@ -86,8 +86,7 @@ class AlpacaEvalLoader(SingleFileLoader):
         if rows:
             yield Rows(table="comparisons", rows=rows)
         if not found.counts:
-            message = f"{source.path}: holds no annotations of two generators"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no annotations of two generators")
         yield Rows(table="runs", rows=[_run(run, judges) for run, judges in found.annotators.items()])
         for severity, message in _notes(found, place_word(head)):
             yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")

@@ -75,8 +75,7 @@ class ArenaHardLoader(SingleFileLoader):
         run = source.run_id()
         yield from in_batches(_rows(head, run, found), "comparisons")
         if not found.n_items:
-            message = f"{source.path}: holds no judgements of a model"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no judgements of a model")
         judge = next(iter(found.judges)) if len(found.judges) == 1 else None
         row: dict[str, object] = {
             "run": run,

@@ -125,8 +125,9 @@ def iter_records(head: Head) -> Iterator[tuple[int, Mapping[str, object]]]:
     else:
         for place, value in _json_values(head):
             if not isinstance(value, dict):
-                message = f"{head.path}: {place_word(head)} {place} is not a JSON object; every vote must be one"
-                raise UnreadableFileError(message)
+                raise UnreadableFileError(
+                    f"{head.path}: {place_word(head)} {place} is not a JSON object; every vote must be one"
+                )
             yield place, cast("dict[str, object]", value)
 
 
@@ -163,8 +164,9 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
             beside = said.slice(first, rows) if said.width else pl.DataFrame()
             yield first, scan.slice(first, rows).collect().hstack(beside)
     except PARQUET_FAULTS as error:
-        message = f"{path}: is not a Parquet file that can be read ({error}); write it again"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({error}); write it again"
+        ) from error
 
 
 def iter_blocks(head: Head, rename: Mapping[str, str] | None = None) -> Iterator[VoteBlock]:
@@ -476,8 +478,7 @@ class Once:
             If there was one of that name before.
         """
         if name in self._seen:
-            message = f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies"
-            raise InputError(message)
+            raise InputError(f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies")
         self._seen.add(name)
 
 

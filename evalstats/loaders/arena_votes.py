@@ -244,8 +244,7 @@ class ArenaVotesLoader(SingleFileLoader):
                 _check_ids(frame["battle"], places, seen, word)
             yield Frame(table="comparisons", frame=frame.with_columns(pl.lit(run).alias("run")))
         if not tally.n_votes:
-            message = f"{source.path}: holds no votes between two models"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no votes between two models")
         about: dict[str, object] = {"run": run, "benchmark": arena.benchmark, "judge": arena.judge}
         config = self.column_map.as_config()
         if config:
@@ -394,11 +393,10 @@ def _check_ids(ids: pl.Series, places: Sequence[int], seen: SeenKeys, word: str)
     again = seen.again(ids.to_frame("battle"))
     if again.any():
         first = again.arg_true()[0]
-        message = (
+        raise InputError(
             f"vote {ids[first]!r} stands twice ({word} {places[first]} is the second); "
             "every vote needs an id of its own: drop the copies"
         )
-        raise InputError(message)
 
 
 def _event_sizes(votes: Votes) -> pl.DataFrame:

@@ -189,8 +189,7 @@ def bind_form(form: Form, map_: ColumnMap, columns: Sequence[str]) -> Bound:
 def _refuse_strange(form: Form, name: str) -> None:
     if name in _GLOSSARY or name in form.made:
         known = ", ".join(each.name for each in form.fields)
-        message = f"{form.benchmark} results have no {name} that could be mapped; their columns are {known}"
-        raise InputError(message)
+        raise InputError(f"{form.benchmark} results have no {name} that could be mapped; their columns are {known}")
 
 
 def _constant_name(form: Form, name: str) -> str:
@@ -200,19 +199,18 @@ def _constant_name(form: Form, name: str) -> str:
             _refuse_strange(form, name)
         return name
     if not known.constant:
-        message = f"{name} is the same on every row ({name}=@...); map the column that holds it: --map {name}=COLUMN"
-        raise InputError(message)
+        raise InputError(
+            f"{name} is the same on every row ({name}=@...); map the column that holds it: --map {name}=COLUMN"
+        )
     return known.name
 
 
 def _source(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> str:
     if len(sources) != 1 or sources[0] in {ROW, ORDER}:
-        message = f"{name}={','.join(sources)} has no meaning here; name one column (only trial may be {ORDER})"
-        raise InputError(message)
+        raise InputError(f"{name}={','.join(sources)} has no meaning here; name one column (only trial may be {ORDER})")
     source = safe_name(column_named(sources[0]) or "")
     if source not in columns:
-        message = f"there is no column {source!r} for {name}; the table has {listed(columns)}"
-        raise InputError(message)
+        raise InputError(f"there is no column {source!r} for {name}; the table has {listed(columns)}")
     return source
 
 
@@ -229,11 +227,10 @@ def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:
     for each in form.fields:
         if each.needed and not bound.has(each.name):
             fixed = f", or for all rows {each.name}=@VALUE" if each.constant else ""
-            message = (
+            raise InputError(
                 f"there is no column {each.name} ({each.meaning}); the table has {listed(columns)}. "
                 f"Say which one it is: {form.how_to_map(f'{each.name}=COLUMN')}{fixed}"
             )
-            raise InputError(message)
 
 
 def listed(columns: Sequence[str]) -> str:

@@ -140,26 +140,23 @@ class Scales:
         given = tuple(record.fields.get(name) for name in ("score_min", "score_max"))
         low, high = (as_number(text) for text in given)
         if given != (None, None) and (low is None or high is None or low >= high):
-            message = (
+            raise InputError(
                 f"{record.where} has score_min {given[0]} and score_max {given[1]}; expected two numbers, low and high"
             )
-            raise InputError(message)
         if self.in_rows is None:
             self.in_rows, self._where = (low, high), record.where
             declared = self.map_.scale
             if declared is not None and low is not None and (low, high) != (declared.low, declared.high):
-                message = (
+                raise InputError(
                     f"{record.where} has the scale {_span((low, high))}, but the map says "
                     f"{_span((declared.low, declared.high))}; leave one of the two out"
                 )
-                raise InputError(message)
         elif self.in_rows != (low, high):
             scales = [_span(each) if None not in each else "none" for each in (self.in_rows, (low, high))]
-            message = (
+            raise InputError(
                 f"scores stand on two scales: {scales[0]} ({self._where}) and {scales[1]} ({record.where}); averages over "
                 "both mean nothing: put all scores on one scale, or give each scale a file and a benchmark of its own"
             )
-            raise InputError(message)
 
     def of(self, metric: str) -> Bounds:
         """Return the bounds of a metric; None where there is no bound."""
@@ -290,11 +287,10 @@ class Ledger:
         name = self.source.run_id(*(part for part in (*parts, own) if part))
         known = self._runs.setdefault(name, {"model": model, "system": system, "judges": set(), "simulated": {}})
         if (known["model"], known["system"]) != (model, system):
-            message = (
+            raise InputError(
                 f"{record.where}: run {name!r} is of {known['system']!r} and of {system!r}; give the systems names that "
                 "differ in more than dots"
             )
-            raise InputError(message)
         known["judges"].add(record.kept.get("judge"))
         if record.fields.get("simulated") is not None and len(known["simulated"]) < 3:
             known["simulated"][record.fields["simulated"]] = None
@@ -315,11 +311,10 @@ class Ledger:
             trial = record.kept.get("trial", None if "n_trials" in record.kept else 0)
         first = self._keys.setdefault((*key, trial), record.where)
         if first != record.where:
-            message = (
+            raise InputError(
                 f"{record.where} repeats {what[: 3 * _SHOWN_CHARS]}, which stands in {first} already; tell repetitions apart "
                 f"by a column trial, or number them in the order of the file: {self.table.form.how_to_map(f'trial={ORDER}')}"
             )
-            raise InputError(message)
         n_trials = record.kept.get("n_trials", None if trial is None else 1)
         return {"trial": trial, "n_trials": n_trials}
 
@@ -334,11 +329,10 @@ class Ledger:
         where, known = self._items.setdefault(item, (record.where, said))
         for name, level in said.items():
             if known[name] != level:
-                message = (
+                raise InputError(
                     f"{record.where}: {_short(item)} has {name} {_short(level)}, but in {where} it has {_short(known[name])}; "
                     f"one item has one {name}: mend the file, or give the items names that differ"
                 )
-                raise InputError(message)
 
     def run_rows(self, *, factor_names: list[str], dependence: list[str], note: str = "") -> list[dict[str, object]]:
         """Make the rows of `runs`; each says that the format is assumed, and whether it is simulated."""

@@ -287,6 +287,11 @@ def in_batches(rows: Iterable[dict[str, object]], table: TableName, size: int = 
         yield Rows(table=table, rows=batch)
 
 
+def with_path(path: Path, error: Exception) -> str:
+    """Return the words of an error about a file, with its path before them unless they hold it."""
+    return str(error) if str(path) in str(error) else f"{path}: {error}"
+
+
 def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.DataFrame] | Problem]:
     """Read a source into checked frames, batch by batch; `runs` comes last, with its counts.
 
@@ -307,25 +312,20 @@ def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.Da
                 _count_statuses(frame, counts)
                 yield part.table, frame
         if not runs:
-            message = f"{source.path}: holds no run that the {loader.name} loader could read"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no run that the {loader.name} loader could read")
         yield "runs", frame_from_rows([_completed(run, loader, source, counts) for run in runs], "runs")
     except InputError as error:
-        named = str(source.path)
-        text = str(error) if named in str(error) else f"{named}: {error}"
-        raise UnreadableFileError(text) from error
+        raise UnreadableFileError(with_path(source.path, error)) from error
     except _LOADER_FAULTS as error:
-        message = (
+        raise UnreadableFileError(
             f"{source.path}: is not a {loader.title} file as this loader knows it "
             f"({type(error).__name__}: {error}); check that it is whole, or report it with the harness's version"
-        )
-        raise UnreadableFileError(message) from error
+        ) from error
     except ANY_FAULT as error:
-        message = (
+        raise UnreadableFileError(
             f"{source.path}: could not be read by the {loader.name} loader ({type(error).__name__}: {error}); "
             "check that the file is whole, or report it with the harness's version"
-        )
-        raise UnreadableFileError(message) from error
+        ) from error
 
 
 def _checked(part: Rows | Frame) -> pl.DataFrame:

@@ -232,16 +232,16 @@ def open_table(head: Head, rows: str | None = None) -> TableFile:
     if head.shape == "parquet":
         return TableFile(word="row", blocks=lambda: parquet_blocks(path))
     held = {"empty": "is empty", "zip": "is an archive"}.get(head.shape, "is binary")
-    message = f"{path}: {held}; a table was expected (CSV, TSV, JSON Lines, a JSON list of records, or Parquet)"
-    raise UnreadableFileError(message)
+    raise UnreadableFileError(
+        f"{path}: {held}; a table was expected (CSV, TSV, JSON Lines, a JSON list of records, or Parquet)"
+    )
 
 
 def _inside(head: Head, rows: str | None) -> TableFile:
     """Open the table inside a JSON document."""
     path = head.path
     if head.shape not in {"object", "array", "lines"}:
-        message = f"{path}: is no JSON document, so its rows lie at no path; leave rows={rows} out"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(f"{path}: is no JSON document, so its rows lie at no path; leave rows={rows} out")
     if head.shape == "lines":
         document: object = [value for _, value in iter_json_lines(path)]
     else:
@@ -250,8 +250,9 @@ def _inside(head: Head, rows: str | None) -> TableFile:
         return TableFile(word="record", blocks=lambda: json_blocks(enumerate(rows_at(document, rows))))
     found = oriented(document)
     if found is None:
-        message = f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: --map rows=PATH"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{path}: holds one JSON object; {seen(listings(document))}. Say where the rows are: --map rows=PATH"
+        )
     return TableFile(word="record", blocks=lambda: json_blocks(enumerate(found)))
 
 
@@ -282,11 +283,10 @@ def check_width(n_columns: int) -> None:
         If there are more than `MAX_COLUMNS`.
     """
     if n_columns > MAX_COLUMNS:
-        message = (
+        raise InputError(
             f"has more than {MAX_COLUMNS} columns; a table has a row for each item and model and its factors as columns: "
             "turn it round, or leave columns out"
         )
-        raise InputError(message)
 
 
 def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
@@ -359,15 +359,15 @@ def parquet_blocks(path: Path) -> Iterator[Block]:
             for first in range(0, height, BLOCK_ROWS):
                 yield frame_block(scan.slice(first, BLOCK_ROWS).collect(), first=first)
     except PARQUET_FAULTS as error:
-        message = f"{path}: is not a Parquet file that can be read ({error}); write it again"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(
+            f"{path}: is not a Parquet file that can be read ({error}); write it again"
+        ) from error
 
 
 def _lines(path: Path) -> Iterator[Place]:
     for line, value in iter_json_lines(path):
         if not isinstance(value, dict):
-            message = f"{path}: line {line} is not a JSON object; every line must be one record"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{path}: line {line} is not a JSON object; every line must be one record")
         yield line, cast("dict[str, object]", value)
 
 
@@ -376,8 +376,9 @@ def _elements(path: Path) -> Iterator[Place]:
         place = item.index if isinstance(item, JsonItem) else 0
         value = item.value
         if not isinstance(value, dict):
-            message = f"{path}: record {place} (counted from 0) is not a JSON object; every element must be one"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{path}: record {place} (counted from 0) is not a JSON object; every element must be one"
+            )
         yield place, cast("dict[str, object]", value)
 
 

@@ -280,8 +280,7 @@ def _found(name: str, sources: tuple[str, ...], columns: Sequence[str]) -> tuple
             shown = ", ".join(columns[:_SHOWN_COLUMNS]) + (", ..." if len(columns) > _SHOWN_COLUMNS else "")
             one_value = f"; for one value on every row write {spelled(name, '@' + column)}"
             fixed = "" if name in {"item", "score", "trial"} else one_value
-            message = f"there is no column {column!r} for {name}; the table has {shown}{fixed}"
-            raise InputError(message)
+            raise InputError(f"there is no column {column!r} for {name}; the table has {shown}{fixed}")
     return tuple(wanted)
 
 
@@ -290,29 +289,28 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
     if not mapped.get("score"):
         left = [name for name in columns if (name,) not in mapped.values()]
         wide = f". {wide_hint(left)}" if len(left) > 1 else ""
-        message = f"no column is called score; say which one is: --map score=COLUMN (the table has {shown}){wide}"
-        raise InputError(message)
+        raise InputError(
+            f"no column is called score; say which one is: --map score=COLUMN (the table has {shown}){wide}"
+        )
     if "item" not in mapped:
-        message = (
+        raise InputError(
             f"no column is called item; say which one names the items: --map item=COLUMN (the table has {shown}), "
             f"or, if every model was given the same items in the same order, {spelled('item', '#row')}"
         )
-        raise InputError(message)
     if "model" not in mapped and "model" not in constants:
-        message = (
+        raise InputError(
             f"no column is called model; say --map model=COLUMN (the table has {shown}), "
             f"or for all rows {spelled('model', '@NAME')}"
         )
-        raise InputError(message)
     several = len(mapped["score"]) > 1 and mapped.get("model") != ()
     if several and ("metric" in mapped or "metric" in constants):
-        message = (
+        raise InputError(
             "metric is given, and score has several columns, which name their metrics themselves; give one of the two"
         )
-        raise InputError(message)
     if mapped["item"] == () and mapped.get("trial") == ():
-        message = "item=#row and trial=#order cannot go together: nothing would tell a repetition from another item"
-        raise InputError(message)
+        raise InputError(
+            "item=#row and trial=#order cannot go together: nothing would tell a repetition from another item"
+        )
 
 
 def wide_hint(columns: Sequence[str]) -> str:
@@ -347,9 +345,8 @@ def _dependence(
             continue
         names = [name for name, source in (*standard.items(), *factors.items()) if source == asked]
         if not names:
-            message = (
+            raise InputError(
                 f"there is no column {asked!r} for dependence; the table has {', '.join(columns[:_SHOWN_COLUMNS])}"
             )
-            raise InputError(message)
         found.append(names[0])
     return tuple(dict.fromkeys(found))

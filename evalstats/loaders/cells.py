@@ -313,8 +313,7 @@ class Places:
             shown = [f"{place}: {cell}" for place, cell in zip(shown, cells, strict=True)]
         more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
         advice = f"; {remedy}" if remedy else ""
-        message = f"a row {problem} ({', '.join(shown)}{more}){advice}"
-        raise InputError(message)
+        raise InputError(f"a row {problem} ({', '.join(shown)}{more}){advice}")
 
 
 def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source: str, n_rows: int) -> None:

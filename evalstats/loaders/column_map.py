@@ -135,8 +135,9 @@ class ColumnMap:
         for name in self.constants:
             _check_name(name)
             if name in {"item", "score", "trial"}:
-                message = f"{name} is the same on every row ({name}=@...); map the column that holds it: {name}=COLUMN"
-                raise InputError(message)
+                raise InputError(
+                    f"{name} is the same on every row ({name}=@...); map the column that holds it: {name}=COLUMN"
+                )
 
     @classmethod
     def from_options(cls, options: Iterable[str]) -> "ColumnMap":
@@ -159,8 +160,9 @@ class ColumnMap:
             if not equals and name.endswith(".toml"):
                 merged = merged.overlaid(cls.from_toml(name))
             elif not equals or not name or not source:
-                message = f"--map {option!r} is not understood; write standard=column, as in --map item=question_id"
-                raise InputError(message)
+                raise InputError(
+                    f"--map {option!r} is not understood; write standard=column, as in --map item=question_id"
+                )
             else:
                 merged = merged.overlaid(cls.from_pairs([(name, source)]))
         return merged
@@ -186,15 +188,12 @@ class ColumnMap:
             with Path(path).open("rb") as stream:
                 data = stream.read(_MAX_TOML_BYTES + 1)
             if len(data) > _MAX_TOML_BYTES:
-                message = f"{path}: is longer than {_MAX_TOML_BYTES >> 20} MiB; a column map is a few lines"
-                raise InputError(message)
+                raise InputError(f"{path}: is longer than {_MAX_TOML_BYTES >> 20} MiB; a column map is a few lines")
             tables = tomllib.loads(data.decode("utf-8"))
         except OSError as error:
-            message = f"{path}: cannot be opened ({error.strerror or error})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: cannot be opened ({error.strerror or error})") from error
         except (ValueError, RecursionError) as error:
-            message = f"{path}: is not a TOML file ({error})"
-            raise InputError(message) from error
+            raise InputError(f"{path}: is not a TOML file ({error})") from error
         return cls.from_tables(tables, where=str(path))
 
     @classmethod
@@ -209,8 +208,9 @@ class ColumnMap:
         known = {"columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored"}
         unknown = [name for name in tables if name not in known]
         if unknown:
-            message = f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
-            raise InputError(message)
+            raise InputError(
+                f"{where}: {unknown[0]!r} is no part of a column map; it may hold {', '.join(sorted(known))}"
+            )
         try:
             return cls(
                 columns={name: _names(value, name) for name, value in _table(tables, "columns").items()},
@@ -225,8 +225,7 @@ class ColumnMap:
                 rows=_constant(tables["rows"], "rows") if "rows" in tables else None,
             )
         except InputError as error:
-            message = f"{where}: {error}"
-            raise InputError(message) from error
+            raise InputError(f"{where}: {error}") from error
 
     def overlaid(self, other: "ColumnMap") -> "ColumnMap":
         """Return this map with everything that `other` says in place of what this one says."""
@@ -279,11 +278,10 @@ def scale_of(text: str) -> Scale:
     match = _RANGE.fullmatch(text)
     low, high = (as_number(part) for part in match.groups()) if match else (None, None)
     if (low is None and high is None) or (low is not None and high is not None and low >= high):
-        message = (
+        raise InputError(
             f"scale {text!r} is not understood; write percent, proportion, LOW..HIGH as in 1..5, or 0.. for a metric without "
             "a top"
         )
-        raise InputError(message)
     return Scale(low=low, high=high)
 
 
@@ -376,8 +374,9 @@ def _codes(given: object) -> dict[str, dict[str, str | float]]:
     values = as_list(given) or [given]
     codes = [as_text(value) for value in values]
     if not all(code is not None and code.strip() for code in codes):
-        message = f"unscored must be a value that stands for no score, or several of them, such as -1; found {given!r}"
-        raise InputError(message)
+        raise InputError(
+            f"unscored must be a value that stands for no score, or several of them, such as -1; found {given!r}"
+        )
     return {"score": {str(code).strip().removesuffix(".0"): NO_SCORE[0] for code in codes}}
 
 
@@ -385,32 +384,28 @@ def _check_name(name: str) -> None:
     if name in MAPPABLE or (name in _OF_COMPARISONS and name not in _MADE_OF_VOTES):
         return
     if name in {"scale", "dependence", "rows", "unscored"}:
-        message = f"{name} is not a column; in a TOML file it stands at the top, before the first table"
-        raise InputError(message)
+        raise InputError(f"{name} is not a column; in a TOML file it stands at the top, before the first table")
     if name == "*" or (name.startswith("^") and name.endswith("$")):
-        message = f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another"
-        raise InputError(message)
+        raise InputError(f"{name!r} cannot be a factor's name, since Polars takes it for a pattern; choose another")
     if name in MADE or not name:
-        message = f"{name!r} cannot be mapped; it is {f'made from {MADE[name]}' if name else 'no name'}"
-        raise InputError(message)
+        raise InputError(f"{name!r} cannot be mapped; it is {f'made from {MADE[name]}' if name else 'no name'}")
     near = difflib.get_close_matches(name, MAPPABLE, n=1, cutoff=0.8)
     if near:
-        message = (
+        raise InputError(
             f"{name!r} is no standard column; did you mean {near[0]!r}? "
             "(A column that is not mapped is kept as a factor under its own name.)"
         )
-        raise InputError(message)
 
 
 def _check_sources(name: str, sources: tuple[str, ...]) -> None:
     if not sources or (len(sources) > 1 and name != "score"):
-        message = f"{name} is mapped to {len(sources)} columns; give one (only score may have several)"
-        raise InputError(message)
+        raise InputError(f"{name} is mapped to {len(sources)} columns; give one (only score may have several)")
     for source in sources:
         wanted = _GENERATED.get(source)
         if wanted is not None and wanted != name:
-            message = f"{name}={source} has no meaning; write {wanted}={source}, or ##... for a column of that name"
-            raise InputError(message)
+            raise InputError(
+                f"{name}={source} has no meaning; write {wanted}={source}, or ##... for a column of that name"
+            )
 
 
 def _table(tables: Mapping[str, object], name: str) -> dict[str, object]:
@@ -419,8 +414,7 @@ def _table(tables: Mapping[str, object], name: str) -> dict[str, object]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        message = f"[{name}] must be a table (in Python a dict); found {value!r}"
-        raise InputError(message)
+        raise InputError(f"[{name}] must be a table (in Python a dict); found {value!r}")
     return {_constant(key, f"name in {name}"): part for key, part in cast("Mapping[object, object]", value).items()}
 
 
@@ -428,16 +422,14 @@ def _names(value: object, name: str) -> tuple[str, ...]:
     found = [value] if isinstance(value, str) else as_list(value)
     texts = tuple(text for text in found if isinstance(text, str) and text)
     if not texts or len(texts) != len(found):
-        message = f"{name} must name a column, or several in a list; found {value!r}"
-        raise InputError(message)
+        raise InputError(f"{name} must name a column, or several in a list; found {value!r}")
     return texts
 
 
 def _constant(value: object, name: str) -> str:
     text = str(value).lower() if isinstance(value, bool) else as_text(value)
     if text is None:
-        message = f"constant {name} must be a text or a number; found {value!r}"
-        raise InputError(message)
+        raise InputError(f"constant {name} must be a text or a number; found {value!r}")
     return text
 
 
@@ -451,13 +443,11 @@ def _labels(value: object, name: str) -> dict[str, str | float]:
         elif (number := as_number(meaning)) is not None:
             labels[label] = number
         else:
-            message = (
+            raise InputError(
                 f"[values.score] {label} must stand for a number, or be {' or '.join(NO_SCORE)}; found {meaning!r}"
             )
-            raise InputError(message)
     if not labels:
-        message = f"[values.{name}] must be a table of labels and what they stand for"
-        raise InputError(message)
+        raise InputError(f"[values.{name}] must be a table of labels and what they stand for")
     return labels
 
 
@@ -466,15 +456,13 @@ def _facts(value: object, name: str) -> MetricFacts:
     for fact, found in given.items():
         if not _is_fact(fact, found):
             allowed = ", ".join((*(entry.name for entry in fields(MetricFacts)), "scale"))
-            message = f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}"
-            raise InputError(message)
+            raise InputError(f"[metrics.{name}] {fact} = {found!r} is not understood; it may hold {allowed}")
     if "scale" in given:
         scale = scale_of(str(given["scale"]))
         given = {**_present(scale), **{fact: found for fact, found in given.items() if fact != "scale"}}
     low, high = as_number(given.get("low")), as_number(given.get("high"))
     if low is not None and high is not None and low >= high:
-        message = f"[metrics.{name}] low = {low:g} is not below high = {high:g}"
-        raise InputError(message)
+        raise InputError(f"[metrics.{name}] low = {low:g} is not below high = {high:g}")
     return MetricFacts(
         kind=as_text(given.get("kind")),
         low=low,

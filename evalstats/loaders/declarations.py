@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, cast
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, readable_name
+from evalstats.loaders.base import Head, readable_name, with_path
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import open_bytes
 from evalstats.loaders.plan_file import plan_from_tables
@@ -52,17 +52,14 @@ def read_aliases(path: str | Path) -> dict[str, str]:
         head = _whole(path)
         return _some(_reader_of(head)(head))
     except OSError as error:
-        message = f"{readable_name(path)}: cannot be opened ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{readable_name(path)}: cannot be opened ({error.strerror or error})") from error
     except InputError as error:
-        named = str(path)
-        raise InputError(str(error) if named in str(error) else f"{named}: {error}") from error
+        raise InputError(with_path(path, error)) from error
 
 
 def _some(aliases: Mapping[str, str]) -> dict[str, str]:
     if not aliases:
-        message = f"holds no aliases; give {_FORMS}"
-        raise InputError(message)
+        raise InputError(f"holds no aliases; give {_FORMS}")
     return dict(aliases)
 
 
@@ -70,8 +67,7 @@ def _whole(path: Path) -> Head:
     with open_bytes(path) as stream:
         data = stream.read(_MAX_BYTES + 1)
     if len(data) > _MAX_BYTES:
-        message = f"is longer than {_MAX_BYTES >> 20} MiB; a file of aliases has a line for each model"
-        raise InputError(message)
+        raise InputError(f"is longer than {_MAX_BYTES >> 20} MiB; a file of aliases has a line for each model")
     return Head(path=path, size=len(data), data=data)
 
 
@@ -83,27 +79,22 @@ def _reader_of(head: Head) -> Callable[[Head], Mapping[str, str]]:
     if head.shape == "text" and head.delimiter in head.text.partition("\n")[0]:
         return _from_columns
     if head.shape == "empty":
-        message = f"is empty; give {_FORMS}"
-        raise InputError(message)
-    message = f"is no file of aliases; give {_FORMS}"
-    raise InputError(message)
+        raise InputError(f"is empty; give {_FORMS}")
+    raise InputError(f"is no file of aliases; give {_FORMS}")
 
 
 def _from_toml(head: Head) -> Mapping[str, str]:
     try:
         tables: dict[str, object] = tomllib.loads(head.data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        message = "is not UTF-8 text; save the file as UTF-8"
-        raise InputError(message) from error
+        raise InputError("is not UTF-8 text; save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
-        message = f"is not TOML: {str(error) or type(error).__name__}"
-        raise InputError(message) from error
+        raise InputError(f"is not TOML: {str(error) or type(error).__name__}") from error
     if not isinstance(tables.get("aliases"), Mapping):
         return plan_from_tables({"aliases": tables}).aliases
     beside = [name for name, value in tables.items() if not isinstance(value, Mapping | list)]
     if beside:
-        message = f"{beside[0]!r} stands outside of [aliases]; move it below"
-        raise InputError(message)
+        raise InputError(f"{beside[0]!r} stands outside of [aliases]; move it below")
     # Its other tables are those of a plan, which are read where a plan is read.
     return plan_from_tables({"aliases": tables["aliases"]}).aliases
 
@@ -112,22 +103,18 @@ def _from_json(head: Head) -> Mapping[str, str]:
     try:
         found: object = json.loads(head.data.decode("utf-8-sig"), object_pairs_hook=_once)
     except UnicodeDecodeError as error:
-        message = "is not UTF-8 text; save the file as UTF-8"
-        raise InputError(message) from error
+        raise InputError("is not UTF-8 text; save the file as UTF-8") from error
     except RecursionError as error:
-        message = "is nested too deeply; a JSON object of names was expected"
-        raise InputError(message) from error
+        raise InputError("is nested too deeply; a JSON object of names was expected") from error
     except ValueError as error:
-        message = f"is not one JSON object: {error}"
-        raise InputError(message) from error
+        raise InputError(f"is not one JSON object: {error}") from error
     names = as_dict(found)
     inner = as_dict(names.get("aliases"))
     if inner and len(names) == 1:
         names = inner
     for name, value in names.items():
         if value is None:
-            message = f"{name!r} has null for its alias; give the name that the model shall have"
-            raise InputError(message)
+            raise InputError(f"{name!r} has null for its alias; give the name that the model shall have")
     return plan_from_tables({"aliases": names}).aliases
 
 
@@ -135,8 +122,7 @@ def _from_columns(head: Head) -> Mapping[str, str]:
     try:
         first = header_of(head.path, head.delimiter)
         if len(first) != _N_COLUMNS:
-            message = f"has {len(first)} columns; two were expected: a name, and the name it shall have"
-            raise InputError(message)
+            raise InputError(f"has {len(first)} columns; two were expected: a name, and the name it shall have")
         rows = iter_rows(head.path, head.delimiter, n_columns=_N_COLUMNS)
         pairs = [(cells[0].strip(), cells[1].strip()) for _, cells in rows]
     except UnreadableFileError as error:
@@ -144,8 +130,7 @@ def _from_columns(head: Head) -> Mapping[str, str]:
     if tuple(name.lower() for name in first) not in _HEADERS:
         pairs.insert(0, (first[0], first[1]))
     if any(not name for name, _ in pairs):
-        message = "a line has no name in its first column; write name,other"
-        raise InputError(message)
+        raise InputError("a line has no name in its first column; write name,other")
     return plan_from_tables({"aliases": _once(pairs)}).aliases
 
 
@@ -154,8 +139,7 @@ def _once(pairs: Iterable[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found and found[name] != value:
-            message = f"{name!r} has two aliases, {found[name]!r} and {value!r}; keep one"
-            raise InputError(message)
+            raise InputError(f"{name!r} has two aliases, {found[name]!r} and {value!r}; keep one")
         found[name] = value
     return found
 
@@ -201,8 +185,7 @@ def read_live_mix(path: str | Path, *, factor: str = "scenario") -> LiveMix:
             _mix_from_toml(text, path, factor) if path.suffix.lower() == ".toml" else _mix_from_csv(text, path, factor)
         )
     except InputError as error:
-        named = str(path)
-        raise InputError(str(error) if named in str(error) else f"{named}: {error}") from error
+        raise InputError(with_path(path, error)) from error
 
 
 def _mix_text(path: Path) -> str:

@@ -27,11 +27,9 @@ def header_of(path: Path, delimiter: str) -> list[str]:
         counts = Counter(names)
         twice = next((name for name, n in counts.items() if name and n > 1), None)
         if twice is not None:
-            message = f"{path}: column {twice!r} stands twice in the header; rename one of the two"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{path}: column {twice!r} stands twice in the header; rename one of the two")
         return names
-    message = f"{path}: is empty; a header with column names was expected"
-    raise UnreadableFileError(message)
+    raise UnreadableFileError(f"{path}: is empty; a header with column names was expected")
 
 
 def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[int, list[str]]]:
@@ -130,11 +128,10 @@ def _without_quotes(lines: Sequence[str], delimiter: str, n_columns: int) -> pl.
 
 def _check_width(path: Path, line: int, cells: Sequence[str], n_columns: int) -> None:
     if len(cells) != n_columns:
-        message = (
+        raise UnreadableFileError(
             f"{path}: line {line} has {len(cells)} cells, the header {n_columns}; "
             "put quotes around cells that hold the delimiter, or write the row again"
         )
-        raise UnreadableFileError(message)
 
 
 def _fault(path: Path, line: int, error: csv.Error) -> str:

@@ -57,15 +57,15 @@ class BoundedReader(io.RawIOBase):
         try:
             data = self._stream.read(len(view))
         except (OSError, EOFError, zstandard.ZstdError) as error:
-            message = f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
-            raise UnreadableFileError(message) from error
+            raise UnreadableFileError(
+                f"{self._name}: the compressed data are damaged or cut off ({error}); fetch the file again"
+            ) from error
         self._seen += len(data)
         if self._seen > self._limit:
-            message = (
+            raise UnreadableFileError(
                 f"{self._name}: unpacks to more than {self._limit >> 20} MiB, over {MAX_RATIO} times its size; "
                 "refused as a decompression bomb. If it is genuine, unpack it yourself first"
             )
-            raise UnreadableFileError(message)
         view[: len(data)] = data
         return len(data)
 
@@ -93,8 +93,7 @@ class _ZstdFrames:
             packed = self._packed or self._stream.read(self._STEP)
             if not packed:
                 if self._frame is not None and not self._frame.eof:
-                    message = "the file ends inside a frame"
-                    raise EOFError(message)
+                    raise EOFError("the file ends inside a frame")
                 return b""
             if self._frame is None or self._frame.eof:
                 self._frame = zstandard.ZstdDecompressor().decompressobj()
@@ -113,8 +112,7 @@ def open_bytes(path: Path) -> Generator[BinaryIO]:
     try:
         raw = path.open("rb")
     except OSError as error:
-        message = f"{path}: cannot be opened ({error.strerror or error})"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error
     with raw:
         magic = raw.read(4)
         raw.seek(0)
@@ -239,10 +237,9 @@ def bounded_lines(stream: io.TextIOBase, name: str) -> Iterator[str]:
     """Yield the lines of a text with their ends, and refuse one that is too long to be a record."""
     while line := stream.readline(MAX_RECORD_CHARS):
         if len(line) == MAX_RECORD_CHARS:
-            message = (
+            raise UnreadableFileError(
                 f"{name}: one line is longer than {MAX_RECORD_CHARS >> 20} MiB; check that it is a file of records"
             )
-            raise UnreadableFileError(message)
         yield line
 
 
@@ -254,8 +251,9 @@ def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(path), error)) from error
     if len(text) > max_chars:
-        message = f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{path}: is longer than {max_chars >> 20} MiB, too large for one JSON document of this kind"
+        )
     return loads(text, str(path))
 
 
@@ -266,8 +264,7 @@ def loads(text: str | bytes, where: str) -> object:
     except UnicodeDecodeError as error:
         raise UnreadableFileError(encoding_message(where, error)) from error
     except RecursionError as error:
-        message = f"{where}: JSON is nested too deeply to be a result"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(f"{where}: JSON is nested too deeply to be a result") from error
     except ValueError as error:
         raise UnreadableFileError(_json_message(where, text, error)) from error
 
@@ -321,8 +318,7 @@ class _JsonStream:
         elif opening == "{":
             yield from self._members(arrays)
         elif opening == "":
-            message = f"{self._name}: is empty; a JSON document was expected"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{self._name}: is empty; a JSON document was expected")
         else:
             raise self._fault("starts with neither an object nor an array")
         if self._peek() != "":
@@ -363,8 +359,7 @@ class _JsonStream:
             try:
                 value, end = self._decoder.raw_decode(self._window, self._at)
             except RecursionError as error:
-                message = f"{self._name}: JSON is nested too deeply to be a result"
-                raise UnreadableFileError(message) from error
+                raise UnreadableFileError(f"{self._name}: JSON is nested too deeply to be a result") from error
             except json.JSONDecodeError as error:
                 unfinished = self._ends_inside_string(error)
                 inside = error.pos < len(self._window) - self._TAIL and not unfinished
@@ -406,10 +401,9 @@ class _JsonStream:
         self._window = self._window[self._at :]
         self._at = 0
         if len(self._window) > MAX_RECORD_CHARS:
-            message = (
+            raise UnreadableFileError(
                 f"{self._name}: one element is longer than {MAX_RECORD_CHARS >> 20} MiB, or a bracket is never closed"
             )
-            raise UnreadableFileError(message)
         try:
             more = self._read(max(_CHUNK, len(self._window)))
         except UnicodeDecodeError as error:

@@ -141,8 +141,7 @@ def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
         As `from_frame` does.
     """
     if not table.height:
-        message = "the frame holds no rows"
-        raise InputError(message)
+        raise InputError("the frame holds no rows")
     block = frame_block(table)
     survey = Survey()
     survey.add(block)
@@ -188,8 +187,9 @@ def _as_table(frame: object) -> pl.DataFrame:
     except InputError:
         raise
     except (TypeError, ValueError, ImportError, NotImplementedError, pl.exceptions.PolarsError) as error:
-        message = f"the frame cannot be read ({error}); a column of mixed types must be made text first"
-        raise InputError(message) from error
+        raise InputError(
+            f"the frame cannot be read ({error}); a column of mixed types must be made text first"
+        ) from error
 
 
 def _digest(frame: pl.DataFrame, binding: Binding, survey: Survey) -> str:

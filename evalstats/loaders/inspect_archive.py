@@ -59,8 +59,9 @@ def open_archive(path: Path) -> Generator["EvalArchive"]:
         try:
             directory = zipfile.ZipFile(stream)
         except _FAULTS as error:
-            message = f"{path}: is no whole ZIP archive ({error}); it is cut off or damaged: fetch it again"
-            raise UnreadableFileError(message) from error
+            raise UnreadableFileError(
+                f"{path}: is no whole ZIP archive ({error}); it is cut off or damaged: fetch it again"
+            ) from error
         with directory:
             yield EvalArchive(path, stream, directory)
 
@@ -164,8 +165,7 @@ class EvalArchive:
         with zstandard.ZstdDecompressor().stream_reader(packed, read_across_frames=True) as member:
             data = member.read(info.file_size + 1)
         if len(data) == info.file_size and zlib.crc32(data) != info.CRC:
-            message = "wrong checksum"
-            raise zipfile.BadZipFile(message)
+            raise zipfile.BadZipFile("wrong checksum")
         return data
 
     def _packed(self, info: zipfile.ZipInfo) -> bytes:
@@ -173,8 +173,7 @@ class EvalArchive:
         self._stream.seek(info.header_offset)
         header = self._stream.read(_LOCAL_HEADER)
         if len(header) < _LOCAL_HEADER or header[:4] != b"PK\x03\x04":
-            message = "no local header where the directory says"
-            raise zipfile.BadZipFile(message)
+            raise zipfile.BadZipFile("no local header where the directory says")
         name_size, extra_size = (int.from_bytes(header[at : at + 2], "little") for at in (26, 28))
         self._stream.seek(name_size + extra_size, io.SEEK_CUR)
         return self._stream.read(info.compress_size)

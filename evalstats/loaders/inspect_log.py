@@ -304,10 +304,9 @@ def read_log(path: Path) -> EvalLog:
     log = _archive_header(path) if is_archive(path) else EvalLog(path=path, members=_json_header(path))
     if not log.part("eval").get("model") or not log.part("eval").get("task"):
         found = ", ".join(list(log.members)[:8]) or "nothing"
-        message = (
+        raise UnreadableFileError(
             f"{path}: names no task and model under 'eval' (found {found}); it is no log of Inspect AI, or is cut off"
         )
-        raise UnreadableFileError(message)
     return log
 
 
@@ -317,8 +316,7 @@ def is_archive(path: Path) -> bool:
         with path.open("rb") as stream:
             start = stream.read(4)
     except OSError as error:
-        message = f"{path}: cannot be opened ({error.strerror or error})"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(f"{path}: cannot be opened ({error.strerror or error})") from error
     return start[:2] == b"PK" or path.name.endswith(".eval")
 
 
@@ -326,8 +324,7 @@ def _archive_header(path: Path) -> EvalLog:
     with open_archive(path) as archive:
         name = next((name for name in (HEADER, START) if name in archive), None)
         if name is None:
-            message = f"{path}: holds neither {HEADER} nor {START}; it is no archive of Inspect AI"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{path}: holds neither {HEADER} nor {START}; it is no archive of Inspect AI")
         return EvalLog(path=path, members=as_dict(archive.json(name)), crashed=name == START)
 
 
@@ -338,8 +335,7 @@ def _json_header(path: Path) -> dict[str, object]:
         if not isinstance(part, JsonItem):
             members[part.member] = part.value
         elif part.member == "":
-            message = f"{path}: is a list; a log of Inspect AI is one JSON object"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{path}: is a list; a log of Inspect AI is one JSON object")
         elif part.member == "samples" and "eval" in members and ("results" in members or "stats" in members):
             break  # a run that did not succeed may have no results
     return members

@@ -331,8 +331,7 @@ class SampleReader:
             If the sample is no object, has no id or no whole epoch from 1, or stands twice.
         """
         if not isinstance(sample, dict):
-            message = f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)")
         held = cast("dict[str, object]", sample)
         base = self._base(held, where) | {"locator": locator}
         failure, invalid = _failure(held), _invalidation(held)
@@ -402,14 +401,13 @@ class SampleReader:
         said = sample.get("epoch")
         epoch = 1 if said is None else as_whole(said)
         if identity is None:
-            message = f"{where}: has no id; every sample of Inspect has one"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{where}: has no id; every sample of Inspect has one")
         if epoch is None or epoch < 1:
-            message = f"{where}: has the epoch {said!r}; Inspect counts epochs from 1"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{where}: has the epoch {said!r}; Inspect counts epochs from 1")
         if (identity, epoch) in self._met:
-            message = f"{where}: sample {identity} stands twice for epoch {epoch}; write the log again or take one out"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{where}: sample {identity} stands twice for epoch {epoch}; write the log again or take one out"
+            )
         self._met.add((identity, epoch))
         self.n_samples += 1
         self.positional = self.positional and isinstance(sample.get("id"), int)

@@ -11,8 +11,8 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.delimited import header_of, iter_rows
 from evalstats.loaders.files import load_json, open_text
-from evalstats.loaders.published_numbers import Numbers, between, day_of, offsets, plus_minus
-from evalstats.loaders.values import as_count, as_dict, as_number, as_text, dicts, get
+from evalstats.loaders.published_numbers import Numbers, between, offsets, plus_minus
+from evalstats.loaders.values import as_count, as_dict, as_number, as_text, day_of, dicts, get
 from evalstats.schema.data import Problem
 
 
@@ -44,13 +44,11 @@ class LeaderboardLoader(SingleFileLoader):
         head = read_head(source.path)
         found = _kind_of(head)
         if found is None:
-            message = f"{source.path}: is no leaderboard that this loader knows"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: is no leaderboard that this loader knows")
         numbers = Numbers(higher_is_better=True)
         benchmark = found[1](head, source, numbers)
         if not numbers.rows:
-            message = f"{source.path}: holds no published number of any model"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()
         yield from in_batches(({**row, "run": run} for row in numbers.rows), "aggregates")
         yield Rows(table="metrics", rows=list(numbers.metrics.values()))

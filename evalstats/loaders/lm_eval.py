@@ -309,8 +309,9 @@ def _summaries(source: Source, results: Results, model: str, reading: _Reading) 
     for name in results.groups:
         tasks_of.setdefault(results.benchmark(name), [])
     if not tasks_of:
-        message = f"{source.path}: 'results' is empty and there are no samples beside it; nothing to read"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{source.path}: 'results' is empty and there are no samples beside it; nothing to read"
+        )
     run_of = {benchmark: source.run_id(benchmark) for benchmark in tasks_of}
     numbers = list(results.aggregate_rows(model, run_of))
     yield Rows(table="aggregates", rows=numbers)

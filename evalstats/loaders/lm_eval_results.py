@@ -342,16 +342,16 @@ def read_results(path: Path) -> Results:
     embedded: dict[str, object] = {}
     for part in iter_json(path):
         if not isinstance(part, JsonMember):
-            message = f"{path}: is a list; a results file of lm-eval is one JSON object"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{path}: is a list; a results file of lm-eval is one JSON object")
         if part.member == "samples":
             embedded = as_dict(part.value)
         elif part.member not in _DROPPED:
             members[part.member] = part.value
     if not isinstance(members.get("results"), dict):
         found = ", ".join(list(members)[:8]) or "nothing"
-        message = f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{path}: has no object 'results' (found {found}); it is no results file of lm-eval, or is cut off"
+        )
     return Results(path=path, members=members, embedded=embedded)
 
 

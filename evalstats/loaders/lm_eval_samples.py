@@ -165,8 +165,9 @@ class SampleReader:
         for placed in samples:
             sample = placed.value
             if not isinstance(sample, dict):
-                message = f"{placed.where}: holds {type(sample).__name__}, not a sample (a JSON object)"
-                raise UnreadableFileError(message)
+                raise UnreadableFileError(
+                    f"{placed.where}: holds {type(sample).__name__}, not a sample (a JSON object)"
+                )
             yield from self._sample_rows(cast("dict[str, object]", sample), placed)
 
     def _sample_rows(self, sample: dict[str, object], placed: PlacedSample) -> Iterator[dict[str, object]]:
@@ -216,15 +217,15 @@ class SampleReader:
         elif digest is not None:
             key = self._key_of_hash(digest, labelled or "")
         else:
-            message = f"{where}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the second"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{where}: has neither 'doc_hash' nor 'doc_id'; a sample of lm-eval has both or the second"
+            )
         filter_name = labelled if labelled is not None else self._filter_by_turn(key)
         if (filter_name, key) in self._met:
-            message = (
+            raise UnreadableFileError(
                 f"{where}: document {key} stands twice under the filter {filter_name!r}; samples files are written by "
                 "appending, so this may be two runs in one file: take one of them out"
             )
-            raise UnreadableFileError(message)
         self._met.add((filter_name, key))
         self._turns[key] = self._turns.get(key, 0) + 1
         if digest is None:

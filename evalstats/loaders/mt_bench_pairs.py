@@ -62,8 +62,7 @@ class MTBenchPairsLoader(SingleFileLoader):
         run = source.run_id()
         yield from in_batches(_rows(head, run, found), "comparisons")
         if not found.n_pairs:
-            message = f"{source.path}: holds no judged pairs"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no judged pairs")
         judge = next(iter(found.judges)) if len(found.judges) == 1 else None
         yield Rows(table="runs", rows=[{"run": run, "benchmark": _BENCHMARK, "judge": judge, "harness": "FastChat"}])
         for severity, message in _notes(found, place_word(head)):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from evalstats.errors import InputError
+from evalstats.loaders.base import with_path
 from evalstats.loaders.column_map import ColumnMap, metric_facts
 from evalstats.schema.plan import Margin, Plan
 
@@ -69,8 +70,7 @@ def read_plan(path: str | Path) -> Plan:
     try:
         return plan_from_tables(_tables(path), source=path.name)
     except InputError as error:
-        named = str(path)
-        raise InputError(str(error) if named in str(error) else f"{named}: {error}") from error
+        raise InputError(with_path(path, error)) from error
 
 
 def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
@@ -129,20 +129,16 @@ def _tables(path: Path) -> dict[str, object]:
         with path.open("rb") as stream:
             data = stream.read(_MAX_BYTES + 1)
     except OSError as error:
-        message = f"{path}: cannot be opened ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: cannot be opened ({error.strerror or error})") from error
     if len(data) > _MAX_BYTES:
-        message = f"{path}: is longer than {_MAX_BYTES >> 20} MiB; a plan is a few dozen lines"
-        raise InputError(message)
+        raise InputError(f"{path}: is longer than {_MAX_BYTES >> 20} MiB; a plan is a few dozen lines")
     try:
         return tomllib.loads(data.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        message = f"{path}: line {line} is not UTF-8 text; save the file as UTF-8"
-        raise InputError(message) from error
+        raise InputError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from error
     except (ValueError, RecursionError) as error:
-        message = f"{path}: is not TOML: {str(error) or type(error).__name__}"
-        raise InputError(message) from error
+        raise InputError(f"{path}: is not TOML: {str(error) or type(error).__name__}") from error
 
 
 def _check_keys(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
@@ -171,8 +167,7 @@ def _advice(name: str, known: tuple[str, ...], where: str) -> str:
 def _table(tables: Mapping[str, object], name: str) -> Mapping[str, object]:
     value = tables.get(name, {})
     if not isinstance(value, Mapping):
-        message = f"{name} must be a table, that is [{name}] with its keys below; found {_found(value)}"
-        raise InputError(message)
+        raise InputError(f"{name} must be a table, that is [{name}] with its keys below; found {_found(value)}")
     return cast("Mapping[str, object]", value)
 
 
@@ -182,19 +177,16 @@ def _optional(table: Mapping[str, object], name: str, read: Callable[[object, st
 
 def _text(value: object, name: str) -> str:
     if not isinstance(value, str):
-        message = f"{name} must be text in quotes; found {_found(value)}"
-        raise InputError(message)
+        raise InputError(f"{name} must be text in quotes; found {_found(value)}")
     if not value.strip():
-        message = f"{name} is empty; leave the key out where nothing is declared"
-        raise InputError(message)
+        raise InputError(f"{name} is empty; leave the key out where nothing is declared")
     return value
 
 
 def _number(value: object, name: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         quoted = ", written without quotes" if isinstance(value, str) else ""
-        message = f"{name} must be a number{quoted}; found {_found(value)}"
-        raise InputError(message)
+        raise InputError(f"{name} must be a number{quoted}; found {_found(value)}")
     return float(value)
 
 
@@ -202,13 +194,11 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
     if isinstance(value, str):
         return (_text(value, name),)
     if not isinstance(value, list):
-        message = f'{name} must be a list of names, as in {name} = ["one", "two"]; found {_found(value)}'
-        raise InputError(message)
+        raise InputError(f'{name} must be a list of names, as in {name} = ["one", "two"]; found {_found(value)}')
     found = tuple(_text(part, f"every name in {name}") for part in cast("list[object]", value))
     twice = next((part for part in found if found.count(part) > 1), None)
     if twice is not None:
-        message = f"{name} names {twice!r} twice"
-        raise InputError(message)
+        raise InputError(f"{name} names {twice!r} twice")
     return found
 
 
@@ -229,27 +219,23 @@ def _margins(value: object) -> tuple[Margin, ...]:
     if value is None:
         return ()
     if isinstance(value, Mapping):
-        message = "margins is a list of tables; write [[margins]] with two brackets before each"
-        raise InputError(message)
+        raise InputError("margins is a list of tables; write [[margins]] with two brackets before each")
     if not isinstance(value, list):
-        message = f"margins is a list of tables, each begun by [[margins]]; found {_found(value)}"
-        raise InputError(message)
+        raise InputError(f"margins is a list of tables, each begun by [[margins]]; found {_found(value)}")
     return tuple(_margin(each, number) for number, each in enumerate(cast("list[object]", value), start=1))
 
 
 def _margin(value: object, number: int) -> Margin:
     where = f"[[margins]] number {number}"
     if not isinstance(value, Mapping):
-        message = f"{where} must be a table with value and reason; found {_found(value)}"
-        raise InputError(message)
+        raise InputError(f"{where} must be a table with value and reason; found {_found(value)}")
     table = cast("Mapping[str, object]", value)
     _check_keys(table, _MARGIN, where)
     missing = [name for name in ("value", "reason") if name not in table]
     if missing:
-        message = (
+        raise InputError(
             f'{where} has no {missing[0]}; a margin needs value (such as "2pp") and reason (why less does not matter)'
         )
-        raise InputError(message)
     size = table["value"]
     try:
         return Margin(
@@ -268,8 +254,7 @@ def _metrics(tables: Mapping[str, object]) -> dict[str, dict[str, object]]:
     for name, value in _table(tables, "metrics").items():
         facts = metric_facts(value, name)
         if facts.primary is not None:
-            message = f"[metrics.{name}] primary belongs in [primary], as BENCHMARK = {name!r}"
-            raise InputError(message)
+            raise InputError(f"[metrics.{name}] primary belongs in [primary], as BENCHMARK = {name!r}")
         said = {key: getattr(facts, key) for key in ("higher_is_better", "low", "high", "kind", "unit")}
         found[name] = {key: part for key, part in said.items() if part is not None}
     return found

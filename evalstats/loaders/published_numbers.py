@@ -4,10 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date
 from typing import Final
 
-from evalstats.loaders.values import as_number, as_text, as_time
+from evalstats.loaders.values import as_number, as_text
 
 LEVEL: Final = 0.95
 _PLUS_MINUS = re.compile(r"\+?\s*(\d+(?:\.\d+)?)\s*/\s*[-−]\s*(\d+(?:\.\d+)?)")
@@ -173,18 +172,6 @@ def between(record: Mapping[str, object], low: str, high: str) -> tuple[float, f
     """
     ends = as_number(record.get(low)), as_number(record.get(high))
     return None if ends[0] is None or ends[1] is None else (ends[0], ends[1])
-
-
-def day_of(value: object) -> date | None:
-    """Return the day of a time, in UTC.
-
-    Examples
-    --------
-    >>> day_of("2024-07-31 23:07:07").isoformat(), day_of(1770784106.0).isoformat(), day_of("latest")
-    ('2024-07-31', '2026-02-11', None)
-    """
-    time = as_time(value)
-    return None if time is None else time.date()
 
 
 # Names of the column of models; "name" alone may also be an item's.

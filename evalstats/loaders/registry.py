@@ -85,8 +85,7 @@ def loader_named(name: str) -> Loader:
     for loader in loaders():
         if loader.name == name:
             return loader
-    message = f"there is no format {name!r}; known are {', '.join(loader.name for loader in loaders())}"
-    raise InputError(message)
+    raise InputError(f"there is no format {name!r}; known are {', '.join(loader.name for loader in loaders())}")
 
 
 def detect(head: Head) -> tuple[Loader, bool] | None:
@@ -134,22 +133,20 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
 def _files_of(path: Path) -> Iterable[tuple[Path, bool]]:
     try:
         if not path.exists():
-            message = f"{path}: there is no such file or folder"
-            raise InputError(message)
+            raise InputError(f"{path}: there is no such file or folder")
         if path.is_file():
             return [(path, True)]
         if not path.is_dir():
-            message = f"{path}: is neither a file nor a folder; save what it holds as a file first"
-            raise InputError(message)
+            raise InputError(f"{path}: is neither a file nor a folder; save what it holds as a file first")
         is_store = (path / STORE_MARKER).is_file()
     except PermissionError:
         return [(path, True)] if not _is_folder(path) else _walk(path)
     except OSError as error:
-        message = f"{path}: there is no such file or folder ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: there is no such file or folder ({error.strerror or error})") from error
     if is_store:
-        message = f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
-        raise InputError(message)
+        raise InputError(
+            f"{path}: is a store, not result files; give it as --store {path}, or open it with open_store()"
+        )
     return _walk(path)
 
 
@@ -271,19 +268,18 @@ def _forced(name: str | None, column_map: ColumnMap | None) -> Loader | None:
     if isinstance(named, Remappable):
         return named.with_columns(column_map)
     others = ", ".join(loader.name for loader in loaders() if isinstance(loader, Remappable))
-    message = f"columns can be mapped in a plain table ({TABLE.name}) and in {others}, not in {name!r}; leave one of the two out"
-    raise InputError(message)
+    raise InputError(
+        f"columns can be mapped in a plain table ({TABLE.name}) and in {others}, not in {name!r}; leave one of the two out"
+    )
 
 
 def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, bool, list[str]]:
     try:
         head = read_head(path)
     except OSError as error:
-        message = f"{path}: cannot be read ({error.strerror or error})"
-        raise UnreadableFileError(message) from error
+        raise UnreadableFileError(f"{path}: cannot be read ({error.strerror or error})") from error
     if head.shape == "empty":
-        message = f"{path}: is empty"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(f"{path}: is empty")
     if column_map is not None:
         votes = loader_named(_VOTES)
         if isinstance(votes, Remappable) and votes.sniff(head) is not None:
@@ -294,8 +290,9 @@ def _detected(path: Path, column_map: ColumnMap | None = None) -> tuple[Loader, 
         raise UnreadableFileError(f"{path}: no known format, and {'; '.join(failed)}")
     if found is None:
         advice = how_to_map(head)
-        message = f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{path}: no known format; `evalstats formats` lists them{'. ' if advice else ''}{advice}"
+        )
     return found[0], found[1].skip, failed
 
 
@@ -351,8 +348,7 @@ def read(
             _raise_if_strict(problems, strict=strict)
     if not parts:
         reasons = "; ".join(str(problem) for problem in problems) or "no files were found"
-        message = f"nothing could be read: {reasons}"
-        raise InputError(message)
+        raise InputError(f"nothing could be read: {reasons}")
     data = combine(parts)
     data = data.where(**levels) if data.outcomes.height else data
     unnamed = data.runs.filter(loader=TABLE.name, benchmark=DEFAULT_BENCHMARK)["source"].unique(maintain_order=True)

@@ -362,11 +362,10 @@ def _outcomes(sample: dict[str, object], where: str, tally: _Tally) -> Iterator[
     item = base_task(sample, behaviour, where)
     first = tally.seen.setdefault((item, behaviour), where)
     if first != where:
-        message = (
+        raise UnreadableFileError(
             f"{where}: task {item!r} with behaviour {behaviour!r} stands in {first} already; a RUT-Bench file holds "
             "each once: split repeated runs into files of their own"
         )
-        raise UnreadableFileError(message)
     scores = scores_of(sample)
     _add(tally, sample, where)
     crash = get(sample, "run", "run_error")

@@ -22,7 +22,6 @@ from evalstats.loaders.published_numbers import (
     Numbers,
     Roles,
     between,
-    day_of,
     is_capacity,
     is_price,
     item_column,
@@ -31,7 +30,7 @@ from evalstats.loaders.published_numbers import (
     roles_of,
 )
 from evalstats.loaders.suggestion import names_a_model
-from evalstats.loaders.values import as_list, as_number, as_text, dicts
+from evalstats.loaders.values import as_list, as_number, as_text, day_of, dicts
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
 
@@ -86,22 +85,20 @@ def _bounded(head: Head, records: Iterable[Record]) -> Iterator[Record]:
     for n_rows, record in enumerate(records, start=1):
         size += sum(_CELL_CHARS + len(cell) if isinstance(cell, str) else _CELL_CHARS for cell in record.values())
         if n_rows > MAX_MODELS or size > _MAX_CHARS:
-            message = (
+            raise UnreadableFileError(
                 f"{head.path}: holds more than {MAX_MODELS:,} rows or {_MAX_CHARS >> 20} MiB; "
                 "a table of scores has a row for each model"
             )
-            raise UnreadableFileError(message)
         yield record
 
 
 def _delimited_records(head: Head, header: Sequence[str]) -> Iterator[Record]:
     for line, cells in _delimited_rows(head):
         if len(cells) > len(header):
-            message = (
+            raise UnreadableFileError(
                 f"{head.path}: line {line} has {len(cells)} cells, the header {len(header)}; "
                 "put quotes around cells that hold the delimiter, or write the row again"
             )
-            raise UnreadableFileError(message)
         yield {name: cell for name, cell in zip(header, cells, strict=False) if name}
 
 
@@ -118,8 +115,9 @@ def _delimited_rows(head: Head) -> Iterator[tuple[int, list[str]]]:
                 seen_header = seen_header or bool(cells)
                 line = reader.line_num + 1
         except csv.Error as error:
-            message = f"{head.path}: line {line} is not delimited text ({error}); check its quotes"
-            raise UnreadableFileError(message) from error
+            raise UnreadableFileError(
+                f"{head.path}: line {line} is not delimited text ({error}); check its quotes"
+            ) from error
         except UnicodeDecodeError as error:
             raise UnreadableFileError(encoding_message(str(head.path), error)) from error
 
@@ -131,8 +129,9 @@ def _json_records(head: Head) -> Iterator[Record]:
         found = iter(as_list(load_json(head.path, max_chars=_MAX_CHARS)))
     for place, value in enumerate(found):
         if not isinstance(value, dict):
-            message = f"{head.path}: record {place} (counted from 0) is not a JSON object; every element must be one"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{head.path}: record {place} (counted from 0) is not a JSON object; every element must be one"
+            )
         yield cast("Record", value)
 
 
@@ -263,14 +262,12 @@ class ScoreTableLoader(SingleFileLoader):
         head = read_head(source.path)
         table = ScoreRows(head)
         if not table.records:
-            message = f"{source.path}: holds no rows"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no rows")
         roles = _roles(head, table)
         numbers = Numbers()
         notes = _add_all(table.records, roles, source.stem, numbers)
         if not numbers.rows:
-            message = f"{source.path}: holds no published number of any model"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no published number of any model")
         run = source.run_id()
         benchmarks = sorted({str(row["benchmark"]) for row in numbers.rows})
         named = benchmarks[0] if len(benchmarks) == 1 else source.stem
@@ -341,23 +338,19 @@ def _roles(head: Head, table: ScoreRows) -> Roles:
     model = model_column(table.columns) or next(iter(table.columns), None)
     numeric = [] if model is None else _numeric(table.columns, table.records, model)
     if model is None or (model_column(table.columns) is None and _numeric([model], table.records, "")):
-        message = f"{head.path}: no column names the model; call it model"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(f"{head.path}: no column names the model; call it model")
     roles = roles_of(table.columns, numeric, model)
     prices = prices_in(table.columns, table.records)
     if prices:
-        message = f"{head.path}: is a list of prices ({', '.join(prices)}), which are no scores"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(f"{head.path}: is a list of prices ({', '.join(prices)}), which are no scores")
     if not roles.metrics:
-        message = f"{head.path}: no column but {model!r} holds scores, one number in each row"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(f"{head.path}: no column but {model!r} holds scores, one number in each row")
     repeated = _rows_a_model(table.records, roles)
     if repeated > _ROWS_A_MODEL:
-        message = (
+        raise UnreadableFileError(
             f"{head.path}: holds {repeated:.1f} rows for each model; a table of scores has one. If its rows are items, name "
             "the columns: --map item=COLUMN --map score=COLUMN"
         )
-        raise UnreadableFileError(message)
     return roles
 
 

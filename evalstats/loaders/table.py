@@ -92,8 +92,7 @@ class TableLoader(SingleFileLoader):
         table = open_table(head, self.column_map.rows)
         survey, blocks = surveyed(table, _watched(self.column_map, head))
         if survey.n_rows == 0:
-            message = f"{source.path}: holds no rows"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no rows")
         binding = fitted(self.column_map, survey, model=source.stem)
         tidier = Tidier(
             self.column_map, binding, survey, table.word, lambda parts: source.run_id(*parts), where=self.where

@@ -10,7 +10,6 @@ Format: sierra-research/tau2-bench at a2c0247, `src/tau2/data_model/simulation.p
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import date
 from pathlib import Path
 from typing import Final, Literal
 
@@ -18,7 +17,7 @@ from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, read_head
 from evalstats.loaders.files import load_json
 from evalstats.loaders.tau2_results import read_results
-from evalstats.loaders.values import as_dict, as_number, as_text, as_time, get
+from evalstats.loaders.values import as_dict, as_number, as_text, as_time, day_of, get
 from evalstats.schema.data import Problem
 
 TEMPLATE_MARK: Final = "A_EXAMPLE_"
@@ -65,7 +64,7 @@ def _common(content: dict[str, object], model: str, run: str) -> dict[str, objec
         "model": model,
         "benchmark": _BENCHMARK,
         "method": "published",
-        "date": _day(methodology.get("evaluation_date")) or _day(content.get("submission_date")),
+        "date": day_of(methodology.get("evaluation_date")) or day_of(content.get("submission_date")),
         "run": run,
         "submission_type": as_text(content.get("submission_type")),
         "modality": as_text(content.get("modality")) or "text",
@@ -171,11 +170,6 @@ def _doubts(source: Source, content: dict[str, object], rows: list[dict[str, obj
         yield Problem(path=path, message=message, severity="note")
 
 
-def _day(value: object) -> date | None:
-    time = as_time(value)
-    return None if time is None else time.date()
-
-
 Kind = Literal["results", "simulation", "submission", "template", "tasks", "manifest"]
 
 _SIMULATIONS = "simulations"
@@ -276,8 +270,9 @@ class Tau2BenchLoader:
             yield from read_submission(source)
         else:
             found = _REASONS[kind] if kind else "of no kind that tau2-bench writes"
-            message = f"{source.path}: is {found}; expected a results file (info, tasks, simulations) or a submission"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{source.path}: is {found}; expected a results file (info, tasks, simulations) or a submission"
+            )
 
 
 def _beside(path: Path) -> tuple[Path, ...]:

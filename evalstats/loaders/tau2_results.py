@@ -176,11 +176,10 @@ def _place(simulation: Simulation, tally: _Tally) -> tuple[str, int] | None:
         return place
     if simulation.from_index:  # its file is there under another name
         return None
-    message = (
+    raise UnreadableFileError(
         f"{simulation.where}: task_id {item!r}, trial {place[1]} stands in {tally.seen[place]} already; "
         "keep one of the two, or give the repetitions trials of their own"
     )
-    raise UnreadableFileError(message)
 
 
 def _parts(content: dict[str, object], where: str, tally: _Tally) -> Iterator[dict[str, object]]:
@@ -253,8 +252,9 @@ def _common(source: Source, info: dict[str, object]) -> dict[str, object]:
     agent = as_text(get(info, "agent_info", "implementation"))
     model = as_text(get(info, "agent_info", "llm")) or as_text(get(info, "audio_native_config", "model")) or agent
     if model is None:
-        message = f"{source.path}: info.agent_info names neither an llm nor an implementation; a run needs its model"
-        raise UnreadableFileError(message)
+        raise UnreadableFileError(
+            f"{source.path}: info.agent_info names neither an llm nor an implementation; a run needs its model"
+        )
     effort = as_text(get(info, "agent_info", "llm_args", "reasoning_effort"))
     effort = effort or as_text(get(info, "audio_native_config", "reasoning_effort"))
     scaffold = ", ".join(part for part in (None if agent == _USUAL_AGENT else agent, effort) if part)

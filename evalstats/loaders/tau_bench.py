@@ -177,11 +177,10 @@ def _outcomes(path: Path, common: dict[str, object]) -> Iterator[dict[str, objec
             raise UnreadableFileError(f"{where}: has no {missing}; tau-bench names each row by task_id and trial")
         first = seen.setdefault((item, trial), index)
         if first != index:
-            message = (
+            raise UnreadableFileError(
                 f"{where}: task_id {item!r}, trial {trial} stands in row {first} already; "
                 "keep one of the two, or give the repetitions trials of their own"
             )
-            raise UnreadableFileError(message)
         place: dict[str, object] = {"item": item, "trial": trial, "n_trials": 1, "locator": f"[{index}]"}
         yield {**common, **place, "metric": "reward", **_judged(row, where)}
     if not seen:

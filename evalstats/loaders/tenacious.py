@@ -84,8 +84,9 @@ def _pair_outcomes(path: Path, runs: dict[str, str], tally: _PairTally) -> Itera
             raise UnreadableFileError(f"{where}: has no task_id; expected one pair scored by two critics")
         first = tally.seen.setdefault((split, item), number)
         if first != number:
-            message = f"{where}: task {item!r} of split {split!r} stands in line {first} already; keep one of the two"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{where}: task {item!r} of split {split!r} stands in line {first} already; keep one of the two"
+            )
         _check_delta(pair, where)
         common = {
             "benchmark": BENCHMARK,
@@ -111,11 +112,10 @@ def _check_delta(pair: dict[str, object], where: str) -> None:
     delta = as_number(pair.get("delta_correct"))
     before, after = verdicts
     if delta is not None and before is not None and after is not None and delta != after - before:
-        message = (
+        raise UnreadableFileError(
             f"{where}: delta_correct is {delta:g}, but trained_correct {after:g} minus baseline_correct {before:g} is "
             f"{after - before:g}; the line contradicts itself, fetch the file again"
         )
-        raise UnreadableFileError(message)
 
 
 def _pair_scores(pair: dict[str, object], critic: str, number: int, tally: _PairTally) -> Iterator[dict[str, object]]:
@@ -364,8 +364,9 @@ class TenaciousLoader(SingleFileLoader):
         elif kind == "evaluation":
             yield from _read_evaluation(source)
         else:
-            message = f"{source.path}: is {reason}; expected an evaluation, held-out traces or ablation results"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(
+                f"{source.path}: is {reason}; expected an evaluation, held-out traces or ablation results"
+            )
 
 
 def _read_evaluation(source: Source) -> Iterator[Rows | Problem]:

@@ -151,11 +151,10 @@ class Tidier:
         low, high = self._ranges.ends(benchmark, metric)
         undeclared = (facts.low, facts.high, facts.unit) == (None, None, None)
         if undeclared and says_percent(metric) and low >= 0 and 0 < high <= 1:
-            message = (
+            raise InputError(
                 f"{metric!r} is called a percentage, and its scores all lie between {low:g} and {high:g}; declare which it is: "
                 f"{spelled('scale', 'percent')}, or proportion in its place"
             )
-            raise InputError(message)
 
     def unknown_metrics(self) -> str:
         """Say which metrics the user described and the table does not have; "" where all are there."""
@@ -220,8 +219,7 @@ class Tidier:
     def _cells(self, block: Block, source: str, role: str) -> pl.Series:
         """Take a column out of a block; a JSON block may lack a column that others have."""
         if source in self.survey.nested and role != "tags":
-            message = f"column {source!r} holds lists or objects; {role} needs one plain value a row"
-            raise InputError(message)
+            raise InputError(f"column {source!r} holds lists or objects; {role} needs one plain value a row")
         return block.frame[source] if source in block.frame.columns else _repeated(None, block)
 
     def _shared(self, block: Block, places: Places) -> pl.DataFrame:
@@ -329,11 +327,10 @@ class Tidier:
             if "run" in row:
                 both = zip(about.items(), known, strict=True)
                 said = next(f"{what}s {had!r} and {has!r}" for (what, has), had in both if had != has)
-                message = (
+                raise InputError(
                     f"run {row['run']!r} holds the {said}, and a run is one system on one benchmark; "
                     "map another column to run, or none"
                 )
-                raise InputError(message)
             # Names with dots in them may come to the same.
             number += 1
             run = f"{name}.{number}"
@@ -394,11 +391,9 @@ class Tidier:
             wanted = " or ".join(map(repr, self.where[name]))
             have = ", ".join(map(repr, sorted(seen)[:_SHOWN_LEVELS])) or "no value in any row"
             if not set(self.where[name]) & seen or len(self._levels) == 1:
-                message = f"{name} has no level {wanted}; it has {have}"
-                raise InputError(message)
+                raise InputError(f"{name} has no level {wanted}; it has {have}")
         asked = ", ".join(f"{name}={','.join(levels)}" for name, levels in self.where.items())
-        message = f"no row has {asked}; leave one of the conditions out"
-        raise InputError(message)
+        raise InputError(f"no row has {asked}; leave one of the conditions out")
 
     def _check_unique(self, frame: pl.DataFrame) -> None:
         names = [name for name in KEYS["outcomes"] if name in frame.columns]
@@ -414,11 +409,10 @@ class Tidier:
         own = [name for name in ("model", *names[1:]) if name in self.binding.columns or name == "item"]
         told = f"{', '.join(own[:-1])} and {own[-1]}" if len(own) > 1 else own[0]
         many = "1 row repeats" if rows.height == 1 else f"{rows.height} rows repeat"
-        message = (
+        raise InputError(
             f"at least {many} the {told} of an earlier row ({shown}); tell repetitions apart: "
             f"{self._telling(frame, names)}, or, to number them in the order of the file, {spelled('trial', ORDER)}"
         )
-        raise InputError(message)
 
     def _telling(self, frame: pl.DataFrame, names: Sequence[str]) -> str:
         """Say which column tells rows with the same key apart, where one does."""

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import cast
 
 from evalstats.schema.tables import MILLISECONDS_FROM
@@ -134,21 +134,26 @@ def as_time(value: object) -> datetime | None:
         return None
 
 
-def time_unit(value: object) -> str | None:
-    """Return how `as_time` takes a value: "seconds", ..., "nanoseconds", or "dates" for ISO text and datetimes.
-
-    None where it is no time.
+def day_of(value: object) -> date | None:
+    """Return the day of a time, in UTC.
 
     Examples
     --------
-    >>> time_unit(1687849300.5), time_unit("1687849300500"), time_unit("2023-06-27"), time_unit("soon")
-    ('seconds', 'milliseconds', 'dates', None)
+    >>> day_of("2024-07-31 23:07:07").isoformat(), day_of(1770784106.0).isoformat(), day_of("latest")
+    ('2024-07-31', '2026-02-11', None)
     """
-    return None if as_time(value) is None else unit_of_count(value)
+    time = as_time(value)
+    return None if time is None else time.date()
 
 
 def unit_of_count(value: object) -> str:
-    """Return what `time_unit` does, of a value that is known to be a time."""
+    """Return how `as_time` takes a time: "seconds", ..., "nanoseconds", or "dates" for ISO text and datetimes.
+
+    Examples
+    --------
+    >>> unit_of_count(1687849300.5), unit_of_count("1687849300500"), unit_of_count("2023-06-27")
+    ('seconds', 'milliseconds', 'dates')
+    """
     number = None if isinstance(value, datetime) else as_number(value)
     if number is None or (isinstance(value, str) and len(value) <= _COMPACT_DATE):
         return "dates"

@@ -78,8 +78,7 @@ class WildBenchLoader(SingleFileLoader):
         else:
             yield from in_batches(_scores(head, source, found), "outcomes")
         if not found.n_rows:
-            message = f"{source.path}: holds no judgements of WildBench"
-            raise UnreadableFileError(message)
+            raise UnreadableFileError(f"{source.path}: holds no judgements of WildBench")
         yield Rows(table="runs", rows=list(found.runs.values()))
         if not pairs:
             metric = {

@@ -183,8 +183,7 @@ class Anonymizer:
         self._keep = tuple(dict.fromkeys(keep))
         for name in self._keep:
             if holds_ids(name) or is_personal(name) or holds_text(name):
-                message = f"{name!r} is not kept: by its name it holds ids or texts; rename it if it does not"
-                raise InputError(message)
+                raise InputError(f"{name!r} is not kept: by its name it holds ids or texts; rename it if it does not")
         self._account = Account()
         self._watch = Watch()
         self._looked = False  # whether something was looked at since the account was last told
@@ -353,11 +352,10 @@ class Anonymizer:
     def _refuse_lost_clusters(self, runs: pl.DataFrame) -> None:
         lost = sorted(self._account.gone & set(runs["dependence"].explode().drop_nulls().to_list()))
         if lost:
-            message = (
+            raise InputError(
                 f"rows depend on column {lost[0]!r}, which is dropped since it holds texts, personal data or unknown "
                 "numbers with a fraction; give the column a name that says what its levels are (passage, template, session)"
             )
-            raise InputError(message)
 
 
 def anonymized(data: EvalData, key: bytes, *, keep: Iterable[str] = ()) -> EvalData:

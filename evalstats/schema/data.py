@@ -96,8 +96,7 @@ class EvalData:
             if unknown and frame.height:
                 levels_there = text.drop_nulls().unique().sort().head(12).to_list()
                 have = ", ".join(repr(value) for value in levels_there) or "no value in any row"
-                message = f"{name} has no level {unknown[0]!r}; it has {have}"
-                raise InputError(message)
+                raise InputError(f"{name} has no level {unknown[0]!r}; it has {have}")
             frame = frame.filter(text.is_in(wanted))
         return replace(self, outcomes=frame)
 
@@ -121,8 +120,9 @@ class EvalData:
         said = {name: value for name, value in facts.items() if value is not None}
         unknown = [name for name in said if name not in _FACTS]
         if unknown:
-            message = f"{unknown[0]!r} is nothing that can be declared of a metric; there are {', '.join(_FACTS)}"
-            raise InputError(message)
+            raise InputError(
+                f"{unknown[0]!r} is nothing that can be declared of a metric; there are {', '.join(_FACTS)}"
+            )
         if not said:
             return self
         metrics = self.metrics
@@ -185,15 +185,17 @@ class EvalData:
         """
         if name in self.outcomes.columns:
             if isinstance(self.outcomes[name].dtype, pl.List):
-                message = f"{name!r} holds several labels a row, so it names no groups of items; choose another column"
-                raise InputError(message)
+                raise InputError(
+                    f"{name!r} holds several labels a row, so it names no groups of items; choose another column"
+                )
             return name
         own = self.factor_names()
         if own.get(name) in self.outcomes.columns:
             return own[name]
         usable = [column for column in self.outcomes.columns if self.outcomes[column].n_unique() > 1]
-        message = f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
-        raise InputError(message)
+        raise InputError(
+            f"there is no column {name!r} in the outcomes; columns with more than one level: {', '.join(usable)}"
+        )
 
 
 def as_data(data: object) -> EvalData:

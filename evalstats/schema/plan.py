@@ -41,8 +41,7 @@ def check_settings(names: Iterable[str]) -> tuple[str, ...]:
         if name not in SETTINGS:
             near = difflib.get_close_matches(name, SETTINGS, n=1, cutoff=0.4)
             meant = f"did you mean {near[0]!r}? " if near else ""
-            message = f"{name!r} is no setting of a run; {meant}There are {', '.join(SETTINGS)}"
-            raise InputError(message)
+            raise InputError(f"{name!r} is no setting of a run; {meant}There are {', '.join(SETTINGS)}")
     return found
 
 
@@ -83,10 +82,9 @@ class Margin:
     def __post_init__(self) -> None:
         _check_margin(self.value)
         if not self.reason.strip():
-            message = (
+            raise InputError(
                 f"the margin of {self.value} has no reason; say in a sentence why a smaller difference does not matter"
             )
-            raise InputError(message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,8 +150,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         if self.conf_level is not None and not 0.5 < self.conf_level < 1:
-            message = f"conf_level is {self.conf_level}; it must lie above 0.5 and below 1, such as 0.95"
-            raise InputError(message)
+            raise InputError(f"conf_level is {self.conf_level}; it must lie above 0.5 and below 1, such as 0.95")
         if self.adjust is not None:
             _check_level("adjust", self.adjust, ADJUSTMENTS)
         if self.missing is not None:
@@ -270,8 +267,7 @@ def departures(
     declared = _declared(plan, benchmark, metric)
     unknown = [name for name in given if name not in declared]
     if unknown:
-        message = f"{unknown[0]!r} is no key of a plan; there are {', '.join(declared)}"
-        raise InputError(message)
+        raise InputError(f"{unknown[0]!r} is no key of a plan; there are {', '.join(declared)}")
     found: list[str] = []
     for name, value in given.items():
         if value is None or _same(name, value, declared[name], span):
@@ -434,11 +430,11 @@ def _check_margin(value: float | str) -> None:
     try:
         number = float(points[1]) if points else float(value)
     except ValueError:
-        message = f'margin {value!r} is not a difference; write "2pp" for two percentage points, or a number'
-        raise InputError(message) from None
+        raise InputError(
+            f'margin {value!r} is not a difference; write "2pp" for two percentage points, or a number'
+        ) from None
     if not (number > 0 and math.isfinite(number)):
-        message = f'margin is {value}; it must be a positive difference, such as "2pp" or 0.02'
-        raise InputError(message)
+        raise InputError(f'margin is {value}; it must be a positive difference, such as "2pp" or 0.02')
 
 
 def _check_margins(margins: Sequence[Margin]) -> None:
@@ -449,21 +445,18 @@ def _check_margins(margins: Sequence[Margin]) -> None:
             about = ", ".join(
                 f"{name} {part!r}" for name, part in zip(("benchmark", "metric"), place, strict=True) if part
             )
-            message = f"two margins are declared for {about or 'everything'}; keep one"
-            raise InputError(message)
+            raise InputError(f"two margins are declared for {about or 'everything'}; keep one")
         seen.add(place)
 
 
 def _check_aliases(aliases: Mapping[str, str]) -> None:
     for name, alias in aliases.items():
         if alias in aliases and aliases[alias] != alias:
-            message = (
+            raise InputError(
                 f"the alias of {name!r} is {alias!r}, which has an alias itself ({aliases[alias]!r}); name the last one"
             )
-            raise InputError(message)
 
 
 def _check_level(key: str, value: str, levels: Sequence[str]) -> None:
     if value not in levels:
-        message = f"{key} is {value!r}; it must be one of {', '.join(levels)}"
-        raise InputError(message)
+        raise InputError(f"{key} is {value!r}; it must be one of {', '.join(levels)}")

@@ -39,10 +39,9 @@ class Pseudonyms:
 
     def __init__(self, key: bytes) -> None:
         if len(key) != KEY_BYTES:
-            message = (
+            raise InputError(
                 f"the key has {len(key)} bytes; {KEY_BYTES} random ones are needed (secrets.token_bytes({KEY_BYTES}))"
             )
-            raise InputError(message)
         self._key = key
 
     @property

@@ -45,11 +45,10 @@ def as_polars(frame: object) -> pl.DataFrame:
     try:
         wrapped = nw.from_native(cast("Any", frame))
     except TypeError:
-        message = (
+        raise InputError(
             f"a {type(frame).__module__}.{type(frame).__qualname__} is not a table; "
             "pass a pandas, Polars, pyarrow or DuckDB table, or a dict of columns"
-        )
-        raise InputError(message) from None
+        ) from None
     eager = wrapped.collect("polars") if isinstance(wrapped, nw.LazyFrame) else wrapped
     return pl.DataFrame(eager.to_polars())
 
@@ -159,8 +158,9 @@ def _fits_int64(values: list[object]) -> bool:
 def _checked_column(data: pl.DataFrame, column: Column, where: str) -> pl.Series:
     if column.name not in data.columns:
         if column.required and column.fill is None and data.height:
-            message = f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
-            raise InputError(message)
+            raise InputError(
+                f"{where}: column {column.name!r} is missing ({column.meaning}); have {', '.join(data.columns)}"
+            )
         return pl.Series(column.name, [column.fill], dtype=column.dtype).new_from_index(0, data.height)
     series = _cast(data[column.name], column, where)
     if series.null_count():
@@ -216,8 +216,9 @@ def _cast(series: pl.Series, column: Column, where: str) -> pl.Series:
     try:
         cast_series = series.cast(column.dtype, strict=False)
     except pl.exceptions.PolarsError as error:
-        message = f"{where}: column {column.name!r} holds {series.dtype}, which is not {column.dtype}; convert it first"
-        raise InputError(message) from error
+        raise InputError(
+            f"{where}: column {column.name!r} holds {series.dtype}, which is not {column.dtype}; convert it first"
+        ) from error
     lost = cast_series.is_null() & series.is_not_null()
     if column.dtype.is_integer() and series.dtype.is_float():
         lost |= (cast_series != series).fill_null(value=False)  # a cast cuts 1.5 to 1
@@ -291,20 +292,18 @@ def _check_status(data: pl.DataFrame, where: str) -> None:
     empty = scored & data["score"].is_null()
     if empty.any():
         row = empty.arg_true()[0]
-        message = (
+        raise InputError(
             f"{where}: row {row} (item {data['item'][row]!r}) has status 'scored' but no score; "
             "set status to 'error' or 'unscored', or give the score"
         )
-        raise InputError(message)
     extra = ~scored & data["score"].is_not_null()
     if extra.any():
         row = extra.arg_true()[0]
         status = data["status"][row]
-        message = (
+        raise InputError(
             f"{where}: row {row} (item {data['item'][row]!r}) has status {status!r} and yet a score of "
             f"{data['score'][row]:g}; a harness failure is not a score: drop one of the two"
         )
-        raise InputError(message)
 
 
 def _check_key(data: pl.DataFrame, key: tuple[str, ...], where: str) -> None:
@@ -316,11 +315,10 @@ def _check_key(data: pl.DataFrame, key: tuple[str, ...], where: str) -> None:
     rows = twice.arg_true()
     first = data.select(key).row(rows[0], named=True)
     named = ", ".join(f"{name}={value!r}" for name, value in first.items() if value not in (None, ""))
-    message = (
+    raise InputError(
         f"{where}: {len(rows)} rows share their key with another row, first row {rows[0]}: {named}; "
         f"a row is named by {', '.join(key)}: drop the copies or tell them apart (repetitions by 'trial')"
     )
-    raise InputError(message)
 
 
 def _fault(where: str, column: Column, series: pl.Series, wrong: pl.Series, problem: str, remedy: str) -> str:  # noqa: PLR0917 - six words of one sentence

@@ -123,11 +123,10 @@ class ArenaDesign:
         check_count(self.event_size, "event_size", least=2)
         check_count(self.n_islands, "n_islands", least=1)
         if self.event_size * self.n_islands > len(names):
-            message = (
+            raise InputError(
                 f"events of {self.event_size} models in {self.n_islands} islands need as many models; "
                 f"there are {len(names)}"
             )
-            raise InputError(message)
         if self.strengths is not None and len(self.strengths) != len(names):
             raise InputError(f"{len(self.strengths)} strengths are given for {len(names)} models; give one each")
         if not np.isfinite(np.asarray(self.strengths or 0.0, dtype=np.float64)).all():

@@ -34,8 +34,7 @@ def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
     (True, False)
     """
     if seed < 0:
-        message = f"seed is {seed}; use a whole number from 0"
-        raise InputError(message)
+        raise InputError(f"seed is {seed}; use a whole number from 0")
     digest = hashlib.blake2b("\x1f".join((purpose, *labels)).encode(), digest_size=16).digest()
     key = tuple(int(word) for word in np.frombuffer(digest, dtype="<u4"))
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))

@@ -29,7 +29,6 @@ from evalstats.simulate.rutbench_truth import apportion
 
 # Published: rows of the data set by label.
 N_MALICIOUS, N_BENIGN = 132, 147
-LABELS = ("malicious", "benign")
 # Published is that there are twelve, among them the first three; the others are invented.
 CATEGORIES = (
     "cyber_intrusion", "malware", "chemical_biological", "fraud", "disinformation", "harassment",

@@ -1,6 +1,5 @@
 """What there is to find in a simulated lab and live world: every true number that a layer of `gap()` estimates."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
@@ -228,11 +227,6 @@ def _written(names: tuple[str, ...], n: int, *, aliases: bool) -> tuple[tuple[st
     if not aliases:
         return names, names[:n]
     return names, tuple(f"{name.replace('-', ' ').title()} (2026-03)" for name in names[:n])
-
-
-def mix_of(names: tuple[str, ...], shares: FloatArray) -> Mapping[str, float]:
-    """Return the shares by name, those above 0."""
-    return {name: float(share) for name, share in zip(names, shares, strict=True) if share > 0.0}
 
 
 Bools = np.ndarray[tuple[int, ...], np.dtype[np.bool_]]

@@ -144,15 +144,15 @@ def _draw(
 def _check_counts(**counts: int) -> None:
     for name, count in counts.items():
         if count < 1:
-            message = f"{name} is {count}; give a whole number from 1"
-            raise InputError(message)
+            raise InputError(f"{name} is {count}; give a whole number from 1")
 
 
 def _check_shares(*, strict: bool, **shares: float) -> None:
     for name, share in shares.items():
         if not (0 < share < 1 or (not strict and share in (0, 1))):
-            message = f"{name} is {share:g}; give a number {'strictly between 0 and 1' if strict else 'from 0 to 1'}"
-            raise InputError(message)
+            raise InputError(
+                f"{name} is {share:g}; give a number {'strictly between 0 and 1' if strict else 'from 0 to 1'}"
+            )
 
 
 def _cluster_sizes(n_items: int, clusters: int | Sequence[int] | None) -> list[int]:
@@ -161,14 +161,12 @@ def _cluster_sizes(n_items: int, clusters: int | Sequence[int] | None) -> list[i
     if not isinstance(clusters, int):
         sizes = list(clusters)
         if sum(sizes) != n_items or min(sizes) < 1:
-            message = (
+            raise InputError(
                 f"the cluster sizes add up to {sum(sizes)}; {n_items} items need sizes from 1 that add up to {n_items}"
             )
-            raise InputError(message)
         return sizes
     if not 1 <= clusters <= n_items:
-        message = f"{clusters} clusters cannot hold {n_items} items; give a number from 1 to {n_items}"
-        raise InputError(message)
+        raise InputError(f"{clusters} clusters cannot hold {n_items} items; give a number from 1 to {n_items}")
     whole, rest = divmod(n_items, clusters)
     return [whole + (place < rest) for place in range(clusters)]
 
@@ -179,18 +177,18 @@ def _latent_shares(p_baseline: float, p_candidate: float, discordance: float, ic
     gap = abs(p_candidate - p_baseline)
     most = p_baseline + p_candidate - 2 * p_baseline * p_candidate
     if not gap - _SLACK <= discordance <= most + _SLACK:
-        message = f"discordance is {discordance:g}; with these probabilities it lies between {gap:.4g} and {most:.4g}"
-        raise InputError(message)
+        raise InputError(
+            f"discordance is {discordance:g}; with these probabilities it lies between {gap:.4g} and {most:.4g}"
+        )
     both = (p_baseline + p_candidate - discordance) / 2
     shared = _correlation_for(p_baseline, p_candidate, both)
     # Difficulties of two items are independent, so their differences covary by the cluster's effects alone.
     covariance = icc * (discordance - gap**2)
     by_cluster = 0.0 if icc == 0 else _cluster_share(p_baseline, p_candidate, covariance)
     if shared + by_cluster > 1 + _SLACK:
-        message = (
+        raise InputError(
             f"discordance {discordance:g} and icc {icc:g} exclude each other; lower the icc or raise the discordance"
         )
-        raise InputError(message)
     return shared, by_cluster
 
 

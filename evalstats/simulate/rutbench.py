@@ -134,8 +134,9 @@ def write_rutbench(
     names = [re.sub(r"[^A-Za-z0-9.-]+", "_", model.name) + "_eval_results.json" for model in chosen]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
-        message = f"two of the models would be written to {twice}; give them names that differ in letters or digits"
-        raise InputError(message)
+        raise InputError(
+            f"two of the models would be written to {twice}; give them names that differ in letters or digits"
+        )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     paths: list[Path] = []
@@ -191,8 +192,7 @@ def _draw(model: RutModel, design: RutDesign, seed: int, options: RutOptions) ->
     for name in ("crash_rate", "judge_error_rate"):
         rate = options.get(name, 0.0)
         if not 0 <= rate <= 0.5:
-            message = f"{name} is {rate:g}; give a proportion from 0 to 0.5"
-            raise InputError(message)
+            raise InputError(f"{name} is {rate:g}; give a proportion from 0 to 0.5")
     return draw_run(
         model,
         design,

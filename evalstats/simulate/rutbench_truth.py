@@ -40,13 +40,11 @@ class RutModel:
 
     def __post_init__(self) -> None:
         if not self.name.strip():
-            message = "the model's name is empty; give it one"
-            raise InputError(message)
+            raise InputError("the model's name is empty; give it one")
         for rate in ("success_rate", "honesty", "discipline"):
             value: float = getattr(self, rate)
             if not 0 < value < 1:
-                message = f"{rate} of {self.name!r} is {value:g}; give a proportion strictly between 0 and 1"
-                raise InputError(message)
+                raise InputError(f"{rate} of {self.name!r} is {value:g}; give a proportion strictly between 0 and 1")
 
 
 @cache
@@ -91,8 +89,9 @@ def model_named(model: str | RutModel) -> RutModel:
         if known.name == model:
             return known
     names = ", ".join(known.name for known in published_models())
-    message = f"no published model is called {model!r}; known are {names}; or pass RutModel(name=..., success_rate=...)"
-    raise InputError(message)
+    raise InputError(
+        f"no published model is called {model!r}; known are {names}; or pass RutModel(name=..., success_rate=...)"
+    )
 
 
 STABLE = "stable"
@@ -189,8 +188,7 @@ def make_design(*, seed: int = 0, n_tasks: int = N_TASKS) -> RutDesign:
         If `n_tasks` is below 1 or the seed is negative.
     """
     if n_tasks < 1:
-        message = f"n_tasks is {n_tasks}; a benchmark needs at least one base task"
-        raise InputError(message)
+        raise InputError(f"n_tasks is {n_tasks}; a benchmark needs at least one base task")
     rng = generator(seed, "rutbench", "design")
     per_env = apportion([1] * N_ENVS, n_tasks)
     env = np.repeat(np.arange(1, N_ENVS + 1), per_env)
@@ -264,13 +262,11 @@ class RutEffects:
             ("difficulty", self.difficulty, DIFFICULTIES),
         ):
             if set(given) != set(known):
-                message = f"{name} effects are given for {', '.join(given)}; give exactly {', '.join(known)}"
-                raise InputError(message)
+                raise InputError(f"{name} effects are given for {', '.join(given)}; give exactly {', '.join(known)}")
         for name in ("sd_env", "sd_task", "sd_task_behaviour", "sd_task_model", "sd_behaviour_model"):
             value: float = getattr(self, name)
             if not value >= 0:
-                message = f"{name} is {value:g}; a standard deviation is at least 0"
-                raise InputError(message)
+                raise InputError(f"{name} is {value:g}; a standard deviation is at least 0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

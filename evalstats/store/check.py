@@ -94,8 +94,9 @@ def writing_to(store: Path) -> Generator[None]:
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        message = f"{store}: cannot be written to ({error}); check its rights and its free space, then ingest again"
-        raise StoreError(message) from error
+        raise StoreError(
+            f"{store}: cannot be written to ({error}); check its rights and its free space, then ingest again"
+        ) from error
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -38,8 +38,9 @@ def key_from_text(text: str, where: str) -> bytes:
     except ValueError:
         key = b""
     if len(key) != KEY_BYTES:
-        message = f"{where}: is no key; {_FORM} are expected. `evalstats ingest` makes one where the file is not there"
-        raise InputError(message)
+        raise InputError(
+            f"{where}: is no key; {_FORM} are expected. `evalstats ingest` makes one where the file is not there"
+        )
     return key
 
 
@@ -58,8 +59,7 @@ def read_or_make_key(path: str | Path) -> tuple[bytes, bool]:
     except FileExistsError:
         return _read(path), False
     except OSError as error:
-        message = f"{path}: the key's file cannot be made ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: the key's file cannot be made ({error.strerror or error})") from error
     key = new_key()
     with os.fdopen(descriptor, "w", encoding="ascii") as stream:
         stream.write(f"{key.hex()}\n")
@@ -78,6 +78,5 @@ def _read(path: Path) -> bytes:
         with path.open("rb") as stream:
             data = stream.read(_MAX_BYTES)
     except OSError as error:
-        message = f"{path}: the key's file cannot be read ({error.strerror or error})"
-        raise InputError(message) from error
+        raise InputError(f"{path}: the key's file cannot be read ({error.strerror or error})") from error
     return key_from_text(data.decode("ascii", "replace"), str(path))

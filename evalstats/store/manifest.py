@@ -132,11 +132,10 @@ class Manifest:
 def refuse_newer(schema_version: int, where: Path) -> None:
     """Raise `StoreError` where something was written under a schema that this version does not know."""
     if schema_version > SCHEMA_VERSION:
-        message = (
+        raise StoreError(
             f"{where}: was written by a newer evalstats (store schema {schema_version}; this one knows up to "
             f"{SCHEMA_VERSION}); update with `pip install --upgrade evalstats-toolkit`"
         )
-        raise StoreError(message)
 
 
 def manifest_text(manifest: Manifest) -> str:
@@ -172,8 +171,9 @@ def read_manifest(folder: Path) -> Manifest:
         return _manifest(data)
     except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
         reason = "is missing" if isinstance(error, FileNotFoundError) else f"is damaged ({error})"
-        message = f"{path}: the description of a stored source {reason}; delete that folder and ingest its file again"
-        raise StoreError(message) from error
+        raise StoreError(
+            f"{path}: the description of a stored source {reason}; delete that folder and ingest its file again"
+        ) from error
 
 
 def _manifest(data: dict[str, Any]) -> Manifest:
@@ -298,8 +298,9 @@ def check_marker(path: Path) -> None:
     try:
         text = marker.read_text(encoding="utf-8")
     except FileNotFoundError:
-        message = f"{path}: there is no store here (no {MARKER}); make one with `evalstats ingest FILES --store {path}`"
-        raise StoreError(message) from None
+        raise StoreError(
+            f"{path}: there is no store here (no {MARKER}); make one with `evalstats ingest FILES --store {path}`"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(f"{marker}: cannot be read ({error}); the store cannot be used without it") from error
     try:

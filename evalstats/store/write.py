@@ -78,8 +78,9 @@ def make_store(path: str | Path) -> Shelf:
         (path / SOURCES).mkdir(exist_ok=True)
         (path / INCOMING).mkdir(exist_ok=True)
     except OSError as error:
-        message = f"{path}: cannot be used as a store ({error}); name a folder that can be written to"
-        raise StoreError(message) from error
+        raise StoreError(
+            f"{path}: cannot be used as a store ({error}); name a folder that can be written to"
+        ) from error
     _clear_unfinished(path)
     shelf = Shelf(path)
     for source in shelf.replaced():
@@ -116,11 +117,10 @@ def _refuse_other_use(path: Path) -> None:
     with os.scandir(path) as entries:
         other = sorted(entry.name for entry in entries if not entry.name.startswith(f".{MARKER}"))
     if other:
-        message = (
+        raise StoreError(
             f"{path}: is not a store and not empty (it holds {other[0]!r}); "
             "name a new folder, so that nothing of yours is mixed with the store"
         )
-        raise StoreError(message)
 
 
 def _write_marker(path: Path) -> None:
@@ -306,20 +306,18 @@ class SourceWriter:
                 repeated = repeated_key(files, table)
             if repeated is not None:
                 named = ", ".join(f"{name}={value!r}" for name, value in repeated.items() if value not in (None, ""))
-                message = (
+                raise InputError(
                     f"{self._origin.path}: {table}: more than one row has the key {named}; a row is named by "
                     f"{', '.join(repeated)}: drop the copies or tell them apart (repetitions by 'trial')"
                 )
-                raise InputError(message)
 
     def _refuse_unlisted_runs(self) -> None:
         unlisted = sorted(self._named - {entry.run for entry in self._runs})
         if unlisted:
-            message = (
+            raise InputError(
                 f"{self._origin.path}: has rows of run {unlisted[0]!r}, which its table of runs does not list; "
                 f"this is a fault of the loader {self._origin.loader!r}, which must list every run once"
             )
-            raise InputError(message)
 
     def _manifest(self) -> Manifest:
         problems = tuple(self._problems)
@@ -365,11 +363,10 @@ class SourceWriter:
         for entry in manifest.runs:
             for other in self._shelf.with_run(entry.run):
                 if other not in earlier:
-                    message = (
+                    raise InputError(
                         f"{self._origin.path}: holds run {entry.run!r}, and so does {other.origin.path}, which is in the "
                         "store; to put this one in its place, remove that run first (`evalstats store DIR remove RUN`)"
                     )
-                    raise InputError(message)
 
 
 def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
@@ -401,10 +398,9 @@ def remove_run(shelf: Shelf, run: str) -> None:
 
 def _rewrite_without(shelf: Shelf, source: StoredSource, run: str) -> None:
     if not is_whole(source):
-        message = (
+        raise StoreError(
             f"{source}: is damaged, so that its other runs cannot be kept; ingest its file again, then remove the run"
         )
-        raise StoreError(message)
     origin = replace(source.origin, removed_runs=tuple(sorted({*source.origin.removed_runs, run})))
     with SourceWriter(shelf, origin) as writer:
         for part in source.manifest.parts:

@@ -16,7 +16,7 @@ from evalstats.loaders.values import (
     dicts,
     get,
     letter_grade,
-    time_unit,
+    unit_of_count,
 )
 
 JSON = st.recursive(
@@ -125,8 +125,8 @@ def test_a_count_is_told_apart_by_its_size(seconds: int) -> None:
             read = as_time(value)
             assert read is not None
             assert abs(read - whole) <= timedelta(microseconds=16)  # doubles lie 15 microseconds apart in the year 5000
-        assert time_unit(seconds * factor) == unit
-    assert time_unit(whole.isoformat()) == time_unit(whole) == "dates"
+        assert unit_of_count(seconds * factor) == unit
+    assert unit_of_count(whole.isoformat()) == unit_of_count(whole) == "dates"
 
 
 def test_eight_digits_are_a_date() -> None:

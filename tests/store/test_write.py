@@ -1,9 +1,11 @@
 """A source is in the store whole or not at all."""
 
 import json
+import os
 import subprocess
 import sys
 import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +16,10 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
 from evalstats.store import write
-from evalstats.store.manifest import INCOMING, MANIFEST, SCHEMA_VERSION, SOURCES, Origin, Shelf
+from evalstats.store.check import lock
+from evalstats.store.manifest import INCOMING, MANIFEST, MARKER, SCHEMA_VERSION, SOURCES, Origin, Shelf
 from evalstats.store.read import open_store
-from evalstats.store.write import make_store
+from evalstats.store.write import SourceWriter, held_already, make_store
 
 
 def files_below(folder: Path) -> list[str]:
@@ -306,3 +309,176 @@ def test_a_store_without_its_folders_cannot_be_written_to(shelf: Shelf, tools) -
     (shelf.store / INCOMING).rmdir()
     with pytest.raises(StoreError, match="cannot be written to"):
         tools.put(shelf, tools.origin("a"), [tools.outcome("r1", "i")])
+
+
+HOUR = 3600.0
+
+
+def age(folder: Path, seconds: float) -> None:
+    past = time.time() - seconds
+    for path in (*folder.iterdir(), folder):
+        os.utime(path, (past, past))
+
+
+def test_making_a_store_twice_changes_nothing(tmp_path: Path) -> None:
+    make_store(tmp_path / "new" / "store")
+    marker = (tmp_path / "new" / "store" / MARKER).read_bytes()
+    make_store(tmp_path / "new" / "store")
+    assert (tmp_path / "new" / "store" / MARKER).read_bytes() == marker
+    assert sorted(path.name for path in (tmp_path / "new" / "store").iterdir()) == [INCOMING, MARKER, SOURCES]
+
+
+def test_an_empty_folder_becomes_a_store(tmp_path: Path) -> None:
+    make_store(tmp_path)
+    assert open_store(tmp_path).runs().height == 0
+
+
+def test_a_folder_with_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").write_text("mine")
+    with pytest.raises(StoreError, match=r"not a store and not empty .it holds 'thesis\.txt'.; name a new folder"):
+        make_store(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
+
+
+def test_another_process_that_is_making_the_same_store_is_no_hindrance(tmp_path: Path) -> None:
+    (tmp_path / f".{MARKER}-0123").write_text("{")  # its marker, half written
+    make_store(tmp_path)
+    assert open_store(tmp_path).runs().height == 0
+
+
+def test_a_place_that_cannot_be_written_to(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file", tmp_path / "file" / "store"):
+        with pytest.raises(StoreError, match=r"cannot be used as a store .*name a folder that can be written to"):
+            make_store(place)
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_the_right_to_write(tmp_path: Path) -> None:
+    tmp_path.chmod(0o500)
+    with pytest.raises(StoreError, match="cannot be used as a store"):
+        make_store(tmp_path / "store")
+
+
+def test_a_path_that_is_no_unicode(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="not valid Unicode"):
+        make_store(tmp_path / "store\udcff")
+
+
+def leftover(shelf: Shelf, seconds: float) -> Path:
+    folder = shelf.store / INCOMING / "0123"
+    folder.mkdir()
+    (folder / "outcomes-0000.parquet").write_bytes(b"half")
+    age(folder, seconds)
+    return folder
+
+
+def test_what_a_dead_process_left_is_cleared_away(shelf: Shelf) -> None:
+    folder = leftover(shelf, HOUR)
+    make_store(shelf.store)
+    assert not folder.exists()
+
+
+def test_what_is_quite_new_is_left_alone(shelf: Shelf) -> None:
+    folder = leftover(shelf, 5)
+    make_store(shelf.store)
+    assert folder.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are locked on POSIX systems only")
+def test_what_a_living_process_holds_is_left_alone(shelf: Shelf, tools) -> None:
+    with write.SourceWriter(shelf, tools.origin("a")) as writer:
+        writer.add("outcomes", frame_from_rows([tools.outcome("a", "i")], "outcomes"))
+        [folder] = (shelf.store / INCOMING).iterdir()
+        age(folder, 100 * HOUR)
+        make_store(shelf.store)
+        writer.add("runs", frame_from_rows([{"run": "a", "benchmark": "b"}], "runs"))
+        writer.commit()
+    assert open_store(shelf.store).read().outcomes.height == 1
+
+
+def test_where_folders_cannot_be_locked_only_old_ones_are_cleared(shelf: Shelf, monkeypatch) -> None:
+    monkeypatch.setattr("evalstats.store.write.lock", lambda _: None)
+    folder = leftover(shelf, HOUR)
+    make_store(shelf.store)
+    assert folder.exists()
+    age(folder, 25 * HOUR)
+    make_store(shelf.store)
+    assert not folder.exists()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="folders are locked on POSIX systems only")
+def test_a_lock_is_exclusive_and_ends_with_its_descriptor(tmp_path: Path) -> None:
+    held = lock(tmp_path)
+    assert held is not None
+    with pytest.raises(BlockingIOError):
+        lock(tmp_path)
+    os.close(held)
+    again = lock(tmp_path)
+    assert again is not None
+    os.close(again)
+
+
+def put_both(shelf: Shelf, tools) -> None:
+    """One source with runs r1 and r2, a metric, a note and a rating that names no run."""
+    with SourceWriter(shelf, tools.origin("ab")) as writer:
+        rows = [tools.outcome(run, f"i{n}", level=n if run == "r1" else "x") for run in ("r1", "r2") for n in range(4)]
+        writer.add("outcomes", frame_from_rows(rows, "outcomes"))
+        writer.add("metrics", frame_from_rows([{"benchmark": "b", "metric": "acc", "kind": "binary"}], "metrics"))
+        writer.add("ratings", frame_from_rows([{"item": "i1", "rater": "p", "value": 1.0}], "ratings"))
+        runs = [{"run": run, "model": run, "benchmark": "b", "n_scored": 4} for run in ("r1", "r2")]
+        writer.add("runs", frame_from_rows(runs, "runs"))
+        writer.add_problem(Problem(path="ab.json", message="worth knowing", severity="note"))
+        writer.commit()
+
+
+def test_the_only_run_of_a_source_takes_the_source_with_it(shelf: Shelf, tools) -> None:
+    for name in ("a", "b"):
+        tools.put(shelf, tools.origin(name), [tools.outcome(name, "i")])
+    folder = tools.folder(shelf, "a")
+    store = open_store(shelf.store).remove("a")
+    assert store.runs()["run"].to_list() == ["b"]
+    assert not folder.exists()
+    assert store.check() == ()
+
+
+def test_the_other_runs_of_a_source_stay(shelf: Shelf, tools) -> None:
+    put_both(shelf, tools)
+    store = open_store(shelf.store).remove("r1")
+    data = store.read()
+    assert data.runs["run"].to_list() == ["r2"]
+    assert data.outcomes["run"].to_list() == ["r2"] * 4
+    assert data.metrics.height == 1
+    assert data.ratings["run"].to_list() == [None]
+    assert [problem.message for problem in data.problems] == ["worth knowing"]
+    assert store.check() == ()
+    assert len(list((shelf.store / SOURCES).iterdir())) == 1
+
+
+def test_a_removed_run_comes_back_with_its_file(shelf: Shelf, tools) -> None:
+    put_both(shelf, tools)
+    assert held_already(shelf, tools.origin("ab")) is not None
+    open_store(shelf.store).remove("r1")
+    assert held_already(shelf, tools.origin("ab")) is None
+    put_both(shelf, tools)
+    assert open_store(shelf.store).read().outcomes.height == 8
+
+
+def test_all_runs_removed_one_by_one(shelf: Shelf, tools) -> None:
+    put_both(shelf, tools)
+    store = open_store(shelf.store).remove("r1").remove("r2")
+    assert store.sources() == ()
+    assert store.check() == ()
+
+
+def test_an_unknown_run(shelf: Shelf, tools) -> None:
+    put_both(shelf, tools)
+    with pytest.raises(InputError, match="holds no run 'r3'; there are 'r1', 'r2'"):
+        open_store(shelf.store).remove("r3")
+
+
+def test_a_damaged_source_cannot_be_split(shelf: Shelf, tools) -> None:
+    put_both(shelf, tools)
+    (tools.folder(shelf, "ab") / "outcomes-0000.parquet").write_bytes(b"")
+    with pytest.raises(StoreError, match="is damaged, so that its other runs cannot be kept"):
+        open_store(shelf.store).remove("r1")
