@@ -6,7 +6,7 @@ import numpy as np
 
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.run_effects import run_variance, with_runs
+from evalstats.stats.trials import run_variance, with_runs
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated
 
 NAME = "full-runs"

@@ -52,8 +52,8 @@ from evalstats.stats.planning.power import (
     smallest_p_clusters,
     smallest_p_paired_binary,
 )
-from evalstats.stats.run_effects import RunVariance, with_runs
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
+from evalstats.stats.trials import RunVariance, with_runs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -34,8 +34,8 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.many.multiplicity import holm
-from evalstats.stats.run_effects import RunVariance
 from evalstats.stats.stratified import Strata, stratified_mean
+from evalstats.stats.trials import RunVariance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

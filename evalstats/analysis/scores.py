@@ -42,9 +42,8 @@ from evalstats.stats.one_sample import (
     variance_matched_wilson,
     wilson,
 )
-from evalstats.stats.run_effects import RunVariance, with_runs
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
-from evalstats.stats.trials import suite_pass
+from evalstats.stats.trials import RunVariance, suite_pass, with_runs
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

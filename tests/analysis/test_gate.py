@@ -13,7 +13,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.run_effects import run_variance, with_runs
+from evalstats.stats.trials import run_variance, with_runs
 from evalstats.testing import assert_not_worse
 from tests.analysis.builders import data_of, rows_of
 

@@ -14,7 +14,7 @@ from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.paired.means import augmented_t
-from evalstats.stats.run_effects import run_variance, with_runs
+from evalstats.stats.trials import run_variance, with_runs
 from tests.analysis.builders import data_of, rows_of
 from validation.full_runs import draw, intervals
 

@@ -15,7 +15,7 @@ from evalstats.errors import InputError
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import PairwiseDifferences
-from evalstats.stats.run_effects import RunVariance, shared_run_variances
+from evalstats.stats.trials import RunVariance, shared_run_variances
 
 Floats = npt.NDArray[np.float64]
 _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}

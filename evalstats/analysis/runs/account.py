@@ -13,7 +13,7 @@ from evalstats.analysis.results import MethodRow
 from evalstats.analysis.rows import method_row
 from evalstats.analysis.runs.shared import unit_of
 from evalstats.document.numbers import p_value, plural, scaled
-from evalstats.stats.run_effects import RunVariance, run_variance, same_items_difference
+from evalstats.stats.trials import RunVariance, run_variance, same_items_difference
 
 # A run that holds fewer than this share of the items of the fullest one says more of its items than of itself.
 _FULL_RUN = 0.5

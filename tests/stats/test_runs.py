@@ -14,7 +14,7 @@ from evalstats.errors import InputError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson
 from evalstats.stats.paired.means import augmented_t, paired_t
-from evalstats.stats.run_effects import (
+from evalstats.stats.trials import (
     run_variance,
     same_items_difference,
     with_runs,
