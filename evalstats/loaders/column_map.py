@@ -43,10 +43,6 @@ NO_SCORE = ("unscored", "error")
 ROW = "#row"
 ORDER = "#order"
 COLUMNS = "#columns"
-# Names that make rows dependent as soon as a column is mapped to them.
-DEPENDENT = ("passage", "template", "user", "session")
-# Further names by which a column is presumed to do so; each also ends in "id" (conversation_id, threadId).
-CONVERSATIONS = ("conversation", "dialogue", "dialog", "session", "thread")
 # Standard columns that no column can be mapped to, and what each is made from.
 _MADE_OF_VOTES = ("value_raw", "run")
 MADE = {"value_raw": "the score", "locator": "the place of the row in its file"}

@@ -13,7 +13,7 @@ import polars as pl
 
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
-from evalstats.loaders.bound_columns import MAX_FACTORS, Binding, Presumed
+from evalstats.loaders.bound_columns import MAX_FACTORS, Binding
 from evalstats.loaders.cells import (
     FAILURE,
     PLACE,
@@ -32,6 +32,7 @@ from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts, sp
 from evalstats.loaders.suggestion import repeats_told_apart
 from evalstats.loaders.tallies import GroupCounter, Ranges, SeenKeys
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
+from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent
 
 # One name for every table that does not name its benchmark, so that two files compared with each other pair up.

@@ -12,9 +12,11 @@ from polars.selectors import by_name
 
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
+from evalstats.schema.dependence import Presumed, is_shared_by_name
 from evalstats.schema.lookalikes import alike, renamed, said_of_names, visible
 from evalstats.schema.metrics import one_definition, with_facts
-from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns
+from evalstats.schema.overview import overview, problem_lines
+from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
 
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})
@@ -44,14 +46,21 @@ class Problem:
         return f"{self.path}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class EvalData:
     """Everything that was read: the tidy tables (Polars frames, glossary columns first) and the problems met.
 
     Examples
     --------
-    >>> EvalData().models()
-    ()
+    >>> from evalstats import datasets
+    >>> datasets.tenacious_held_out()
+    EvalData
+      models      baseline, trained
+      benchmarks  Tenacious-Bench
+      metrics     correct
+      outcomes    86 rows: 43 items
+      factors     task_type (2), source_mode (4)
+      scenarios   7
     """
 
     outcomes: pl.DataFrame = field(default_factory=partial(empty_table, "outcomes"))
@@ -61,6 +70,12 @@ class EvalData:
     runs: pl.DataFrame = field(default_factory=partial(empty_table, "runs"))
     metrics: pl.DataFrame = field(default_factory=partial(empty_table, "metrics"))
     problems: tuple[Problem, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show who, on what, and how many rows: some ten lines."""
+        tables: dict[TableName, pl.DataFrame] = {name: self.table(name) for name in TABLES}
+        lines = [*overview(tables), *problem_lines([str(each) for each in self.problems])]
+        return "\n".join(["EvalData" if lines else "EvalData: empty", *lines])
 
     def table(self, name: TableName) -> pl.DataFrame:
         """Return one of the six tables by its name."""
@@ -201,12 +216,13 @@ class EvalData:
 def as_data(data: object) -> EvalData:
     """Return `data` as it is, or a table (pandas, Polars, pyarrow, DuckDB, a dict of columns; glossary names) as `EvalData`.
 
-    A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes.
+    A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
+    which item, score and model are enough.
 
     Raises
     ------
     InputError
-        If it is neither; for a table of your own columns use `evalstats.from_frame`.
+        If a column is not there; for columns of other names use `evalstats.from_frame`.
 
     Examples
     --------
@@ -220,7 +236,46 @@ def as_data(data: object) -> EvalData:
         named = {"benchmark": "published", "metric": "score"}
         keys = [pl.lit(word).alias(name) for name, word in named.items() if name not in frame.columns]
         return _told_apart(EvalData(aggregates=check_table(frame.with_columns(keys), "aggregates")))
-    return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
+    if "run" in frame.columns:
+        return _told_apart(EvalData(outcomes=check_table(frame, "outcomes")))
+    outcomes = check_table(_completed(frame), "outcomes")
+    presumed = Presumed(name for name in outcomes.columns if name in frame.columns and is_shared_by_name(name))
+    presumed.add(outcomes)
+    runs = [{"run": run, "benchmark": name, "dependence": presumed.held()} for run, name in _runs(outcomes)]
+    return _told_apart(EvalData(outcomes=outcomes, runs=frame_from_rows(runs, "runs")))
+
+
+def _runs(outcomes: pl.DataFrame) -> list[tuple[str, str]]:
+    return outcomes.select("run", "benchmark").unique(maintain_order=True).rows()
+
+
+def _completed(frame: pl.DataFrame) -> pl.DataFrame:
+    """Return a table of items, scores and models with what else outcomes need, named as `evalstats.from_frame` names it."""
+    arm = next((name for name in ("model", "system") if name in frame.columns), None)
+    lacking = [name for name in ("item", "score") if name not in frame.columns] + ([] if arm else ["model"])
+    if lacking:
+        columns = ", ".join(frame.columns[:12]) + (", ..." if frame.width > 12 else "")
+        given = ", ".join(f"{name}=..." for name in dict.fromkeys((*lacking, "item", "score", "model")))
+        raise InputError(
+            f"this table has no column {lacking[0]}; it has {columns or 'none'}. Name the columns: "
+            f"evalstats.from_frame(frame, {given})"
+        )
+    # Numbers that name items or models, and truth values that are scores.
+    whole = [pl.col(name).cast(pl.String) for name in ("item", str(arm)) if frame[name].dtype.is_integer()]
+    frame = frame.with_columns(
+        *whole, *([pl.col("score").cast(pl.Float64)] if frame["score"].dtype == pl.Boolean else [])
+    )
+    scored = pl.col("score").is_not_null() & (pl.col("score").is_not_nan() if frame["score"].dtype.is_float() else True)
+    filled = {
+        "run": pl.col(str(arm)),
+        "model": pl.col(str(arm)),
+        "system": pl.col(str(arm)),
+        "benchmark": pl.lit("table"),
+        "metric": pl.lit("score"),
+        "status": pl.when(scored).then(pl.lit("scored")).otherwise(pl.lit("unscored")),
+    }
+    frame = frame.with_columns(**{name: made for name, made in filled.items() if name not in frame.columns})
+    return frame.with_columns(pl.col("score").fill_nan(None)) if frame["score"].dtype.is_float() else frame
 
 
 def _told_apart(data: EvalData) -> EvalData:

@@ -1,0 +1,53 @@
+"""A table given where data are expected: what it needs, what is filled in, and what the data then show of themselves."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats import datasets
+from evalstats.errors import InputError
+
+
+def table(scores: np.ndarray, **factors: object) -> pd.DataFrame:
+    """Forty items of two models."""
+    return pd.DataFrame({"item": [*range(40)] * 2, "score": scores, "model": ["a"] * 40 + ["b"] * 40, **factors})
+
+
+@pytest.mark.parametrize("kind", ["whole numbers", "truth values", "shares", "anything"])
+def test_a_pandas_table_in_glossary_names_is_what_from_frame_makes_of_it(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    scores = {
+        "whole numbers": rng.integers(0, 2, 80),
+        "truth values": rng.random(80) < 0.5,
+        "shares": np.where(np.arange(80) == 3, np.nan, rng.random(80)),
+        "anything": rng.normal(0, 3, 80),
+    }[kind]
+    frame = table(scores, passage=[f"p{i // 4}" for i in range(40)] * 2)
+    here = es.compare(frame, "a", "b")
+    there = es.compare(es.from_frame(frame, item="item", score="score", model="model"), "a", "b")
+    assert here.clusters == there.clusters == ("passage",)
+    assert (here.verdict, here.rows) == (there.verdict, there.rows)
+
+
+def test_a_table_of_other_columns_is_told_which_argument_names_them() -> None:
+    frame = table(np.zeros(80)).rename(columns={"item": "question"})
+    with pytest.raises(
+        InputError, match=r"has no column item; it has question, score, model.*from_frame\(frame, item="
+    ):
+        es.compare(frame, "a", "b")
+    with pytest.raises(InputError, match=r"no column model.*model=\.\.\."):
+        es.leaderboard(table(np.zeros(80)).drop(columns="model"))
+
+
+def test_data_show_themselves_in_some_ten_lines() -> None:
+    lines = repr(datasets.tenacious_held_out()).splitlines()
+    assert lines[1].split() == ["models", "baseline,", "trained"]
+    assert repr(es.EvalData()) == "EvalData: empty"
+    many = pl.DataFrame({"item": ["i"] * 60, "score": [1.0] * 60, "model": [f"m\x1b[31m{i}" for i in range(60)]})
+    shown = repr(es.from_frame(many, item="item", score="score", model="model"))
+    assert " more" in shown
+    assert "\x1b" not in shown
+    assert len(shown.splitlines()) <= 10
+    assert max(map(len, shown.splitlines())) <= 80
