@@ -1,152 +1,203 @@
-"""The difference and its interval: overall first, then for every group."""
+"""Intervals of any rows, one below the other: differences, scores, ratings, gaps, ratios."""
 
-import math
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.results import Comparison, GroupRow, Verdict
-from evalstats.document.blocks import Tone
-from evalstats.document.numbers import interval, number, plural, scaled
-from evalstats.plots.intervals import Row, Scale, intervals
-from evalstats.plots.style import Medium
-
-MOST_GROUPS = 40
-
-_TONES: dict[Verdict, Tone] = {
-    "better": "good",
-    "worse": "bad",
-    "equivalent": "neutral",
-    "inconclusive": "neutral",
-    "powerless": "neutral",
-    "invalid": "caution",
-}
+from evalstats.document.numbers import interval, number
+from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, limits_of, log_ticks, point_style, tick_words
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
 
 
-def forest(comparison: Comparison, *, medium: Medium = "screen") -> Figure:
-    """Draw the difference with its interval, and below it the difference within every group.
+def forest(
+    rows: object,
+    *,
+    title: str = "",
+    reference: float | None = 0.0,
+    margin: float | None = None,
+    sides: tuple[str, str] = ("", ""),
+    side_tones: tuple[str, str] = ("bad", "good"),
+    columns: Mapping[str, str] | None = None,
+    digits: int = 2,
+    bounds: tuple[float, float] | None = None,
+    log: bool = False,
+    reverse: bool = False,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw one interval a row, with its name and its numbers.
 
-    Filled points are settled by their interval, hollow ones are not. A group without an interval says why. At most 40
-    groups are drawn, those with the most items.
+    A filled point is settled: its interval leaves out the reference. A hollow one is open, a diamond has no interval. A row
+    without an estimate says why in its words; it is never left out.
 
     Parameters
     ----------
-    comparison
-        What `compare` returned; groups are there when it was called with `by`.
-    medium
-        "screen", "phone" or "print": see `evalstats.plots.intervals.intervals`.
-    """
-    rows = [overall_row(comparison), *(_group_row(comparison, group) for group in shown_groups(comparison))]
-    return intervals(rows, difference_scale(comparison), medium=medium)
+    rows
+        `model` (or `label`) and `estimate`; if known `conf_low`, `conf_high`; and any of: `words` (what stands at the end of
+        the row; else the numbers), `detail` (beside the name), `group` (a heading above the rows of one), `tone` ("good",
+        "bad", "neutral", "caution"), `settled`, `strong` (the answer among the rows), `inner_low`, `inner_high` (a narrower
+        interval, thick), `observed` (a cross: what came out), `dashed` (an extrapolation).
+    title
+        What the axis measures.
+    reference
+        Where nothing happens; None for none.
+    margin
+        Half the width of a band around the reference.
+    sides, side_tones
+        What lies left and right of the reference, in words and tones.
+    columns
+        Further columns of `rows` to write at the end of each row, with their headings.
+    digits
+        Decimals of the numbers where there are no `words`.
+    bounds
+        The lowest and highest value that can occur.
+    log
+        Whether equal distances are equal ratios.
+    reverse
+        Whether less is on the right.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
 
-
-def shown_groups(comparison: Comparison) -> list[GroupRow]:
-    """Return the groups that `forest` draws: largest difference first, those without an interval last."""
-    largest = sorted(comparison.groups, key=lambda group: (-group.n_items, group.level))[:MOST_GROUPS]
-
-    def order(group: GroupRow) -> tuple[bool, float, str]:
-        return (group.conf_low is None, math.inf if group.estimate is None else -group.estimate, group.level)
-
-    return sorted(largest, key=order)
-
-
-def verdict_tone(verdict: Verdict) -> Tone:
-    """Return the tone in which a verdict is shown.
-
-    Examples
-    --------
-    >>> verdict_tone("better"), verdict_tone("inconclusive")
-    ('good', 'neutral')
-    """
-    return _TONES[verdict]
-
-
-def difference_scale(comparison: Comparison) -> Scale:
-    """Return the axis of a difference: candidate minus baseline, in the unit it is shown in."""
-    better, worse = ("candidate better →", "← baseline better")
-    if not comparison.higher_is_better:
-        better, worse = ("baseline better →", "← candidate better")
-    reach = comparison.scale if comparison.metric_kind in ("binary", "proportion") else math.inf
-    margin = None if comparison.margin is None else comparison.margin * comparison.scale
-    unit = {"pp": "percentage points"}.get(comparison.unit, comparison.unit)
-    return Scale(
-        title=f"Difference in {comparison.metric}, candidate minus baseline" + (f" ({unit})" if unit else ""),
-        left=worse,
-        right=better,
-        margin=margin,
-        margin_label="" if margin is None else f"margin ±{number(margin)}",
-        bounds=(-reach, reach),
-        left_tone="bad" if comparison.higher_is_better else "good",
-        right_tone="good" if comparison.higher_is_better else "bad",
-    )
-
-
-def overall_row(comparison: Comparison) -> Row:
-    """Return the row of the headline."""
-    return Row(
-        label="All items",
-        detail=plural(comparison.n_items, "item"),
-        words=words_of(
-            comparison,
-            comparison.estimate,
-            comparison.conf_low,
-            comparison.conf_high,
-            why_none(comparison.n_items, comparison.n_clusters, comparison.verdict_reason),
-        ),
-        estimate=_shown(comparison, comparison.estimate),
-        low=_shown(comparison, comparison.conf_low),
-        high=_shown(comparison, comparison.conf_high),
-        tone=verdict_tone(comparison.verdict),
-        decided=comparison.verdict in ("better", "worse", "equivalent"),
-        strong=True,
-    )
-
-
-def _group_row(comparison: Comparison, group: GroupRow) -> Row:
-    reason = why_none(group.n_items, group.n_clusters, group.verdict_reason)
-    return Row(
-        label=group.level,
-        detail=plural(group.n_items, "item"),
-        words=words_of(comparison, group.estimate, group.conf_low, group.conf_high, reason),
-        estimate=_shown(comparison, group.estimate),
-        low=_shown(comparison, group.conf_low),
-        high=_shown(comparison, group.conf_high),
-        tone=verdict_tone(group.verdict),
-        decided=group.verdict in ("better", "worse", "equivalent"),
-    )
-
-
-def words_of(comparison: Comparison, estimate: float | None, low: float | None, high: float | None, reason: str) -> str:
-    """Write an estimate and its interval, or why one of them is missing."""
-    digits = digits_of(comparison)
-    if low is not None and high is not None:
-        shown = scaled(estimate, comparison.scale, digits, sign=True)
-        return f"{shown} {interval(low, high, comparison.scale, digits, sign=True)}"
-    return f"no interval: {reason}" if estimate is not None else f"no estimate: {reason}"
-
-
-def digits_of(comparison: Comparison) -> int:
-    """Return how many decimals the page shows: two, so that every place says the same, and more where two say nothing.
-
-    The interval's half width has two figures then, with at most 4 decimals.
-    """
-    if comparison.conf_low is None or comparison.conf_high is None:
-        return 2
-    half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
-    return min(max(1 - math.floor(math.log10(half)), 2), 4) if half > 0 else 2
-
-
-def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
-    """Say in a few words why there is no interval.
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
 
     Examples
     --------
-    >>> why_none(12, 3, "too few clusters"), why_none(1, None, "")
-    ('3 clusters', '1 item')
+    >>> figure = forest({"model": ["a", "b"], "estimate": [1, 4], "conf_low": [-2, 2], "conf_high": [4, 6]}, size=6)
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['a', 'b', '+1.00 [−2.00, +4.00]', '+4.00 [+2.00, +6.00]']
     """
-    if n_clusters is not None and n_clusters < 5:
-        return plural(n_clusters, "cluster")
-    return reason if reason and n_items > 1 else plural(n_items, "item")
+    table = columns_of(rows, "forest")
+    estimates, ends, names = table.need("estimate"), table.intervals(), table.names()
+    estimates = table.numbers("estimate")
+    lines, at = _lines(table, names)
+    settled = _settled(table, ends, reference)
+    tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
+    words = table.texts("words") if table.has("words") else _numbers(estimates, ends, digits, sign=reference == 0)
+    values = [*estimates, *(end for both in ends if both for end in both), *table.numbers("observed")]
+    values += [] if reference is None else [reference]
+    if reference is not None and margin is not None:
+        values += [reference - margin, reference + margin]
+    limits = _limits(values, bounds, log=log)
+
+    def draw(panel: Panel) -> None:
+        _draw_rows(panel, table, at, settled, tones)
+
+    marks = Marks(
+        draw=draw,
+        title=title,
+        limits=limits[::-1] if reverse else limits,
+        ticks=log_ticks(*limits, 5) if log else None,
+        write=_ratio if log else _signed if reference == 0 else tick_words,
+        zero=reference,
+        sides=sides,
+        side_tones=side_tones,
+        band=None if margin is None or reference is None else (reference - margin, reference + margin),
+        log=log,
+    )
+    shown = [tone if done and tone != "neutral" else "plain" for tone, done in zip(tones, settled, strict=True)]
+    beside = [Words(texts=_placed(words, at, len(lines)), tones=_placed(shown, at, len(lines), "plain"))]
+    for name, heading in (columns or {}).items():
+        table.need(name)
+        beside.append(Words(texts=_placed(table.texts(name), at, len(lines)), heading=heading))
+
+    def figure(sheet: Sheet) -> Canvas:
+        return row_figure(sheet, lines, [marks, *beside], note)
+
+    return drawn(ax, size, figure)
 
 
-def _shown(comparison: Comparison, value: float | None) -> float | None:
-    return None if value is None else value * comparison.scale
+def _lines(table: Columns, names: Sequence[str]) -> tuple[list[Line], list[int]]:
+    """Return the lines with headings between them, and which line each row is."""
+    groups, details = table.texts("group"), table.texts("detail")
+    strong, estimates = table.flags("strong"), table.numbers("estimate")
+    lines: list[Line] = []
+    at: list[int] = []
+    group = ""
+    for place, name in enumerate(names):
+        if groups[place] and groups[place] != group:
+            lines.append(Line(name=groups[place], heading=True))
+        group = groups[place]
+        at.append(len(lines))
+        lines.append(
+            Line(name=name, detail=details[place], strong=strong[place], faint=estimates[place] is None)
+        )
+    return lines, at
+
+
+def _placed(texts: Sequence[str], at: Sequence[int], n: int, empty: str = "") -> list[str]:
+    found = [empty] * n
+    for text, place in zip(texts, at, strict=True):
+        found[place] = text
+    return found
+
+
+def _settled(table: Columns, ends: Sequence[tuple[float, float] | None], reference: float | None) -> list[bool]:
+    if table.has("settled"):
+        return table.flags("settled")
+    return [both is not None and (reference is None or not both[0] <= reference <= both[1]) for both in ends]
+
+
+def _numbers(
+    estimates: Sequence[float | None], ends: Sequence[tuple[float, float] | None], digits: int, *, sign: bool
+) -> list[str]:
+    shown: list[str] = []
+    for value, both in zip(estimates, ends, strict=True):
+        said = number(value, digits, sign=sign)
+        if value is None:
+            shown.append("no estimate")
+        else:
+            shown.append(f"{said}, no interval" if both is None else f"{said} {interval(*both, 1, digits, sign=sign)}")
+    return shown
+
+
+def _limits(values: Sequence[float | None], bounds: tuple[float, float] | None, *, log: bool) -> tuple[float, float]:
+    known = [value for value in values if value is not None and (value > 0 or not log)]
+    if log:
+        low, high = min(known), max(known)
+        room = (high / low) ** 0.08 if high > low else 1.5
+        return low / room, high * room
+    low, high = limits_of(known, 0.06)
+    if bounds is not None:
+        room = 0.06 * (high - low)
+        low, high = max(low, bounds[0] - room), min(high, bounds[1] + room)
+    return low, high
+
+
+def _signed(value: float) -> str:
+    return tick_words(value, sign=True)
+
+
+def _ratio(value: float) -> str:
+    return f"× {tick_words(value)}"
+
+
+def _draw_rows(
+    panel: Panel, table: Columns, at: Sequence[int], settled: Sequence[bool], tones: Sequence[str]
+) -> None:
+    colors, font = panel.canvas.colors, panel.font
+    inner, strong, dashed = table.intervals("inner_low", "inner_high"), table.flags("strong"), table.flags("dashed")
+    rows = zip(at, table.numbers("estimate"), table.intervals(), table.numbers("observed"), strict=True)
+    for row, (place, value, ends, observed) in enumerate(rows):
+        color = panel.canvas.tone(tones[row])
+        if ends is not None:
+            thick = 0.22 if strong[row] else 0.15
+            dash: dict[str, Any] = {"linestyle": (0, (3, 2))} if dashed[row] else {}
+            panel.interval(place, *ends, color=color, thick=thick, **dash)
+        narrower = inner[row]
+        if narrower is not None:
+            panel.axes.plot(narrower, [panel.levels[place]] * 2, color=color, linewidth=0.36 * font, zorder=2.2)
+        if value is not None:
+            marker = "o" if ends is not None else "D"
+            look = point_style(colors, color, font, filled=settled[row], marker=marker)
+            panel.point(place, value, **{**look, "markersize": (0.7 if strong[row] else 0.5) * font})
+        if observed is not None:
+            look = point_style(colors, colors.ink, font, marker="X")
+            panel.point(place, observed, **{**look, "markersize": 0.6 * font, "markeredgewidth": 0, "zorder": 4})

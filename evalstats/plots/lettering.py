@@ -1,31 +1,58 @@
-"""How wide text comes out, and names that fit their room and stay different."""
+"""Words in a figure: how wide they come out, names that fit and stay different, labels that cover nothing."""
 
+import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from matplotlib.font_manager import FontProperties, findfont
+from matplotlib.ft2font import FT2Font
 
 from evalstats.document.escape import one_line
 
-EM = 0.56  # width of a letter, as a share of the text size, that few lines of text exceed
-_WIDE = 1.05
+_WIDE = 1.05  # a letter of an East Asian script, or one that the font lacks, in ems
+_ROOM = 1.03  # drawing programs round each letter to whole pixels
 _ELLIPSIS = "…"
 # Where names are cut, from the best place to the worst.
 _HEADS = (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 1.0, 0.0)
 _PROVIDER = re.compile(r"^[\w.~-]+/(?:[\w.~-]+/)*")
 
 
-def text_width(text: str, font: float) -> float:
-    """Return about how many pixels a line of text takes; letters of East Asian scripts are counted as wide.
+@cache
+def _face(bold: bool) -> Any:  # noqa: FBT001  # a key of the cache
+    weight = "bold" if bold else "normal"
+    # A face of our own: matplotlib's is shared, and every text that is drawn sets its size.
+    face: Any = FT2Font(findfont(FontProperties(family="DejaVu Sans", weight=weight)))
+    face.set_size(100, 72)
+    return face
+
+
+@cache
+def _advance(char: str, bold: bool) -> float:  # noqa: FBT001  # a key of the cache
+    """Return the width of a letter in ems."""
+    if unicodedata.combining(char):
+        return 0.0
+    face = _face(bold)
+    if unicodedata.east_asian_width(char) in "WF" or not face.get_char_index(ord(char)):
+        return _WIDE
+    return face.load_char(ord(char)).linearHoriAdvance / 65536 / 100
+
+
+def text_width(text: str, font: float, *, bold: bool = False) -> float:
+    """Return how many pixels a line of text takes at most.
 
     Examples
     --------
     >>> round(text_width("abcd", 10), 1)
-    22.4
+    25.3
     """
-    return font * sum(_WIDE if unicodedata.east_asian_width(char) in "WF" else EM for char in text)
+    return _ROOM * font * sum(_advance(char, bold) for char in text)
 
 
-def fitted(text: str, room: float, font: float, *, head: float = 0.5) -> str:
+def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool = False) -> str:
     """Return one line of text, cut inside until it fits into `room` pixels; `head` is the share kept at its beginning.
 
     The ends of names tell models apart more often than their middles do.
@@ -33,40 +60,47 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5) -> str:
     Examples
     --------
     >>> fitted("Meta-Llama-3.1-70B-Instruct", 100, 10)
-    'Meta-Lla…Instruct'
+    'Meta-Lla…-Instruct'
     """
     line = one_line(text).strip()
-    if text_width(line, font) <= room:
+    if text_width(line, font, bold=bold) <= room:
         return line
-    for kept in range(min(len(line) - 1, int(room / (EM * font))), 0, -1):
+    for kept in range(len(line) - 1, 0, -1):
         first = round(kept * head)
         cut = f"{line[:first].rstrip()}{_ELLIPSIS}{line[len(line) - (kept - first) :].lstrip()}"
-        if text_width(cut, font) <= room:
+        if text_width(cut, font, bold=bold) <= room:
             return cut
     return line[:1] + _ELLIPSIS
 
 
-def fitted_names(names: Sequence[str], room: float, font: float) -> list[str]:
+def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool = False) -> list[str]:
     """Return names that fit into `room` pixels and are as different as they were.
 
-    What stands before the last slash (a provider) goes first, where the names differ without it. Then all are cut at the
-    same share of their length, the first at which they stay different. Names that come out alike wherever they are cut get
-    a number.
+    What stands before the last slash (a provider) goes first, where the names differ without it. Then what all agree in is
+    cut: each name at the same share of its length, the first at which they stay different. Names that come out alike
+    wherever they are cut get a number.
 
     Examples
     --------
     >>> fitted_names(["openai/gpt-4o", "openai/gpt-4o-mini"], 80, 10)
     ['gpt-4o', 'gpt-4o-mini']
-    >>> fitted_names(["a-rather-long-name-1-chat", "a-rather-long-name-2-chat"], 80, 10)
-    ['a-rath…-1-chat', 'a-rath…-2-chat']
+    >>> fitted_names(["a-rather-long-name-1-chat", "a-rather-long-name-2-chat"], 88, 10)
+    ['a-rathe…-1-chat', 'a-rathe…-2-chat']
     """
     lines = [one_line(name).strip() for name in names]
-    if any(text_width(line, font) > room for line in lines):
+    if any(text_width(line, font, bold=bold) > room for line in lines):
         short = [_PROVIDER.sub("", line) or line for line in lines]
         if len(set(short)) == len(set(lines)):
             lines = short
-    tried = [[fitted(line, room, font, head=head) for line in lines] for head in _HEADS]
-    best = max(tried, key=lambda cut: len(set(cut)))
+    if all(text_width(line, font, bold=bold) <= room for line in lines):
+        return lines
+    tried = ([fitted(line, room, font, head=head, bold=bold) for line in lines] for head in _HEADS)
+    best: list[str] = []
+    for cut in tried:
+        if len(set(cut)) > len(set(best)):
+            best = cut
+        if len(set(best)) == len(set(lines)):
+            return best
     return [_numbered(place, best, lines, room, font) for place in range(len(lines))]
 
 
@@ -77,3 +111,186 @@ def _numbered(place: int, cut: Sequence[str], lines: Sequence[str], room: float,
         return cut[place]
     number = f" ({alike.index(lines[place]) + 1})"
     return fitted(cut[place], room - text_width(number, font), font) + number
+
+
+def wrapped(text: str, room: float, font: float, *, bold: bool = False) -> list[str]:
+    """Break text into lines of at most `room` pixels, between words.
+
+    Examples
+    --------
+    >>> wrapped("one two three", 45, 10)
+    ['one two', 'three']
+    """
+    lines: list[str] = []
+    for word in one_line(text).split():
+        if lines and text_width(f"{lines[-1]} {word}", font, bold=bold) <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(fitted(word, room, font, bold=bold))
+    return lines
+
+
+def spread(levels: Sequence[float], gap: float, low: float, high: float) -> list[float]:
+    """Move levels apart until none is nearer than `gap` to the next, as little as possible, within `low` and `high`.
+
+    The least sum of squared moves: blocks of neighbours that touch stand around their mean.
+
+    Parameters
+    ----------
+    levels
+        In ascending order.
+
+    Examples
+    --------
+    >>> spread([1.0, 1.0, 5.0], 1.0, 0.0, 10.0)
+    [0.5, 1.5, 5.0]
+    >>> spread([0.0, 0.1], 1.0, 0.0, 10.0)
+    [0.0, 1.0]
+    """
+    # Without their share of the gaps, the levels need only ascend: isotonic regression by pooling neighbours.
+    blocks: list[tuple[float, int]] = []
+    for place, level in enumerate(levels):
+        block = (level - place * gap, 1)
+        while blocks and blocks[-1][0] >= block[0]:
+            mean, n = blocks.pop()
+            block = ((mean * n + block[0] * block[1]) / (n + block[1]), n + block[1])
+        blocks.append(block)
+    flat = [mean for mean, n in blocks for _ in range(n)]
+    room = high - gap * (len(levels) - 1)
+    return [min(max(level, low), max(room, low)) + place * gap for place, level in enumerate(flat)]
+
+
+# --- names beside points ---
+
+Box = tuple[float, float, float, float]
+# Directions in the order in which a reader expects a name: right of the point first, straight above and below last.
+_DIRECTIONS = ((1, 0), (-1, 0), (1, 1), (-1, 1), (1, -1), (-1, -1), (0, 1), (0, -1))
+# A line to a name never runs straight up or across: it would be read as an interval.
+_DIAGONALS = _DIRECTIONS[2:6]
+# Distances from the point, in letters' heights: beside it no line is needed.
+_NEAR = (0.5, 0.9)
+_FAR = (1.7, 2.5, 3.4, 4.6, 6.0, 7.6, 9.4, 11.5, 14.0)
+_ACROSS = 1.5  # what it costs to stand across a letter's height of a thin line, in letters' heights of distance
+_STEPS = 24  # of a line, looked at one by one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed:
+    """Where a name stands: its box in pixels (y upwards), and where a line from its point ends; None where it is near."""
+
+    box: Box
+    tie: tuple[float, float] | None
+
+
+@dataclass(slots=True)
+class Ground:
+    """The frame within which names stand, in pixels (y upwards), and what is there already.
+
+    Attributes
+    ----------
+    taken
+        Points and names: nothing may cover them.
+    thin
+        Lines and intervals: names stand across them only where there is no better room.
+    """
+
+    frame: Box
+    taken: list[Box] = field(default_factory=list[Box])
+    thin: list[Box] = field(default_factory=list[Box])
+    _ties: list[Box] = field(default_factory=list[Box])
+
+    def place(self, at: tuple[float, float], width: float, font: float, *, most: float = math.inf) -> Placed | None:
+        """Find the best free place for a name of `width` pixels beside a point; None where there is none.
+
+        The best one is near its point and across no thin line: distance and what is crossed are added up.
+
+        Parameters
+        ----------
+        most
+            What its place may cost, in letters' heights: beyond 2 the name stands far from its point, tied to it by a line.
+        """
+        best: Placed | None = None
+        least = most
+        for distance in _NEAR + _FAR:
+            if distance >= least:
+                break  # all others cost more
+            for turn, box in enumerate(_boxes(at, width, font, distance)):
+                cost = distance + 0.02 * turn + _ACROSS * self._crossed(box) / font
+                if cost < least and self._fits(box):
+                    found = self._placed(at, box, tied=distance in _FAR)
+                    best, least = (best, least) if found is None else (found, cost)
+        if best is not None:
+            self.taken.append(best.box)
+            self._ties += [] if best.tie is None else [(*at, *best.tie)]
+        return best
+
+    def _crossed(self, box: Box) -> float:
+        """Return how many pixels of thin lines a name would stand across."""
+        return sum(
+            max(min(box[2], thin[2]) - max(box[0], thin[0]), min(box[3], thin[3]) - max(box[1], thin[1]))
+            for thin in self.thin
+            if crosses(box, thin)
+        )
+
+    def _fits(self, box: Box) -> bool:
+        if not _inside(box, self.frame) or any(crosses(box, other) for other in self.taken):
+            return False
+        return not any(_cut(tie, edge) for tie in self._ties for edge in _corners(box))
+
+    def _placed(self, at: tuple[float, float], box: Box, *, tied: bool) -> Placed | None:
+        if not tied:
+            return Placed(box=box, tie=None)
+        end = min(max(at[0], box[0]), box[2]), min(max(at[1], box[1]), box[3])
+        return Placed(box=box, tie=end) if self._is_free(at, end) else None
+
+    def _is_free(self, one: tuple[float, float], other: tuple[float, float]) -> bool:
+        """Whether a line to a name runs through no name and no other point, and across no other such line."""
+        shares = [step / _STEPS for step in range(1, _STEPS)]
+        inner = [(one[0] + (other[0] - one[0]) * share, one[1] + (other[1] - one[1]) * share) for share in shares]
+        beside = [box for box in self.taken if not _holds(box, *one)]
+        if any(_holds(box, x, y) for box in beside for x, y in inner):
+            return False
+        return not any(_cut((*one, *other), tie) for tie in self._ties)
+
+
+def _holds(box: Box, x: float, y: float) -> bool:
+    return box[0] < x < box[2] and box[1] < y < box[3]
+
+
+def crosses(one: Box, other: Box) -> bool:
+    """Whether two boxes share ground.
+
+    Examples
+    --------
+    >>> crosses((0, 0, 2, 2), (1, 1, 3, 3)), crosses((0, 0, 1, 1), (1, 0, 2, 1))
+    (True, False)
+    """
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
+
+
+def _boxes(at: tuple[float, float], width: float, font: float, distance: float) -> Iterator[Box]:
+    (x, y), gap, height = at, distance * font, 1.2 * font
+    for right, up in _DIRECTIONS if distance in _NEAR else _DIAGONALS:
+        left = x + gap if right > 0 else x - gap - width if right < 0 else x - width / 2
+        middle = y + up * (gap * (0.8 if right else 1.0) + 0.35 * font)
+        yield left, middle - height / 2, left + width, middle + height / 2
+
+
+def _corners(box: Box) -> tuple[Box, Box]:
+    """Return both lines from corner to corner."""
+    return box, (box[0], box[3], box[2], box[1])
+
+
+def _inside(box: Box, frame: Box) -> bool:
+    return frame[0] <= box[0] and frame[1] <= box[1] and box[2] <= frame[2] and box[3] <= frame[3]
+
+
+def _cut(one: Box, other: Box) -> bool:
+    """Whether two stretches of line, each from (x, y) to (x, y), cross."""
+
+    def side(line: Box, x: float, y: float) -> float:
+        return (line[2] - line[0]) * (y - line[1]) - (line[3] - line[1]) * (x - line[0])
+
+    apart_one = side(one, other[0], other[1]) * side(one, other[2], other[3])
+    apart_other = side(other, one[0], one[1]) * side(other, one[2], one[3])
+    return apart_one < 0 and apart_other < 0

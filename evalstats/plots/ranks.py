@@ -1,231 +1,129 @@
-"""The leaderboard as a figure: every model's score with its interval, and beside it the ranks that the data leave open."""
+"""Ranks that the data leave open: a bar for every model, beside its score where it is known."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, MaxNLocator
-from matplotlib.transforms import Transform, blended_transform_factory
 
-from evalstats.analysis.boards.results import Leaderboard
-from evalstats.document.numbers import MINUS
-from evalstats.plots.lettering import fitted, fitted_names, text_width
-from evalstats.plots.rank_rows import RankRow, rank_rows
-from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
-
-_BOLD = 1.08  # bold letters are wider by this
-_WIDE = 1.25  # a few capitals, m or w can be wider by this
-# Pixels of a row by how many there are: with few rows the usual room, with many less, and on paper one page holds all.
-_PAPER_HEIGHT = 585.0
-_PHONE_ROW = 60.0
-# Shares of the width: what names and tiers may take at most, and what is kept for the two panels.
-_NAMES, _TIERS, _PANELS = 0.31, 0.13, 0.24
+from evalstats.document.numbers import interval, number
+from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, limits_of, point_style
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Columns:
-    """Where the columns stand, in pixels across the figure."""
+def ranks(
+    rows: object,
+    *,
+    title: str = "",
+    columns: Mapping[str, str] | None = None,
+    digits: int = 1,
+    bounds: tuple[float, float] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw each model's score with its interval, and beside it the set of ranks that the data leave open.
 
-    score: tuple[float, float]
-    words: float
-    rank: tuple[float, float]
-    rank_words: float
-    tier: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Widths:
-    """How wide the words beside the panels come out, in pixels: scores, rank sets, tiers."""
-
-    words: float
-    rank: float
-    tier: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Canvas:
-    """Two panels with the same rows, counted downwards from 0, and the size of letters and rows."""
-
-    scores: Any
-    ranks: Any
-    size: Size
-    columns: _Columns
-    across: Transform
-
-    def text(self, x: float, row: float, text: str, *, align: str = "left", small: bool = False, **style: Any) -> None:
-        """Write at a pixel across the figure and a row down, never as mathematics."""
-        font = self.size.font * (0.88 if small else 1)
-        style = {"color": LIGHT.ink, "va": "center_baseline", "fontsize": font, **style}
-        self.scores.text(x / self.size.width, row, text, transform=self.across, ha=align, parse_math=False, **style)
-
-
-def ranks(result: Leaderboard, *, medium: Medium = "screen") -> Figure:
-    """Draw a leaderboard: a row for each model with its score, its own interval, and its rank set.
-
-    The bar of a rank set covers every place that the data leave open, all sets together; the thin bar inside is the set of
-    that model looked at alone. Models that may be the best are bold and coloured, unless all may be. At most 60 models are
-    drawn, in the order of the lines.
+    The wide bar covers every place that is open, all models together; the thin bar inside is the set of that model looked at
+    alone; a dot is a rank given by somebody else.
 
     Parameters
     ----------
-    result
-        What `leaderboard` returned.
-    medium
-        "screen", "phone" or "print": see `evalstats.plots.intervals.intervals`.
+    rows
+        `model` (or `label`), `rank_low`, `rank_high` (places counted from 1); if known `estimate`, `conf_low`, `conf_high`;
+        and any of: `rank_low_marginal`, `rank_high_marginal`, `rank` (the dot), `words` (the score in words), `best` (bold
+        and in colour), `group` (a heading above the models of one).
+    title
+        What the score measures.
+    columns
+        Further columns of `rows` to write at the end of each row, with their headings.
+    digits
+        Decimals of the scores where there are no `words`.
+    bounds
+        The lowest and highest score that can occur.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
 
     Examples
     --------
-    >>> from evalstats import datasets
-    >>> from evalstats.analysis.boards.leaderboard import leaderboard
-    >>> figure = ranks(leaderboard(datasets.tenacious_held_out()))
-    >>> [axes.get_label() for axes in figure.axes]
-    ['scores', 'ranks']
+    >>> figure = ranks({"model": ["a", "b"], "rank_low": [1, 1], "rank_high": [1, 2]})
+    >>> [text.get_text() for text in figure.axes[0].texts][:4]
+    ['a', 'b', '1', '1–2']
     """
-    rows = rank_rows(result)
-    size = _size(len(rows), medium)
-    widths = _widths(rows, size)
-    names = fitted_names([row.name for row in rows if not row.heading], _name_room(widths, size), size.font)
-    with house_style():
-        figure, canvas = _canvas(rows, names, widths, size)
-        _draw_ground(canvas, rows)
-        _draw_score_axis(canvas, rows, result)
-        _draw_rank_axis(canvas, rows, last=max((row.rank_high or 1 for row in result.rows), default=1))
-        _write_headings(canvas, rows, result)
-        written = iter(names)
-        for place, row in enumerate(rows):
-            _draw_row(canvas, place, row)
-            _write_row(canvas, place, row, row.name if row.heading else next(written))
-    return figure
+    table = columns_of(rows, "ranks")
+    table.need("rank_low"), table.need("rank_high")
+    lines, at = _lines(table)
+    sets = table.intervals("rank_low", "rank_high")
+    parts: list[Words | Marks] = []
+    if table.has("estimate"):
+        values = [*table.numbers("estimate"), *table.numbers("conf_low"), *table.numbers("conf_high")]
+        limits = limits_of(values)
+        if bounds is not None:
+            room = 0.02 * (bounds[1] - bounds[0])
+            limits = max(limits[0], bounds[0] - room), min(limits[1], bounds[1] + room)
+        parts.append(Marks(draw=lambda panel: _draw_scores(panel, table, at), title=title, limits=limits, share=1.25))
+        words = table.texts("words") if table.has("words") else _scores(table, digits)
+        parts.append(_column(words, at, len(lines)))
+    if any(sets):
+        last = max(int(ends[1]) for ends in sets if ends)
+        parts.append(
+            Marks(
+                draw=lambda panel: _draw_sets(panel, table, at),
+                title="Ranks left open" if parts or not title else title,
+                limits=(0.4, last + 0.6),
+                ticks=rank_ticks(last),
+            )
+        )
+    shown = ["no rank" if ends is None else _set_words(ends) for ends in sets]
+    parts.append(_column(shown, at, len(lines)))
+    for name, heading in (columns or {}).items():
+        table.need(name)
+        parts.append(_column(table.texts(name), at, len(lines), heading))
+
+    def figure(sheet: Sheet) -> Canvas:
+        return row_figure(sheet, lines, parts, note)
+
+    return drawn(ax, size, figure)
 
 
-# --- where things stand ---
+def _lines(table: Columns) -> tuple[list[Line], list[int]]:
+    groups, best, low = table.texts("group"), table.flags("best"), table.numbers("rank_low")
+    lines: list[Line] = []
+    at: list[int] = []
+    for place, name in enumerate(table.names()):
+        if groups[place] and (place == 0 or groups[place] != groups[place - 1]):
+            lines.append(Line(name=groups[place], heading=True))
+        at.append(len(lines))
+        lines.append(Line(name=name, strong=best[place], faint=low[place] is None and not table.has("estimate")))
+    return lines, at
 
 
-def _size(n_rows: int, medium: Medium) -> Size:
-    size = SIZES[medium]
-    if medium == "phone":
-        return replace(size, row=_PHONE_ROW)
-    if medium == "screen":
-        return replace(size, row=size.row if n_rows <= 15 else 26.0 if n_rows <= 30 else 22.0)
-    row = min(size.row, _PAPER_HEIGHT / n_rows)
-    return replace(size, row=row, font=min(size.font, row * 0.82))
+def _column(texts: list[str], at: list[int], n: int, heading: str = "") -> Words:
+    found = [""] * n
+    for text, place in zip(texts, at, strict=True):
+        found[place] = text
+    return Words(texts=found, heading=heading)
 
 
-def _canvas(rows: Sequence[RankRow], names: Sequence[str], widths: _Widths, size: Size) -> tuple[Figure, _Canvas]:
-    top, bottom = size.font * 3.4, size.font * 1.9
-    heights = size.row * len(rows)
-    height = top + bottom + heights
-    columns = _phone_columns(widths, size) if size.stacked else _columns(rows, names, widths, size)
-    figure = new_figure(size, height)
-
-    def panel(name: str, ends: tuple[float, float]) -> Any:
-        box = (ends[0] / size.width, bottom / height, (ends[1] - ends[0]) / size.width, heights / height)
-        axes = untyped(figure).add_axes(box, label=name)
-        axes.set_ylim(len(rows) - 0.5, -0.5)
-        axes.patch.set_visible(False)
-        axes.set_yticks([])
-        axes.spines[["left", "right", "top", "bottom"]].set_visible(False)
-        axes.tick_params(axis="x", length=0, pad=4, labelsize=size.font * 0.86, labelcolor=LIGHT.muted)
-        axes.tick_params(axis="x", labeltop=True, labelbottom=len(rows) > 10)
-        axes.set_axisbelow(True)
-        return axes
-
-    scores = panel("scores", columns.score)
-    across = blended_transform_factory(figure.transFigure, scores.transData)
-    return figure, _Canvas(scores=scores, ranks=panel("ranks", columns.rank), size=size, columns=columns, across=across)
+def _scores(table: Columns, digits: int) -> list[str]:
+    rows = zip(table.numbers("estimate"), table.intervals(), strict=True)
+    return [
+        "no score" if value is None else f"{number(value, digits)} {interval(*ends, 1, digits)}" if ends else
+        f"{number(value, digits)}, no interval"
+        for value, ends in rows
+    ]  # fmt: skip
 
 
-def _widths(rows: Sequence[RankRow], size: Size) -> _Widths:
-    font = size.font
-    small = 0.88 if size.stacked else 1.0
-    tier = max((text_width(row.tier, font) * _WIDE for row in rows), default=0.0)
-    return _Widths(
-        words=max((text_width(row.words, font * small) for row in rows), default=0.0),
-        rank=max((text_width(row.rank_words, font) for row in rows), default=0.0),
-        tier=max(min(tier, _TIERS * size.width), text_width("Tier", font * 0.88) * _BOLD),
-    )
-
-
-def _name_room(widths: _Widths, size: Size) -> float:
-    """Return the room for a name that may be bold."""
-    if size.stacked:
-        return (size.width - 4 - widths.tier - size.font) / _BOLD
-    left = size.width * (1 - _PANELS) - (widths.words + widths.rank + widths.tier + 5 * size.font)
-    return max(min(_NAMES * size.width, left), 6 * size.font) / _BOLD
-
-
-def _columns(rows: Sequence[RankRow], names: Sequence[str], widths: _Widths, size: Size) -> _Columns:
-    gap = size.font
-    name = max((text_width(each, size.font) for each in names), default=0.0) * _BOLD
-    free = size.width - (name + widths.words + widths.rank + widths.tier + 5 * gap)
-    left = name + gap
-    share = 0.56 if any(row.ranks for row in rows) else 0.97
-    middle = left + share * free
-    right = middle + gap * 0.8 + widths.words
-    end = right + gap * 1.6 + (1 - share) * free
-    return _Columns(
-        score=(left, middle),
-        words=right,
-        rank=(right + gap * 1.6, end),
-        rank_words=end + gap * 0.8 + widths.rank,
-        tier=size.width - widths.tier,
-    )
-
-
-def _phone_columns(widths: _Widths, size: Size) -> _Columns:
-    """Halve the width, unless scores have so many digits that they need more."""
-    middle = min(max(size.width * 0.5, widths.words), size.width * 0.66)
-    return _Columns(
-        score=(4.0, middle - 8),
-        words=0.0,
-        rank=(middle + 8, size.width - 4),
-        rank_words=middle + 8,
-        tier=size.width - 4,
-    )
-
-
-def _level(canvas: _Canvas, place: int) -> float:
-    """Return where the marks of a row stand: in its middle, or below its words."""
-    return place + (0.3 if canvas.size.stacked else 0.0)
-
-
-# --- drawing ---
-
-
-def _draw_ground(canvas: _Canvas, rows: Sequence[RankRow]) -> None:
-    """Rule the rows off from each other, so that a name is found from a bar far to its right."""
-    rule: dict[str, Any] = {"color": LIGHT.line, "linewidth": 0.7, "clip_on": False, "zorder": 0.4}
-    places = [place - 0.5 for place in range(len(rows) + 1)]
-    canvas.scores.hlines(places, 0, 1, transform=canvas.across, **rule)
-
-
-def _draw_score_axis(canvas: _Canvas, rows: Sequence[RankRow], result: Leaderboard) -> None:
-    values = [value for row in rows for value in (row.estimate, row.low, row.high) if value is not None]
-    low, high = (min(values), max(values)) if values else (0.0, 1.0)
-    room = 0.05 * (high - low) or 1.0
-    if result.metric_kind in ("binary", "proportion"):
-        low, high = max(low - room, -0.02 * result.scale), min(high + room, 1.02 * result.scale)
-    else:
-        low, high = low - room, high + room
-    axes = canvas.scores
-    axes.set_xlim(low, high)
-    axes.xaxis.set_major_locator(MaxNLocator(nbins=4 if canvas.size.stacked else 5, steps=[1, 2, 2.5, 5, 10]))
-    axes.xaxis.set_major_formatter(_tick)
-    _draw_grid(canvas, axes, rows)
-
-
-def _tick(value: float, _place: int | None = None) -> str:
-    return f"{value:g}".replace("-", MINUS)
-
-
-def _draw_rank_axis(canvas: _Canvas, rows: Sequence[RankRow], *, last: int) -> None:
-    canvas.ranks.set_xlim(0.5, last + 0.5)
-    if not any(row.ranks for row in rows):
-        canvas.ranks.set_xticks([])
-        return
-    canvas.ranks.xaxis.set_major_locator(FixedLocator(rank_ticks(last)))
-    _draw_grid(canvas, canvas.ranks, rows)
+def _set_words(ends: tuple[float, float]) -> str:
+    low, high = map(round, ends)
+    return f"{low}" if low == high else f"{low}–{high}"
 
 
 def rank_ticks(last: int) -> list[int]:
@@ -241,93 +139,30 @@ def rank_ticks(last: int) -> list[int]:
     return sorted({1, *between, last})
 
 
-def _draw_grid(canvas: _Canvas, axes: Any, rows: Sequence[RankRow]) -> None:
-    """Draw the grid behind the marks of every model, never across words."""
-    low, high = sorted(axes.get_xlim())
-    half = 0.16 if canvas.size.stacked else 0.5
-    ticks = [tick for tick in axes.xaxis.get_major_locator()() if low <= tick <= high]
-    levels = [_level(canvas, place) for place, row in enumerate(rows) if not row.heading]
-    xs = [tick for tick in ticks for _ in levels]
-    starts = [level - half for _ in ticks for level in levels]
-    ends = [level + half for _ in ticks for level in levels]
-    axes.vlines(xs, starts, ends, color=LIGHT.line, linewidth=0.8, zorder=0.5)
-
-
-def _draw_row(canvas: _Canvas, place: int, row: RankRow) -> None:
-    size, level = canvas.size, _level(canvas, place)
-    color = LIGHT.good if row.best else LIGHT.neutral
-    thick = size.font * (0.18 if row.best else 0.14)
-    if row.low is not None and row.high is not None:
-        line: dict[str, Any] = {"color": color, "solid_capstyle": "butt", "zorder": 2}
-        canvas.scores.plot([row.low, row.high], [level] * 2, linewidth=thick, **line)
-        cap = size.font * 0.32 / size.row
-        ends = {"color": color, "linewidth": thick * 0.75, "zorder": 2}
-        canvas.scores.vlines([row.low, row.high], level - cap, level + cap, **ends)
-    if row.estimate is not None:
-        canvas.scores.plot(
-            [row.estimate],
-            [level],
-            marker="o" if row.low is not None else "D",
+def _draw_scores(panel: Panel, table: Columns, at: list[int]) -> None:
+    colors, font = panel.canvas.colors, panel.font
+    rows = zip(at, table.numbers("estimate"), table.intervals(), table.flags("best"), strict=True)
+    for place, value, ends, best in rows:
+        color = colors.good if best else colors.neutral
+        if ends is not None:
+            panel.interval(place, *ends, color=color, thick=0.18 if best else 0.14)
+        if value is not None:
+            look = point_style(colors, color, font, filled=ends is not None, marker="o" if ends else "D")
             # Small, so that the caps of a short interval still show on both sides.
-            markersize=size.font * 0.38,
-            markerfacecolor=color,
-            markeredgewidth=0,
-            linestyle="none",
-            clip_on=False,
-            zorder=3,
-        )
-    for places, half, faint in ((row.ranks, 0.46, 0.32), (row.alone, 0.17, 1.0)):
-        if places is not None:
-            tall = half * min(size.font * 1.1, size.row * 0.8) / size.row
-            canvas.ranks.fill_betweenx(
-                [level - tall, level + tall],
-                places[0] - 0.5,
-                places[1] + 0.5,
-                color=color,
-                alpha=faint,
-                linewidth=0,
-                zorder=2 + faint,
-            )
+            panel.point(place, value, **{**look, "markersize": 0.4 * font, "markeredgewidth": 0.08 * font})
 
 
-# --- words ---
-
-
-def _write_headings(canvas: _Canvas, rows: Sequence[RankRow], result: Leaderboard) -> None:
-    size, columns = canvas.size, canvas.columns
-    row = -0.5 - size.font * 2.4 / size.row
-    unit = f" ({result.score_unit})" if result.score_unit else ""
-    score = f"{result.metric}{unit}, {100 * result.conf_level:g}% interval"
-    if size.stacked:
-        score = f"{result.metric}{unit}"
-    ranked = any(each.ranks for each in rows)
-    font = size.font * 0.88
-    room = (columns.rank[0] - size.font if size.stacked else columns.words) - columns.score[0]
-    style: dict[str, Any] = {"small": True, "color": LIGHT.muted, "weight": "bold"}
-    canvas.text(columns.score[0], row, fitted(score, room / _BOLD, font), **style)
-    if ranked:
-        room = columns.tier - columns.rank[0] - size.font * (3 if size.stacked else 1)
-        canvas.text(columns.rank[0], row, fitted("Ranks left open", room / _BOLD, font), **style)
-        canvas.text(columns.tier, row, "Tier", align="right" if size.stacked else "left", **style)
-
-
-def _write_row(canvas: _Canvas, place: int, row: RankRow, name: str) -> None:
-    size, columns = canvas.size, canvas.columns
-    weight = "bold" if row.best or row.heading else "normal"
-    if row.heading:
-        room = (size.width - 8) / _BOLD
-        canvas.text(0, place, fitted(name, room, size.font), weight=weight)
-        return
-    color = LIGHT.ink if row.ranks else LIGHT.muted
-    tier = fitted(row.tier, _TIERS * size.width / _WIDE, size.font)
-    if size.stacked:
-        canvas.text(0, place - 0.3, name, weight=weight)
-        canvas.text(columns.tier, place - 0.3, tier, align="right", color=LIGHT.muted)
-        canvas.text(0, place - 0.02, row.words, small=True, color=LIGHT.ink)
-        word = "" if row.ranks is None else "rank " if row.ranks[0] == row.ranks[1] else "ranks "
-        canvas.text(columns.rank[0], place - 0.02, f"{word}{row.rank_words}", small=True, color=color, weight=weight)
-        return
-    canvas.text(0, place, name, weight=weight)
-    canvas.text(columns.words, place, row.words, align="right")
-    canvas.text(columns.rank_words, place, row.rank_words, align="right", weight=weight, color=color)
-    canvas.text(columns.tier, place, tier, color=LIGHT.muted)
+def _draw_sets(panel: Panel, table: Columns, at: list[int]) -> None:
+    colors, font = panel.canvas.colors, panel.font
+    together = table.intervals("rank_low", "rank_high")
+    alone = table.intervals("rank_low_marginal", "rank_high_marginal")
+    ranks_, best = table.numbers("rank"), table.flags("best")
+    for row, place in enumerate(at):
+        color = colors.good if best[row] else colors.neutral
+        for ends, half, opaque in ((together[row], 0.5, 0.32), (alone[row], 0.17, 1.0)):
+            if ends is not None:
+                panel.bar(place, ends[0] - 0.5, ends[1] + 0.5, half, color=color, alpha=opaque, zorder=1 + opaque)
+        rank = ranks_[row]
+        if rank is not None:
+            look = point_style(colors, colors.surface, font)
+            panel.point(place, rank, **{**look, "markerfacecolor": colors.ink, "markersize": 0.5 * font, "zorder": 4})

@@ -127,11 +127,18 @@ def contrast(one: str, other: str) -> float:
     >>> contrast("#000000", "#ffffff")
     21.0
     """
-    lighter, darker = sorted((_luminance(one), _luminance(other)), reverse=True)
+    lighter, darker = sorted((luminance(one), luminance(other)), reverse=True)
     return (lighter + 0.05) / (darker + 0.05)
 
 
-def _luminance(color: str) -> float:
+def luminance(color: str) -> float:
+    """Return the relative luminance of a colour as WCAG 2 defines it, from 0 to 1.
+
+    Examples
+    --------
+    >>> luminance("#ffffff")
+    1.0
+    """
     channels = (int(color[start : start + 2], 16) / 255 for start in (1, 3, 5))
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

@@ -1,0 +1,378 @@
+"""Where a figure is drawn: a sheet of its own or somebody's axes, in pixels from the top left, in the colours of its ground."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import ceil, floor, log10
+from typing import Any, Literal
+
+import matplotlib as mpl
+from matplotlib.colors import to_hex, to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+
+from evalstats.document.numbers import MINUS
+from evalstats.plots.lettering import text_width, wrapped
+from evalstats.plots.style import DARK, LIGHT, Medium, Palette, house_style, luminance, untyped
+
+Tone = Literal["plain", "good", "bad", "caution", "neutral"]
+Extent = float | tuple[float, float] | Medium | None
+Segment = tuple[tuple[float, float], tuple[float, float]]
+
+SMALL = 0.88
+_WIDTH = 8.0  # inches of a figure without a size
+_LETTERS = 10.0
+_EDGE = 7.0  # pixels around a figure of its own; a page has its own margins
+_NARROW = 40.0  # letters' heights across below which words stand above marks and not beside them
+# Width and letters of the pages' three sizes in pixels, and how tall the last may become: one page of paper.
+_PAGES: dict[Medium, tuple[float, float, float | None]] = {
+    "screen": (860.0, 13.5, None),
+    "phone": (340.0, 13.0, None),
+    "print": (482.0, 8.6, 585.0),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """The room for a figure, in pixels (1/72 inch): `height` where it is given, `tallest` where it has a limit.
+
+    `edge` is left free around it.
+    """
+
+    width: float
+    font: float
+    height: float | None
+    tallest: float | None
+    colors: Palette
+    axes: Any = None
+    edge: float = 0.0
+    stacked: bool = False
+
+    @property
+    def narrow(self) -> bool:
+        """Whether words stand above marks and not beside them."""
+        return self.stacked or self.width < _NARROW * self.font
+
+    @property
+    def most(self) -> float | None:
+        """How tall the figure may become; None where nothing limits it."""
+        return self.height if self.height is not None else self.tallest
+
+    def squeezed(self, n_rows: int, row: float, around: float) -> "tuple[Sheet, float]":
+        """Return the sheet and the height of a row with which `n_rows` rows and what is around them find room.
+
+        Letters get smaller with the rows; `row` and `around` are in letters' heights.
+        """
+        font = self.font
+        most = self.most
+        if most is not None:
+            font = min(font, most / (n_rows * 1.22 + around))
+            row = min(row, (most / font - around) / n_rows)
+        if self.height is not None:
+            row = (self.height / font - around) / n_rows
+        return replace(self, font=font), row * font
+
+    def canvas(self, height: float) -> "Canvas":
+        """Return the canvas, `height` pixels tall where no height is given."""
+        height = self.height or height
+        base = self.axes
+        if base is None:
+            wide, tall = self.width + 2 * self.edge, height + 2 * self.edge
+            figure = Figure(figsize=(wide / 72, tall / 72), facecolor=self.colors.surface)
+            box = (self.edge / wide, self.edge / tall, self.width / wide, height / tall)
+            base = untyped(figure).add_axes(box)
+        base.set_axis_off()
+        base.set_xlim(0, self.width)
+        base.set_ylim(height, 0)
+        return Canvas(
+            base=base, width=self.width, height=height, font=self.font, colors=self.colors, narrow=self.narrow
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Canvas:
+    """Axes without a frame whose units are pixels from the top left."""
+
+    base: Any
+    width: float
+    height: float
+    font: float
+    colors: Palette
+    narrow: bool
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that all is drawn in."""
+        return self.base.figure
+
+    def tone(self, tone: str) -> str:
+        """Return the colour of a tone; that of "plain" is ink."""
+        return tone_color(self.colors, tone)
+
+    def text(self, x: float, y: float, words: str, *, align: str = "left", letters: float = 1.0, **style: Any) -> None:
+        """Write at a pixel, never as mathematics."""
+        if words:
+            style = {"color": self.colors.ink, "va": "center_baseline", **style}
+            self.base.text(x, y, words, ha=align, fontsize=letters * self.font, parse_math=False, **style)
+
+    def line(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:
+        """Draw a line between pixels."""
+        self.base.plot(xs, ys, **{"solid_capstyle": "butt", "clip_on": False, **style})
+
+    def panel(self, left: float, top: float, right: float, bottom: float, label: str = "") -> Any:
+        """Return axes of their own within the canvas, without a frame and without ticks."""
+        box = (left / self.width, 1 - bottom / self.height, (right - left) / self.width, (bottom - top) / self.height)
+        axes = self.base.inset_axes(box)
+        axes.set_label(label)
+        axes.patch.set_visible(False)
+        axes.spines[["left", "right", "top", "bottom"]].set_visible(False)
+        axes.set_xticks([])
+        axes.set_yticks([])
+        axes.tick_params(length=0, pad=0.3 * self.font, labelsize=SMALL * self.font, labelcolor=self.colors.muted)
+        axes.set_axisbelow(True)
+        return axes
+
+
+def sheet_of(ax: Any = None, size: Extent = None) -> Sheet:
+    """Return the room for a figure: within `ax`, else of `size` inches, or one of the three sizes of a page.
+
+    Colours are those that read on the ground: of `ax`, or of new figures as matplotlib's settings have it.
+    """
+    if ax is not None:
+        box, inches = ax.get_position(), ax.figure.get_size_inches()
+        width, height = box.width * inches[0] * 72, box.height * inches[1] * 72
+        font = min(_LETTERS, max(width / 28, 5.0))
+        return Sheet(width=width, font=font, height=height, tallest=None, colors=_colors(ax), axes=ax)
+    if isinstance(size, str):
+        width, font, tallest = _PAGES[size]
+        return Sheet(width=width, font=font, height=None, tallest=tallest, colors=LIGHT)
+    width, height = size if isinstance(size, tuple) else (size or _WIDTH, None)
+    ground = untyped(mpl.rcParams)["figure.facecolor"]
+    return Sheet(
+        width=width * 72 - 2 * _EDGE,
+        font=min(_LETTERS, max(width * 72 / 26, 5.0)),
+        height=None if height is None else height * 72 - 2 * _EDGE,
+        tallest=None,
+        colors=_on_ground(ground),
+        edge=_EDGE,
+    )
+
+
+def _colors(ax: Any) -> Palette:
+    for ground in (ax.get_facecolor(), ax.figure.get_facecolor()):
+        if ax.axison and to_rgba(ground)[3] > 0:
+            return _on_ground(ground)
+    return _on_ground(ax.figure.get_facecolor())
+
+
+def _on_ground(ground: Any) -> Palette:
+    """Return the palette that reads on a colour; a clear ground is taken for a light one."""
+    if to_rgba(ground)[3] == 0:
+        return LIGHT
+    color = to_hex(ground)
+    palette = LIGHT if luminance(color) > 0.2 else DARK
+    return replace(palette, surface=color)
+
+
+def tone_color(colors: Palette, tone: str) -> str:
+    """Return the colour of a tone.
+
+    Examples
+    --------
+    >>> tone_color(LIGHT, "good") == LIGHT.good
+    True
+    """
+    known: dict[str, str] = {
+        "good": colors.good,
+        "bad": colors.bad,
+        "caution": colors.caution,
+        "neutral": colors.neutral,
+    }
+    return known.get(tone, colors.ink)
+
+
+def drawn(ax: Any, size: Extent, draw: Callable[[Sheet], Canvas]) -> Figure:
+    """Call `draw` with the room for a figure, under the project's settings, and return the figure."""
+    sheet = sheet_of(ax, size)
+    with house_style():
+        return draw(sheet).figure
+
+
+# --- marks ---
+
+
+def draw_segments(axes: Any, segments: Iterable[Segment], **style: Any) -> None:
+    """Draw straight lines as one path: a drawing with thousands of marks stays small and is quick to draw.
+
+    Examples
+    --------
+    >>> axes = Figure().add_axes((0, 0, 1, 1))
+    >>> draw_segments(axes, [((0, 0), (1, 1)), ((2, 0), (2, 1))])
+    >>> len(axes.lines)
+    1
+    """
+    across: list[float] = []
+    along: list[float] = []
+    for (x0, y0), (x1, y1) in segments:
+        across += [x0, x1, float("nan")]
+        along += [y0, y1, float("nan")]
+    if across:
+        axes.plot(across, along, **{"solid_capstyle": "butt", **style})
+
+
+def point_style(colors: Palette, color: str, font: float, *, filled: bool = True, marker: str = "o") -> dict[str, Any]:
+    """Return how a point looks: filled where its interval settles the question, else hollow."""
+    return {
+        "marker": marker,
+        "markersize": 0.6 * font,
+        "markerfacecolor": color if filled else colors.surface,
+        "markeredgecolor": color,
+        "markeredgewidth": 0.12 * font,
+        "linestyle": "none",
+        "clip_on": False,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """One entry of a legend: a mark or a stroke, and what it means."""
+
+    words: str
+    style: dict[str, Any]
+    stroke: bool = False
+
+
+def key_rows(keys: Sequence[Key], width: float, font: float) -> list[list[tuple[Key, float]]]:
+    """Return the entries of a legend with where each begins, in as many rows as the width asks for."""
+    rows: list[list[tuple[Key, float]]] = []
+    x = 0.0
+    for key in keys:
+        needed = text_width(key.words, SMALL * font) + (2.2 if key.stroke else 1.3) * font
+        if not rows or x + needed > width:
+            rows.append([])
+            x = 0.0
+        rows[-1].append((key, x))
+        x += needed + 1.4 * font
+    return rows
+
+
+def draw_keys(canvas: Canvas, rows: Sequence[Sequence[tuple[Key, float]]], top: float, left: float = 0.0) -> None:
+    """Draw a legend from `top` downwards, 1.5 letters' heights a row."""
+    font = canvas.font
+    for down, row in enumerate(rows):
+        y = top + (0.75 + 1.5 * down) * font
+        for key, start in row:
+            x = left + start
+            wide = 1.7 * font if key.stroke else 0.8 * font
+            xs = [x, x + wide] if key.stroke else [x + wide / 2]
+            canvas.base.add_line(Line2D(xs, [y] * len(xs), **{**key.style, "clip_on": False}))
+            canvas.text(x + wide + 0.5 * font, y, key.words, letters=SMALL)
+
+
+# --- axes ---
+
+
+def tick_words(value: float, *, sign: bool = False) -> str:
+    """Write a number at an axis.
+
+    Examples
+    --------
+    >>> tick_words(-20.0), tick_words(0.5, sign=True), tick_words(20000)
+    ('−20', '+0.5', '20,000')
+    """
+    text = f"{value:,.10g}" if value == 0 or 1e-4 <= abs(value) < 1e15 else f"{value:.0e}"
+    return f"+{text}" if sign and value > 0 else text.replace("-", MINUS)
+
+
+def round_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers within an axis.
+
+    Examples
+    --------
+    >>> round_ticks(-3, 103)
+    [0.0, 20.0, 40.0, 60.0, 80.0, 100.0]
+    """
+    low, high = sorted((low, high))
+    found = MaxNLocator(nbins=most, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+    return [float(tick) + 0.0 for tick in found if low <= tick <= high]
+
+
+def log_ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers within a logarithmic axis: 1, 2 and 5 of every power of ten, fewer where that is too many.
+
+    Examples
+    --------
+    >>> log_ticks(430, 6900), log_ticks(1, 500)
+    ([500.0, 1000.0, 2000.0, 5000.0], [1.0, 3.0, 10.0, 30.0, 100.0, 300.0])
+    """
+    low, high = sorted((low, high))
+    powers = range(floor(log10(low)), ceil(log10(high)) + 1)
+    for digits in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [float(f"{digit}e{power}") for power in powers for digit in digits]
+        inside = [tick for tick in ticks if low <= tick <= high]
+        if 2 <= len(inside) <= most:
+            return inside
+    step = ceil(len(powers) / most)
+    inside = [10.0**power for power in powers if power % step == 0 and low <= 10.0**power <= high]
+    if len(inside) > 1:
+        return inside
+    # Less than a power of ten: round numbers of an ordinary axis.
+    return [tick for tick in round_ticks(low, high, most) if tick > 0] or [low, high]
+
+
+def limits_of(values: Iterable[float | None], room: float = 0.05) -> tuple[float, float]:
+    """Return the ends of an axis that holds all values with some room.
+
+    Examples
+    --------
+    >>> limits_of([0.0, None, 100.0])
+    (-5.0, 105.0)
+    >>> limits_of([])
+    (0.0, 1.0)
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return 0.0, 1.0
+    low, high = min(known), max(known)
+    wide = room * (high - low) or 0.1 * abs(high) or 1.0
+    return low - wide, high + wide
+
+
+def set_ticks(axes: Any, which: Literal["x", "y"], ticks: Sequence[float], words: Sequence[str]) -> None:
+    """Write these numbers at an axis and no others."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_major_locator(FixedLocator(list(ticks)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_ticklabels(list(words))
+
+
+def kept_apart(ticks: Sequence[float], words: Sequence[str], at: Callable[[float], float], font: float) -> list[int]:
+    """Return which numbers of an axis are written, so that none touches the next; the first always is.
+
+    Parameters
+    ----------
+    at
+        Gives the pixel of a number.
+    """
+    kept: list[int] = []
+    edge = float("-inf")
+    for place in sorted(range(len(ticks)), key=lambda each: at(ticks[each])):
+        half = text_width(words[place], font) / 2
+        if at(ticks[place]) - half >= edge:
+            kept.append(place)
+            edge = at(ticks[place]) + half + 0.6 * font
+    return kept
+
+
+def titled(canvas: Canvas, title: str, left: float, right: float, bottom: float) -> None:
+    """Write a title above a panel, in as many lines as it takes, the last one at `bottom`."""
+    font = SMALL * canvas.font
+    lines = wrapped(title, right - left, font, bold=True)
+    for up, line in enumerate(reversed(lines)):
+        y = bottom - 1.3 * font * up
+        canvas.text(left, y, line, letters=SMALL, weight="bold", color=canvas.colors.muted)
+
+
+def title_lines(title: str, room: float, font: float) -> int:
+    """Return how many lines a title takes."""
+    return len(wrapped(title, room, SMALL * font, bold=True))

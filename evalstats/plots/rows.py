@@ -1,0 +1,460 @@
+"""A figure of rows: a name, panels of marks, and columns of words beside them; on narrow sheets words stand above the marks."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from evalstats.plots.canvas import (
+    SMALL,
+    Canvas,
+    Sheet,
+    draw_segments,
+    kept_apart,
+    round_ticks,
+    set_ticks,
+    tick_words,
+)
+from evalstats.plots.lettering import fitted, fitted_names, text_width, wrapped
+
+_LEAST_NAMES = 9.0  # letters' heights that names need beside marks
+_NAMES, _MARKED = 0.36, 0.24  # shares of the width: what names may take at most, what a panel gets at least
+_GAP = 1.1  # between columns, in letters' heights
+_ROW, _HEADING = 2.15, 1.9  # heights in letters' heights
+_TALL = 0.42  # half of a row's marks, in letters' heights
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A row: its name, with a muted `detail` beside it. A `heading` has a name alone."""
+
+    name: str
+    detail: str = ""
+    strong: bool = False
+    faint: bool = False
+    heading: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """A column of words, one for each line; `tones` colours them."""
+
+    texts: Sequence[str]
+    heading: str = ""
+    tones: Sequence[str] = ()
+
+    def wide(self, font: float) -> float:
+        """Return its width in pixels."""
+        widest = max((text_width(text, font, bold=True) for text in self.texts), default=0.0)
+        return max(widest, text_width(self.heading, SMALL * font, bold=True))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Marks:
+    """A panel: its title, its axis, and who draws into it.
+
+    `sides` are written below it, left and right of `zero`. `grid` is where thin lines stand behind the marks.
+    """
+
+    draw: "Callable[[Panel], None]"
+    title: str
+    limits: tuple[float, float]
+    ticks: Sequence[float] | None = None
+    write: Callable[[float], str] = tick_words
+    share: float = 1.0
+    zero: float | None = None
+    sides: tuple[str, str] = ("", "")
+    side_tones: tuple[str, str] = ("bad", "good")
+    band: tuple[float, float] | None = None
+    log: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Panel:
+    """Axes whose heights are pixels from their top; `levels` has the middle of the marks of each line."""
+
+    axes: Any
+    canvas: Canvas
+    levels: Sequence[float]
+    left: float
+    right: float
+
+    @property
+    def font(self) -> float:
+        """The height of letters."""
+        return self.canvas.font
+
+    def interval(self, place: int, low: float, high: float, *, color: str, thick: float = 0.15, **style: Any) -> None:
+        """Draw an interval with caps."""
+        level, cap = self.levels[place], 0.32 * self.font
+        line = {"color": color, "zorder": 2, **style}
+        self.axes.plot([low, high], [level, level], linewidth=thick * self.font, solid_capstyle="butt", **line)
+        self.axes.vlines([low, high], level - cap, level + cap, color=color, linewidth=0.75 * thick * self.font, zorder=2)
+
+    def point(self, place: int, value: float, **style: Any) -> None:
+        """Draw a point."""
+        self.axes.plot([value], [self.levels[place]], **{"linestyle": "none", "clip_on": False, "zorder": 3, **style})
+
+    def bar(self, place: int, low: float, high: float, half: float, **style: Any) -> None:
+        """Draw a bar of twice `half` letters' heights."""
+        level = self.levels[place]
+        look = {"linewidth": 0, "zorder": 1.5, **style}
+        self.axes.fill_betweenx([level - half * self.font, level + half * self.font], low, high, **look)
+
+    def pixel(self, value: float) -> float:
+        """Return where a value stands across the canvas."""
+        low, high = self.axes.get_xlim()
+        return self.left + (value - low) / (high - low) * (self.right - self.left)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Where columns end and rows begin, in pixels."""
+
+    edges: tuple[tuple[float, float], ...]
+    names: float
+    tops: tuple[float, ...]
+    heights: tuple[float, ...]
+    beside: bool
+    titles: tuple[tuple[float, tuple[str, ...]], ...]
+    head: float
+    foot: float
+
+    @property
+    def bottom(self) -> float:
+        """The lower edge of the last row."""
+        return self.tops[-1] + self.heights[-1]
+
+
+def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str = "") -> Canvas:
+    """Return a canvas with a row for each line: names, then columns of words and marks from left to right.
+
+    Parameters
+    ----------
+    note
+        A line below the rows.
+    """
+    if not sheet.narrow and _cramped(sheet, lines, columns):
+        sheet = replace(sheet, stacked=True)
+    sheet, scale = _scaled_sheet(sheet, lines, columns, note)
+    layout = _layout(sheet, lines, columns, scale)
+    notes = wrapped(note, sheet.width, SMALL * sheet.font)
+    height = layout.bottom + layout.foot + 1.25 * SMALL * sheet.font * len(notes)
+    canvas = sheet.canvas(height)
+    _write_names(canvas, lines, layout)
+    if canvas.narrow:
+        _write_joined(canvas, lines, columns, layout)
+    for column, edge in zip(columns, layout.edges, strict=True):
+        if isinstance(column, Words) and not canvas.narrow:
+            _write_column(canvas, lines, column, edge, layout)
+    marks = [(column, edge) for column, edge in zip(columns, layout.edges, strict=True) if isinstance(column, Marks)]
+    for (column, edge), (left, title) in zip(marks, layout.titles, strict=True):
+        _draw_marks(canvas, lines, column, edge, layout)
+        bottom = layout.head - 2.35 * canvas.font
+        for up, words in enumerate(reversed(title)):
+            level = bottom - 1.3 * SMALL * canvas.font * up
+            canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
+    for down, words in enumerate(notes):
+        y = layout.bottom + layout.foot + SMALL * canvas.font * (0.4 + 1.25 * down)
+        canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+    return canvas
+
+
+def _cramped(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]) -> bool:
+    """Whether words leave so little beside them that names would lose what tells them apart."""
+    names = [line.name for line in lines if not line.heading]
+    room, _ = _edges(sheet, lines, columns)
+    widest = max((text_width(name, sheet.font) for name in names), default=0.0)
+    return widest > _LEAST_NAMES * sheet.font > room
+
+
+def _texts(columns: Sequence[Words | Marks]) -> list[Words]:
+    return [column for column in columns if isinstance(column, Words) and any(column.texts)]
+
+
+def _beside(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]) -> bool:
+    """Whether, on a narrow sheet, words find room on the right of names."""
+    texts = _texts(columns)
+    if len(texts) != 1:
+        return not texts
+    font = sheet.font
+    return all(
+        text_width(f"{line.name}   ", font, bold=line.strong) + text_width(words, font, bold=line.strong) < sheet.width
+        for line, words in zip(lines, texts[0].texts, strict=True)
+        if not line.heading
+    )
+
+
+def _row_height(sheet: Sheet, line: Line, *, beside: bool) -> float:
+    if line.heading:
+        return _HEADING
+    if not sheet.narrow:
+        return _ROW
+    return 3.1 if beside else 4.2
+
+
+def _scaled_sheet(
+    sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str
+) -> tuple[Sheet, float]:
+    """Return the sheet with letters so small, and a factor for rows, that all finds room where the height is given."""
+    if sheet.most is None:
+        return sheet, 1.0
+    for _ in range(12):
+        beside = _beside(sheet, lines, columns)
+        rows = sum(_row_height(sheet, line, beside=beside) for line in lines) * sheet.font
+        layout = _layout(sheet, lines, columns, 1.0)
+        notes = 1.25 * SMALL * sheet.font * len(wrapped(note, sheet.width, SMALL * sheet.font))
+        factor = (sheet.most - layout.head - layout.foot - notes) / rows
+        least = 0.85 if sheet.narrow else 0.58
+        if factor >= least:
+            return sheet, factor if sheet.height is not None else min(factor, 1.0)
+        sheet = replace(sheet, font=0.92 * sheet.font)
+    return sheet, max(factor, 0.1)
+
+
+def _layout(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], scale: float) -> _Layout:
+    font, beside = sheet.font, _beside(sheet, lines, columns)
+    names, edges = _narrow_edges(sheet, columns) if sheet.narrow else _edges(sheet, lines, columns)
+    titles = _titles(sheet, columns, edges)
+    # Ticks stand between the titles and the rows.
+    head = font * (1.3 * SMALL * max((len(words) for _, words in titles), default=0) + 2.2)
+    n = len(lines)
+    sides = any(isinstance(column, Marks) and any(column.sides) for column in columns)
+    foot = font * ((1.5 if n > 12 else 0.3) + (1.4 if sides else 0.0))
+    heights = tuple(scale * font * _row_height(sheet, line, beside=beside) for line in lines)
+    tops = tuple(head + sum(heights[:place]) for place in range(n))
+    return _Layout(
+        edges=tuple(edges),
+        names=names,
+        tops=tops,
+        heights=heights,
+        beside=beside,
+        titles=titles,
+        head=head,
+        foot=foot,
+    )
+
+
+def _edges(
+    sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks]
+) -> tuple[float, list[tuple[float, float]]]:
+    """Return the room for names, and where every column begins and ends."""
+    font, gap = sheet.font, _GAP * sheet.font
+    words = {id(column): column.wide(font) for column in columns if isinstance(column, Words)}
+    marks = [column for column in columns if isinstance(column, Marks)]
+    taken = sum(words.values()) + gap * len(columns)
+    free = sheet.width - taken
+    most = max(min(_NAMES * sheet.width, free - _MARKED * sheet.width * (1 + 0.5 * max(len(marks) - 1, 0))), 7 * font)
+    names = min(_names_width(lines, most, font), most)
+    each = max((free - names) / sum(column.share for column in marks), 4 * font) if marks else 0.0
+    edges: list[tuple[float, float]] = []
+    x = names
+    for column in columns:
+        x += gap
+        wide = each * column.share if isinstance(column, Marks) else words[id(column)]
+        edges.append((x, x + wide))
+        x += wide
+    return names, edges
+
+
+def _names_width(lines: Sequence[Line], room: float, font: float) -> float:
+    """Return how wide names come out when they are cut to fit into `room`, with the details beside them."""
+    plain = [line for line in lines if not line.heading]
+    details = max((text_width(f"  {line.detail}", SMALL * font) for line in plain if line.detail), default=0.0)
+    strong = any(line.strong for line in plain)
+    names = fitted_names([line.name for line in plain], room - details, font, bold=strong)
+    widths = [text_width(name, font, bold=line.strong) for name, line in zip(names, plain, strict=True)]
+    return max(widths, default=0.0) + details
+
+
+def _narrow_edges(sheet: Sheet, columns: Sequence[Words | Marks]) -> tuple[float, list[tuple[float, float]]]:
+    marks = [column for column in columns if isinstance(column, Marks)]
+    gap = 1.4 * sheet.font
+    room = sheet.width - gap * len(marks)
+    edges: list[tuple[float, float]] = []
+    x = 0.5 * gap
+    for column in columns:
+        wide = room * column.share / sum(each.share for each in marks) if isinstance(column, Marks) else 0.0
+        edges.append((x, x + wide))
+        x += wide + (gap if isinstance(column, Marks) else 0.0)
+    return sheet.width, edges
+
+
+def _titles(
+    sheet: Sheet, columns: Sequence[Words | Marks], edges: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, tuple[str, ...]], ...]:
+    """Return where the title of each panel begins, and its lines: over its own columns, or all over where it is long."""
+    font = sheet.font
+    found: list[tuple[float, tuple[str, ...]]] = []
+    n_marks = sum(isinstance(column, Marks) for column in columns)
+    for place, column in enumerate(columns):
+        if not isinstance(column, Marks):
+            continue
+        left, right = edges[place][0], sheet.width
+        for later, edge in zip(columns[place + 1 :], edges[place + 1 :], strict=True):
+            if isinstance(later, Marks):
+                right = edge[0] - font
+                break
+            if later.heading and not sheet.narrow:
+                right = edge[1] - text_width(later.heading, SMALL * font, bold=True) - font
+                break
+        lines = wrapped(column.title, right - left, SMALL * font, bold=True)
+        if len(lines) > 1 and n_marks == 1:
+            whole = wrapped(column.title, sheet.width, SMALL * font, bold=True)
+            headed = any(isinstance(each, Words) and each.heading for each in columns) and not sheet.narrow
+            lines, left = [*whole, *([""] if headed else [])], 0.0
+        found.append((left, tuple(lines)))
+    return tuple(found)
+
+
+# --- words ---
+
+
+def _write_names(canvas: Canvas, lines: Sequence[Line], layout: _Layout) -> None:
+    font, colors = canvas.font, canvas.colors
+    plain = [line for line in lines if not line.heading]
+    strong = any(line.strong for line in plain)
+    details = max((text_width(f"  {line.detail}", SMALL * font) for line in plain if line.detail), default=0.0)
+    room = layout.names - (0.0 if canvas.narrow else details)
+    texts = _texts_room(canvas, lines, layout, room)
+    names = iter(fitted_names([line.name for line in plain], texts, font, bold=strong))
+    for line, top, height in zip(lines, layout.tops, layout.heights, strict=True):
+        if line.heading:
+            level = top + height - 0.8 * font
+            canvas.text(0, level, fitted(line.name, canvas.width, font, bold=True), weight="bold")
+            continue
+        name = next(names)
+        level = top + (0.85 * font if canvas.narrow else height / 2)
+        color = colors.muted if line.faint else colors.ink
+        canvas.text(0, level, name, weight="bold" if line.strong else "normal", color=color)
+        if line.detail:
+            style: dict[str, Any] = {"letters": SMALL, "color": colors.muted}
+            if not canvas.narrow:
+                canvas.text(layout.names, level, line.detail, align="right", **style)
+            elif not layout.beside:
+                x = text_width(f"{name}  ", font, bold=line.strong)
+                canvas.text(x, level, fitted(line.detail, max(canvas.width - x, font), SMALL * font), **style)
+
+
+def _texts_room(canvas: Canvas, lines: Sequence[Line], layout: _Layout, room: float) -> float:
+    """Return the room for names; where a narrow row's words stand beside them, names end before the longest."""
+    if not canvas.narrow or layout.beside:
+        return room
+    details = max((text_width(f"  {line.detail}", SMALL * canvas.font) for line in lines if line.detail), default=0.0)
+    return room - min(details, 0.4 * room)
+
+
+def _write_joined(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words | Marks], layout: _Layout) -> None:
+    """Write the words of a narrow row: beside its name, or below it."""
+    font, texts = canvas.font, _texts(columns)
+    for place, (line, top) in enumerate(zip(lines, layout.tops, strict=True)):
+        parts = [
+            f"{column.heading.lower()} {column.texts[place]}" if column.heading else column.texts[place]
+            for column in texts
+            if column.texts[place]
+        ]
+        if line.heading or not parts:
+            continue
+        tone = next((column.tones[place] for column in texts if column.tones), "plain")
+        style = {"color": canvas.tone(tone), "weight": "bold" if line.strong else "normal"}
+        if layout.beside:
+            canvas.text(canvas.width, top + 0.85 * font, parts[0], align="right", **style)
+        else:
+            words = fitted(", ".join(parts), canvas.width, SMALL * font, bold=line.strong)
+            canvas.text(0, top + 2.05 * font, words, letters=SMALL, **style)
+
+
+def _write_column(
+    canvas: Canvas, lines: Sequence[Line], column: Words, edge: tuple[float, float], layout: _Layout
+) -> None:
+    style: dict[str, Any] = {"letters": SMALL, "color": canvas.colors.muted, "weight": "bold"}
+    canvas.text(edge[1], layout.head - 2.35 * canvas.font, column.heading, align="right", **style)
+    for place, (line, top, height) in enumerate(zip(lines, layout.tops, layout.heights, strict=True)):
+        tone = column.tones[place] if column.tones else "plain"
+        color = canvas.colors.muted if line.faint else canvas.tone(tone)
+        weight = "bold" if line.strong else "normal"
+        if not line.heading:
+            canvas.text(edge[1], top + height / 2, column.texts[place], align="right", color=color, weight=weight)
+
+
+# --- marks ---
+
+
+def _draw_marks(
+    canvas: Canvas, lines: Sequence[Line], column: Marks, edge: tuple[float, float], layout: _Layout
+) -> None:
+    font = canvas.font
+    axes = canvas.panel(edge[0], layout.head, edge[1], layout.bottom, "marks")
+    if column.log:
+        axes.set_xscale("log")
+    axes.set_xlim(*column.limits)
+    axes.set_ylim(layout.bottom - layout.head, 0)
+    shift = 0.75 * font if canvas.narrow else None
+    levels = [
+        top - layout.head + (height / 2 if shift is None else height - shift)
+        for top, height in zip(layout.tops, layout.heights, strict=True)
+    ]
+    panel = Panel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])
+    _draw_ground(panel, lines, column, layout)
+    _write_ticks(panel, column, layout, len(lines))
+    column.draw(panel)
+    _write_sides(panel, column, layout)
+
+
+def _spans(panel: Panel, lines: Sequence[Line], layout: _Layout) -> list[tuple[float, float]]:
+    """Return the heights of each row that has marks: what stands behind them never runs across words."""
+    half = 0.62 * panel.font
+    spans: list[tuple[float, float]] = []
+    for line, level, height in zip(lines, panel.levels, layout.heights, strict=True):
+        if not line.heading:
+            reach = half if panel.canvas.narrow else height / 2
+            spans.append((level - reach, level + reach))
+    return spans
+
+
+def _ticks(column: Marks, *, narrow: bool) -> list[float]:
+    low, high = sorted(column.limits)
+    ticks = round_ticks(low, high, 4 if narrow else 6) if column.ticks is None else column.ticks
+    return [float(tick) for tick in ticks if low <= tick <= high]
+
+
+def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _Layout) -> None:
+    colors, spans = panel.canvas.colors, _spans(panel, lines, layout)
+    if column.band is not None:
+        for low, high in spans:
+            panel.axes.fill_betweenx([low, high], *column.band, color=colors.band, linewidth=0, zorder=0.3)
+    ticks = _ticks(column, narrow=panel.canvas.narrow)
+    grid = [((tick, low), (tick, high)) for tick in ticks for low, high in spans]
+    draw_segments(panel.axes, grid, color=colors.line, linewidth=0.06 * panel.font, zorder=0.5)
+    if column.zero is not None:
+        zero = [((column.zero, low), (column.zero, high)) for low, high in spans]
+        draw_segments(panel.axes, zero, color=colors.ink, linewidth=0.09 * panel.font, zorder=1)
+
+
+def _write_ticks(panel: Panel, column: Marks, layout: _Layout, n: int) -> None:
+    ticks = _ticks(column, narrow=panel.canvas.narrow)
+    words = [column.write(tick) for tick in ticks]
+    at = panel.axes.transData
+    across = panel.axes.get_window_extent().x0
+
+    def pixel(value: float) -> float:
+        return (at.transform((value, 0))[0] - across) * 72 / panel.canvas.figure.dpi
+
+    kept = kept_apart(ticks, words, pixel, SMALL * panel.font)
+    set_ticks(panel.axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
+    panel.axes.tick_params(axis="x", labeltop=True, labelbottom=n > 12)
+    for label in panel.axes.get_xticklabels(which="both"):
+        label.set_parse_math(False)
+
+
+def _write_sides(panel: Panel, column: Marks, layout: _Layout) -> None:
+    """Say in words what each side of zero means, below the rows; a side without room for its words has few values."""
+    if column.zero is None or not any(column.sides):
+        return
+    canvas, font = panel.canvas, panel.font
+    zero, gap = panel.pixel(column.zero), 0.5 * font
+    y = layout.bottom + layout.foot - 0.85 * font
+    left, right = column.sides
+    if left and text_width(left, SMALL * font) < zero - gap:
+        canvas.text(zero - gap, y, left, align="right", letters=SMALL, color=canvas.tone(column.side_tones[0]))
+    if right and text_width(right, SMALL * font) < canvas.width - zero - gap:
+        canvas.text(zero + gap, y, right, letters=SMALL, color=canvas.tone(column.side_tones[1]))

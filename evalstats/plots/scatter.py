@@ -1,0 +1,550 @@
+"""Points with intervals both ways: lab against live with the line between them, and score against cost with its frontier."""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from evalstats.plots.canvas import (
+    SMALL,
+    Canvas,
+    Extent,
+    Key,
+    Sheet,
+    draw_keys,
+    drawn,
+    key_rows,
+    log_ticks,
+    point_style,
+    round_ticks,
+    set_ticks,
+    tick_words,
+)
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.lettering import Ground, Placed, fitted_names, text_width, wrapped
+
+FEW = 16  # so many points are all named where there is room
+_COST_FEW, _COST_MANY = 11.0, 3.0  # what the place of a name that is not strong may cost, in letters' heights
+_LETTERS = 0.92
+_LONGEST = 0.32  # share of the width that a name may take; more on a narrow sheet
+# An interval may stretch an axis by this share of the points' own range (a factor on a logarithmic one), and is cut there.
+_STRETCH, _LOG_STRETCH = 0.5, 4.0
+_TALL, _TALL_NARROW = 33.0, 25.0  # of the panel, in letters' heights
+_LOG_FROM = 10.0  # an axis that may be logarithmic is so where values differ by more than this factor
+
+Ends = tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Spot:
+    """One point: both values with their intervals, how it looks, and whether it is named in any case."""
+
+    name: str
+    x: float
+    y: float
+    x_ends: Ends
+    y_ends: Ends
+    kind: str
+    tone: str
+    filled: bool
+    strong: bool
+    weak: bool
+
+    @property
+    def marker(self) -> str:
+        """A diamond where no interval is known."""
+        return "o" if self.x_ends or self.y_ends else "D"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Axis:
+    """One axis: its ends, its numbers, and whether equal distances are equal ratios."""
+
+    limits: tuple[float, float]
+    ticks: tuple[float, ...]
+    log: bool
+
+    def share(self, value: float) -> float:
+        """Return where a value stands, from 0 to 1."""
+        low, high = self.limits
+        if self.log:
+            low, high, value = math.log(low), math.log(high), math.log(max(value, 1e-300))
+        return (value - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Plot:
+    """Everything that is drawn: points, curves, axes and words."""
+
+    spots: Sequence[_Spot]
+    curves: Sequence["_Curve"]
+    across: _Axis
+    up: _Axis
+    x_title: str
+    y_title: str
+    keys: Mapping[str, str]
+    note: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Curve:
+    """A line through the points, with its band if it has one; `steps` is a line of stairs."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    low: Sequence[float] | None = None
+    high: Sequence[float] | None = None
+    look: str = "line"
+    words: str = ""
+
+
+def scatter(
+    rows: object,
+    *,
+    line: object = None,
+    other_line: object = None,
+    identity: str = "",
+    line_title: str = "",
+    other_title: str = "",
+    x_title: str = "",
+    y_title: str = "",
+    reverse_x: bool = False,
+    reverse_y: bool = False,
+    keys: Mapping[str, str] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw a point for each row, with its intervals across and upwards, and a line with its band.
+
+    Few points are all named where there is room; of many the strong ones and those at the ends. A name that covers nothing
+    stands beside its point, else it is tied to it by a thin line; a strong one without room is a number, named below.
+
+    Parameters
+    ----------
+    rows
+        `model` (or `label`), `x`, `y`; if known `x_low`, `x_high`, `y_low`, `y_high`; and any of: `kind` (named by `keys`),
+        `tone`, `settled` (filled), `strong` (named in bold).
+    line, other_line
+        Frames with `x`, `estimate` and, for a band, `conf_low` and `conf_high`; the second is dotted.
+    identity
+        What the line x = y is called, where it is drawn.
+    line_title, other_title
+        What the lines are called in the key.
+    x_title, y_title
+        What the axes measure.
+    reverse_x, reverse_y
+        Whether less is on the right, or above.
+    keys
+        What each `kind` means, for the key, in its order.
+    note
+        A line below the figure.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> figure = scatter({"model": ["a", "b", "c"], "x": [1, 2, 3], "y": [1, 3, 2]}, x_title="lab", y_title="live")
+    >>> len(figure.axes[0].child_axes[0].lines)
+    3
+    """
+    table = columns_of(rows, "scatter")
+    spots = _spots(table, "x", "y", ("x_low", "x_high"), ("y_low", "y_high"))
+    across = _axis([s.x for s in spots], [s.x_ends for s in spots], reverse=reverse_x)
+    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y)
+    curves = [
+        *([_line(line, "line", line_title)] if line is not None else []),
+        *([_line(other_line, "dotted", other_title)] if other_line is not None else []),
+    ]
+    if identity:
+        low = max(min(across.limits), min(up.limits))
+        high = min(max(across.limits), max(up.limits))
+        curves += [_Curve(x=[low, high], y=[low, high], look="dashed", words=identity)] if low < high else []
+    plot = _Plot(
+        spots=spots,
+        curves=curves,
+        across=across,
+        up=up,
+        x_title=x_title,
+        y_title=y_title,
+        keys=keys or {},
+        note=note,
+    )
+    return drawn(ax, size, lambda sheet: _draw(sheet, plot))
+
+
+def frontier(
+    rows: object,
+    *,
+    x_title: str = "Cost",
+    y_title: str = "Score",
+    reverse_y: bool = False,
+    keys: Mapping[str, str] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw score against cost with intervals both ways, and the line of stairs that no other system beats.
+
+    The cost axis is logarithmic where costs differ by more than tenfold.
+
+    Parameters
+    ----------
+    rows
+        `model` (or `label`), `cost`, `estimate`, `on_frontier`; if known `cost_low`, `cost_high`, `conf_low`, `conf_high`;
+        and any of: `kind` (named by `keys`), `tone`, `settled` (filled), `weak` (small: beaten for certain).
+    x_title, y_title
+        What the axes measure.
+    reverse_y
+        Whether less is above.
+    keys
+        What each `kind` means, for the key, in its order.
+    note
+        A line below the figure.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"model": ["a", "b"], "cost": [0.01, 0.2], "estimate": [40, 80], "on_frontier": [True, True]}
+    >>> frontier(rows).axes[0].child_axes[0].get_xscale()
+    'log'
+    """
+    table = columns_of(rows, "frontier")
+    best = [bool(value) for value in table.need("on_frontier")]
+    spots = _spots(table, "cost", "estimate", ("cost_low", "cost_high"), ("conf_low", "conf_high"), best)
+    up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, room=0.1)
+    across = _axis([s.x for s in spots], [s.x_ends for s in spots], may_log=True, from_zero=True, room=0.1)
+    steps = sorted((spot.x, spot.y) for spot in spots if spot.strong)
+    curves: list[_Curve] = []
+    if steps:
+        x, y = [*(cost for cost, _ in steps), across.limits[1]], [*(score for _, score in steps), steps[-1][1]]
+        curves.append(_Curve(x=x, y=y, look="steps"))
+    log = "log scale" if across.log else ""
+    plot = _Plot(
+        spots=spots,
+        curves=curves,
+        across=across,
+        up=up,
+        x_title=f"{x_title} ({log})" if log and x_title else x_title,
+        y_title=y_title,
+        keys=keys or {},
+        note=note,
+    )
+    return drawn(ax, size, lambda sheet: _draw(sheet, plot))
+
+
+# --- what there is to draw ---
+
+
+def _spots(
+    table: Columns,
+    x: str,
+    y: str,
+    x_ends: tuple[str, str],
+    y_ends: tuple[str, str],
+    strong: Sequence[bool] | None = None,
+) -> list[_Spot]:
+    """Return the points of rows that have both values, the strong ones last, so that they lie on top."""
+    table.need(x), table.need(y)
+    tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
+    both = table.intervals(*x_ends), table.intervals(*y_ends)
+    found = [
+        _Spot(
+            name=name,
+            x=one,
+            y=other,
+            x_ends=both[0][place],
+            y_ends=both[1][place],
+            kind=table.texts("kind")[place],
+            tone=tones[place],
+            filled=table.flags("settled", default=True)[place],
+            strong=table.flags("strong")[place] if strong is None else strong[place],
+            weak=table.flags("weak")[place],
+        )
+        for place, (name, one, other) in enumerate(
+            zip(table.names(), table.numbers(x), table.numbers(y), strict=True)
+        )
+        if one is not None and other is not None
+    ]
+    return sorted(found, key=lambda spot: (spot.strong, not spot.weak))
+
+
+def _line(rows: object, look: str, words: str) -> _Curve:
+    table = columns_of(rows, "the line of a scatter")
+    table.need("x"), table.need("estimate")
+    x, y = table.numbers("x"), table.numbers("estimate")
+    known = [place for place in range(table.n) if x[place] is not None and y[place] is not None]
+    ends = table.intervals()
+    banded = all(ends[place] is not None for place in known) and bool(known)
+    return _Curve(
+        x=[x[place] or 0.0 for place in known],
+        y=[y[place] or 0.0 for place in known],
+        low=[(ends[place] or (0.0, 0.0))[0] for place in known] if banded else None,
+        high=[(ends[place] or (0.0, 0.0))[1] for place in known] if banded else None,
+        look=look,
+        words=words,
+    )
+
+
+def _axis(
+    values: Sequence[float],
+    ends: Sequence[Ends],
+    *,
+    reverse: bool = False,
+    may_log: bool = False,
+    from_zero: bool = False,
+    room: float = 0.06,
+) -> _Axis:
+    """Return an axis; a very long interval does not squeeze the rest, and is cut off."""
+    low, high = min(values), max(values)
+    lows, highs = ([low, *(each[side] for each in ends if each)] for side in (0, 1))
+    highs.append(high)
+    log = may_log and low > 0 and high > _LOG_FROM * low
+    if log:
+        low, high = max(min(lows), low / _LOG_STRETCH), min(max(highs), high * _LOG_STRETCH)
+        free = (high / low) ** 0.08
+        limits = low / free, high * free
+    else:
+        reach = _STRETCH * (high - low) or abs(high) or 1.0
+        low, high = max(min(lows), low - reach), min(max(highs), high + reach)
+        free = room * (high - low) or room * abs(high) or 1.0
+        limits = (0.0 if from_zero and 0 <= low < 2 * free else low - free), high + free
+    ticks = log_ticks(*limits, 7) if log else round_ticks(*limits, 6)
+    return _Axis(limits=limits[::-1] if reverse else limits, ticks=tuple(ticks), log=log)
+
+
+# --- drawing ---
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Frame:
+    """The panel of points on its canvas, in pixels."""
+
+    sheet: Sheet
+    left: float
+    wide: float
+    tall: float
+    plot: _Plot
+
+    @property
+    def font(self) -> float:
+        """The height of names."""
+        return _LETTERS * self.sheet.font
+
+    def at(self, x: float, y: float) -> tuple[float, float]:
+        """Return where a point stands, from the lower left corner of the panel."""
+        return self.plot.across.share(x) * self.wide, self.plot.up.share(y) * self.tall
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Name:
+    """A name and where it stands; a number where a strong name found no room, with the name below the figure."""
+
+    spot: _Spot
+    text: str
+    placed: Placed
+    numbered: bool = False
+
+
+def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
+    font = sheet.font
+    left = max((text_width(tick_words(tick), SMALL * font) for tick in plot.up.ticks), default=0.0) + 0.9 * font
+    keys = key_rows(_keys(sheet, plot), sheet.width, font)
+    title = wrapped(f"↑ {plot.y_title}", sheet.width, SMALL * font, bold=True) if plot.y_title else []
+    below = wrapped(f"{plot.x_title} →", sheet.width - left, SMALL * font, bold=True) if plot.x_title else []
+    top = font * (1.3 * SMALL * len(title) + 1.5 * len(keys) + 0.9)
+
+    def foot(notes: Sequence[str]) -> float:
+        return font * (1.9 + 1.3 * SMALL * len(below) + 1.25 * SMALL * len(notes) + (0.4 if notes else 0.0))
+
+    tall = font * (_TALL_NARROW if sheet.narrow else _TALL)
+    notes = wrapped(plot.note, sheet.width, SMALL * font)
+    if sheet.most is not None:
+        tall = max(min(tall, sheet.most - top - foot(notes)), 8 * font) if sheet.height is None else max(
+            sheet.most - top - foot(notes), 4 * font
+        )  # fmt: skip
+    frame = _Frame(sheet=sheet, left=left, wide=sheet.width - left - 0.9 * font, tall=tall, plot=plot)
+    names = _placed_names(frame)
+    numbered = "; ".join(f"{name.text}\N{NO-BREAK SPACE}{name.spot.name}" for name in names if name.numbered)
+    notes = [*notes, *wrapped(numbered, sheet.width, SMALL * font)]
+    canvas = sheet.canvas(top + tall + foot(notes))
+    for down, words in enumerate(title):
+        y = font * (0.6 + 1.3 * SMALL * down)
+        canvas.text(0, y, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
+    draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))
+    axes = canvas.panel(left, top, left + frame.wide, top + tall, "points")
+    _draw_axes(axes, frame)
+    _draw_curves(axes, canvas, plot)
+    for spot in plot.spots:
+        _draw_spot(axes, canvas, spot)
+    _write_names(axes, canvas, frame, names)
+    y = top + tall + 1.9 * font
+    for words in below:
+        right = left + frame.wide
+        canvas.text(right, y, words, align="right", letters=SMALL, weight="bold", color=canvas.colors.muted)
+        y += 1.3 * SMALL * font
+    for words in notes:
+        canvas.text(0, y + 0.3 * font, words, letters=SMALL, color=canvas.colors.muted)
+        y += 1.25 * SMALL * font
+    return canvas
+
+
+def _keys(sheet: Sheet, plot: _Plot) -> list[Key]:
+    keys: list[Key] = []
+    for kind, words in plot.keys.items():
+        found = next((spot for spot in plot.spots if spot.kind == kind), None)
+        if found is not None:
+            keys.append(Key(words, _spot_style(sheet.colors, sheet.font, found)))
+    keys += [
+        Key(curve.words, _curve_style(sheet.colors, sheet.font, curve.look), stroke=True)
+        for curve in plot.curves
+        if curve.words
+    ]
+    return keys
+
+
+def _spot_style(colors: Any, font: float, spot: _Spot) -> dict[str, Any]:
+    color = {"good": colors.good, "bad": colors.bad, "caution": colors.caution, "plain": colors.ink}.get(
+        spot.tone, colors.muted if spot.weak else colors.neutral
+    )
+    look = point_style(colors, color, font, filled=spot.filled, marker=spot.marker)
+    return {**look, "markersize": font * (0.45 if spot.weak else 0.64)}
+
+
+def _curve_style(colors: Any, font: float, look: str) -> dict[str, Any]:
+    looks: dict[str, dict[str, Any]] = {
+        "line": {"color": colors.ink, "linewidth": 0.13 * font},
+        "dotted": {"color": colors.muted, "linewidth": 0.12 * font, "linestyle": (0, (1, 2))},
+        "dashed": {"color": colors.muted, "linewidth": 0.1 * font, "linestyle": (0, (5, 3))},
+        "steps": {"color": colors.good, "linewidth": 0.1 * font, "alpha": 0.5, "drawstyle": "steps-post"},
+    }
+    return looks[look]
+
+
+def _draw_axes(axes: Any, frame: _Frame) -> None:
+    plot, font, colors = frame.plot, frame.sheet.font, frame.sheet.colors
+    if plot.across.log:
+        axes.set_xscale("log")
+    axes.set_xlim(*plot.across.limits)
+    axes.set_ylim(*plot.up.limits)
+    ticks = plot.across.ticks
+    words = [tick_words(tick) for tick in ticks]
+    kept: list[int] = []
+    edge = -math.inf
+    for place in sorted(range(len(ticks)), key=lambda each: plot.across.share(ticks[each])):
+        middle, half = plot.across.share(ticks[place]) * frame.wide, text_width(words[place], SMALL * font) / 2
+        if middle - half >= edge and middle + half <= frame.wide + 0.9 * font:
+            kept.append(place)
+            edge = middle + half + 0.6 * font
+    set_ticks(axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
+    set_ticks(axes, "y", plot.up.ticks, [tick_words(tick) for tick in plot.up.ticks])
+    axes.grid(color=colors.line, linewidth=0.06 * font)
+
+
+def _draw_curves(axes: Any, canvas: Canvas, plot: _Plot) -> None:
+    for curve in plot.curves:
+        if curve.low is not None and curve.high is not None:
+            axes.fill_between(curve.x, curve.low, curve.high, color=canvas.colors.band, linewidth=0, zorder=0.7)
+        axes.plot(curve.x, curve.y, zorder=1.5, **_curve_style(canvas.colors, canvas.font, curve.look))
+
+
+def _draw_spot(axes: Any, canvas: Canvas, spot: _Spot) -> None:
+    font = canvas.font
+    look = _spot_style(canvas.colors, font, spot)
+    thin = {"color": look["markeredgecolor"], "linewidth": 0.1 * font, "solid_capstyle": "butt", "alpha": 0.75}
+    if spot.x_ends is not None:
+        axes.plot(spot.x_ends, [spot.y, spot.y], zorder=2, **thin)
+    if spot.y_ends is not None:
+        axes.plot([spot.x, spot.x], spot.y_ends, zorder=2, **thin)
+    axes.plot([spot.x], [spot.y], zorder=3 + spot.strong, **look)
+
+
+# --- names ---
+
+
+def _wanted(spots: Sequence[_Spot]) -> list[_Spot]:
+    """Return the points that are to be named, the most important first: strong ones, the ends of both axes, few all."""
+    keys: tuple[Callable[[_Spot], float], ...] = (lambda spot: spot.y, lambda spot: spot.x)
+    ends = [pick(spots, key=key) for key in keys for pick in (max, min)]
+    order = [*(spot for spot in spots if spot.strong), *ends, *(spots if len(spots) <= FEW else ())]
+    return list({id(spot): spot for spot in order}.values())
+
+
+def _placed_names(frame: _Frame) -> list[_Name]:
+    """Return the names that found room: strong ones and few may stand far from their point, others of many beside it."""
+    spots, font = frame.plot.spots, frame.font
+    ground = Ground(frame=(0.0, 0.0, frame.wide, frame.tall))
+    for spot in spots:
+        (x, y), reach = frame.at(spot.x, spot.y), 0.42 * font
+        ground.taken.append((x - reach, y - reach, x + reach, y + reach))
+        for ends, upright in ((spot.x_ends, False), (spot.y_ends, True)):
+            if ends is not None:
+                at = [frame.at(spot.x, end) if upright else frame.at(end, spot.y) for end in ends]
+                ground.thin.append(_around(at[0], at[1], 1.0))
+    for curve in frame.plot.curves:
+        at = [frame.at(float(x), float(y)) for x, y in zip(curve.x, curve.y, strict=True)]
+        if curve.look == "steps":
+            at = [place for one, other in pairwise(at) for place in (one, (other[0], one[1]))] + at[-1:]
+        ground.thin += [_around(one, other, 0.5) for one, other in pairwise(at)]
+    return _named(frame, ground)
+
+
+def _around(one: tuple[float, float], other: tuple[float, float], room: float) -> tuple[float, float, float, float]:
+    (x0, y0), (x1, y1) = one, other
+    return min(x0, x1) - room, min(y0, y1) - room, max(x0, x1) + room, max(y0, y1) + room
+
+
+def _named(frame: _Frame, ground: Ground) -> list[_Name]:
+    font, wanted = frame.font, _wanted(frame.plot.spots)
+    room = (0.55 if frame.sheet.narrow else _LONGEST) * frame.sheet.width
+    texts = fitted_names([spot.name for spot in wanted], room, font, bold=True)
+    names: list[_Name] = []
+    for spot, text in zip(wanted, texts, strict=True):
+        number = str(1 + sum(name.numbered for name in names))
+        for shown in (text, number) if spot.strong else (text,):
+            width = text_width(shown, font, bold=spot.strong)
+            most = math.inf if spot.strong else _COST_FEW if len(frame.plot.spots) <= FEW else _COST_MANY
+            placed = ground.place(frame.at(spot.x, spot.y), width, font, most=most)
+            if placed is not None:
+                names.append(_Name(spot=spot, text=shown, placed=placed, numbered=shown is number))
+                break
+    return names
+
+
+def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name]) -> None:
+    """Write names in shares of the axes, so that they stay where they are at any resolution."""
+    for name in names:
+        spot, box = name.spot, name.placed.box
+        x, y = frame.at(spot.x, spot.y)
+        if name.placed.tie is not None:
+            tie = [x / frame.wide, name.placed.tie[0] / frame.wide], [y / frame.tall, name.placed.tie[1] / frame.tall]
+            axes.plot(*tie, color=canvas.colors.muted, linewidth=0.07 * canvas.font, zorder=1.8, transform=axes.transAxes)
+        on_left = box[2] <= x
+        color = canvas.colors.ink if spot.strong else canvas.colors.muted
+        axes.text(
+            (box[2] if on_left else box[0]) / frame.wide,
+            (box[1] + box[3]) / 2 / frame.tall,
+            name.text,
+            ha="right" if on_left else "left",
+            va="center_baseline",
+            transform=axes.transAxes,
+            fontsize=frame.font,
+            color=canvas.tone(spot.tone) if spot.strong and spot.tone != "neutral" else color,
+            weight="bold" if spot.strong else "normal",
+            parse_math=False,
+            zorder=5,
+        )
