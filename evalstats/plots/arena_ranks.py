@@ -8,7 +8,7 @@ from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural
 from evalstats.plots.arena_forest import rank_words
 from evalstats.plots.arena_rows import lines, shown_models, stands_out
-from evalstats.plots.ranks import rank_ticks
+from evalstats.plots.rank_sets import rank_ticks
 from evalstats.plots.row_panel import PanelRow, RowPanel, row_figure
 from evalstats.plots.style import LIGHT, Medium
 

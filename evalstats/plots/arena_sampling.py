@@ -1,19 +1,17 @@
 """Figures of ways of sampling: how the order of models gets right while votes come in, and room for rows of differences."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FixedLocator, NullLocator
 
 from evalstats.document.escape import one_line
-from evalstats.plots.intervals import Row
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 
 _PANEL = 15.0  # height of a panel, in lines of text
-_EDGE = 0.045  # share of an axis: nearer to its end half of a number would be outside a phone's drawing
 _LINE = 1.7  # height of a line of the key
 # One colour a kind of rule, solid and dashed: told apart without colour too.
 _STROKES: tuple[tuple[str, Any, str], ...] = (
@@ -98,54 +96,6 @@ def order_curves_alt(panels: Sequence[OrderPanel]) -> str:
         for panel in panels
     ]
     return one_line(f"Pairs in the right order. {'. '.join(said)}.")
-
-
-def with_room(rows: Sequence[Row]) -> list[Row]:
-    """Return rows for `intervals` with an axis that has room for the words beside zero and for its outer numbers.
-
-    An axis reaches over all ends that rows name. The first and the last heading name one each, of which nothing is drawn.
-
-    Examples
-    --------
-    >>> rows = [Row(label=name, words="", heading=True) for name in "ab"]
-    >>> rows.insert(1, Row(label="x", words="", estimate=1.0, low=0.0, high=2.0))
-    >>> roomy = with_room(rows)
-    >>> roomy[0].low < -0.3, roomy[2].high > 2.0
-    (True, True)
-    """
-    ends = [0.0, *(end for row in rows for end in (row.low, row.high) if end is not None)]
-    low, high = min(ends), max(ends)
-    span = high - low
-    headings = [place for place, row in enumerate(rows) if row.heading]
-    if len(headings) < 2 or not span:
-        return list(rows)
-    low, high = min(low - 0.03 * span, -0.16 * span), max(high + 0.03 * span, 0.16 * span)
-    low, high = next(
-        (
-            (left, right)
-            for left in (low - 0.02 * step * span for step in range(15))
-            for right in (high + 0.02 * step * span for step in range(15))
-            if _clear_of_edges(left, right)
-        ),
-        (low, high),
-    )
-    roomy = list(rows)
-    roomy[headings[0]] = replace(rows[headings[0]], low=low)
-    roomy[headings[-1]] = replace(rows[headings[-1]], high=high)
-    return roomy
-
-
-def _clear_of_edges(low: float, high: float) -> bool:
-    """Whether no number below an axis of `intervals` would stand at an edge, where its letters are cut."""
-    room = 0.06 * (high - low)
-    edges = low - room, high + room
-    length = edges[1] - edges[0]
-    for bins in (5, 7):
-        ticks = [float(tick) for tick in MaxNLocator(nbins=bins, steps=[1, 2, 2.5, 5, 10]).tick_values(*edges)]
-        inside = [tick for tick in ticks if edges[0] <= tick <= edges[1]]
-        if any(min(tick - edges[0], edges[1] - tick) < _EDGE * length for tick in inside):
-            return False
-    return True
 
 
 def _key_rows(lines: Sequence[OrderLine], size: Size) -> list[list[tuple[int, str, float]]]:

@@ -265,7 +265,8 @@ def draw_keys(canvas: Canvas, rows: Sequence[Sequence[tuple[Key, float]]], top: 
             x = left + start
             wide = 1.7 * font if key.stroke else 0.8 * font
             xs = [x, x + wide] if key.stroke else [x + wide / 2]
-            canvas.base.add_line(Line2D(xs, [y] * len(xs), **{**key.style, "clip_on": False}))
+            style: dict[str, Any] = {**key.style, "clip_on": False}
+            canvas.base.add_line(Line2D(xs, [y] * len(xs), **style))
             canvas.text(x + wide + 0.5 * font, y, key.words, letters=SMALL)
 
 

@@ -115,15 +115,15 @@ def columns_of(rows: object, figure: str, *, empty: bool = False) -> Columns:
 
 def _as_dict(rows: object, figure: str) -> dict[str, list[Any]]:
     if isinstance(rows, Mapping):
-        given: Mapping[Any, Any] = rows
+        given: Any = rows
         return {str(name): list(column) for name, column in given.items()}
-    found: Any = nw.from_native(rows, pass_through=True)  # type: ignore[call-overload]  # any object may come
-    if isinstance(found, nw.LazyFrame):
-        found = found.collect()
-    if not isinstance(found, nw.DataFrame):
+    narwhals: Any = nw
+    frame: Any = narwhals.from_native(rows, pass_through=True)
+    if isinstance(frame, narwhals.LazyFrame):
+        frame = frame.collect()
+    if not isinstance(frame, narwhals.DataFrame):
         message = f"{figure} needs a data frame or a dict of columns, not {type(rows).__name__}"
         raise InputError(message)
-    frame: Any = found
     return {str(name): list(column) for name, column in frame.to_dict(as_series=False).items()}
 
 

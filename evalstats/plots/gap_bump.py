@@ -13,7 +13,8 @@ from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural
 from evalstats.plots.gap_climbs import Climb, climbs, last_place, set_words
 from evalstats.plots.gap_marks import DOWN, UP, in_table, side_words, why_no_line
-from evalstats.plots.lettering import EM, fitted, fitted_names, text_width
+from evalstats.plots.labels import EM
+from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.segments import Segment, draw_segments
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, tone_color, untyped
 

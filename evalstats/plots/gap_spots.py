@@ -17,7 +17,8 @@ from evalstats.document.numbers import number, plural
 from evalstats.plots.gap_labels import Ground, Placed
 from evalstats.plots.gap_line import DrawnLine
 from evalstats.plots.gap_marks import in_table, is_settled, side_words, tone_of, verdict_words, why_no_line
-from evalstats.plots.lettering import EM, fitted, fitted_names, text_width
+from evalstats.plots.labels import EM
+from evalstats.plots.lettering import fitted, fitted_names, text_width
 from evalstats.plots.row_panel import tick_words
 from evalstats.plots.style import LIGHT, Size, tone_color
 

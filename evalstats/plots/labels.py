@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from evalstats.document.escape import one_line
+
 
 def spread(levels: Sequence[float], gap: float, low: float, high: float) -> list[float]:
     """Move levels apart until none is nearer than `gap` to the next, as little as possible, within `low` and `high`.
@@ -31,3 +33,12 @@ def spread(levels: Sequence[float], gap: float, low: float, high: float) -> list
     flat = [mean for mean, n in blocks for _ in range(n)]
     room = high - gap * (len(levels) - 1)
     return [min(max(level, low), max(room, low)) + place * gap for place, level in enumerate(flat)]
+
+
+EM = 0.56  # width of a letter, as a share of the text size, that few lines of text exceed
+
+
+def shortened(text: str, most: int) -> str:
+    """Return at most `most` letters of one line of text."""
+    line = one_line(text).strip()
+    return line if len(line) <= most else line[: max(most - 1, 1)].rstrip() + "…"

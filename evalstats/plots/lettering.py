@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from matplotlib.font_manager import FontProperties, findfont
+import matplotlib.font_manager
 from matplotlib.ft2font import FT2Font
 
 from evalstats.document.escape import one_line
 
 _WIDE = 1.05  # a letter of an East Asian script, or one that the font lacks, in ems
-_ROOM = 1.03  # drawing programs round each letter to whole pixels
+_ROOM = 1.06  # drawing programs round each letter to whole pixels
 _ELLIPSIS = "…"
 # Where names are cut, from the best place to the worst.
 _HEADS = (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 1.0, 0.0)
@@ -24,8 +24,9 @@ _PROVIDER = re.compile(r"^[\w.~-]+/(?:[\w.~-]+/)*")
 @cache
 def _face(bold: bool) -> Any:  # noqa: FBT001  # a key of the cache
     weight = "bold" if bold else "normal"
+    fonts: Any = matplotlib.font_manager
     # A face of our own: matplotlib's is shared, and every text that is drawn sets its size.
-    face: Any = FT2Font(findfont(FontProperties(family="DejaVu Sans", weight=weight)))
+    face: Any = FT2Font(fonts.findfont(fonts.FontProperties(family="DejaVu Sans", weight=weight)))
     face.set_size(100, 72)
     return face
 

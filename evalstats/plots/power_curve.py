@@ -12,7 +12,7 @@ from evalstats.analysis.planning.results import CurvePoint, PowerPlan
 from evalstats.analysis.planning.wording import answer_sentence, bare, percent, power_words, shown
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural
-from evalstats.plots.intervals import shortened
+from evalstats.plots.labels import shortened
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 
 _PANEL = 15.5  # height of a panel, in lines of text

@@ -88,7 +88,9 @@ class Panel:
         level, cap = self.levels[place], 0.32 * self.font
         line = {"color": color, "zorder": 2, **style}
         self.axes.plot([low, high], [level, level], linewidth=thick * self.font, solid_capstyle="butt", **line)
-        self.axes.vlines([low, high], level - cap, level + cap, color=color, linewidth=0.75 * thick * self.font, zorder=2)
+        self.axes.vlines(
+            [low, high], level - cap, level + cap, color=color, linewidth=0.75 * thick * self.font, zorder=2
+        )
 
     def point(self, place: int, value: float, **style: Any) -> None:
         """Draw a point."""
@@ -196,14 +198,16 @@ def _scaled_sheet(
     sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Marks], note: str
 ) -> tuple[Sheet, float]:
     """Return the sheet with letters so small, and a factor for rows, that all finds room where the height is given."""
-    if sheet.most is None:
+    most = sheet.most
+    if most is None:
         return sheet, 1.0
+    factor = 1.0
     for _ in range(12):
         beside = _beside(sheet, lines, columns)
         rows = sum(_row_height(sheet, line, beside=beside) for line in lines) * sheet.font
         layout = _layout(sheet, lines, columns, 1.0)
         notes = 1.25 * SMALL * sheet.font * len(wrapped(note, sheet.width, SMALL * sheet.font))
-        factor = (sheet.most - layout.head - layout.foot - notes) / rows
+        factor = (most - layout.head - layout.foot - notes) / rows
         least = 0.85 if sheet.narrow else 0.58
         if factor >= least:
             return sheet, factor if sheet.height is not None else min(factor, 1.0)
@@ -355,7 +359,7 @@ def _write_joined(canvas: Canvas, lines: Sequence[Line], columns: Sequence[Words
         if line.heading or not parts:
             continue
         tone = next((column.tones[place] for column in texts if column.tones), "plain")
-        style = {"color": canvas.tone(tone), "weight": "bold" if line.strong else "normal"}
+        style: dict[str, Any] = {"color": canvas.tone(tone), "weight": "bold" if line.strong else "normal"}
         if layout.beside:
             canvas.text(canvas.width, top + 0.85 * font, parts[0], align="right", **style)
         else:
@@ -395,7 +399,7 @@ def _draw_marks(
     ]
     panel = Panel(axes=axes, canvas=canvas, levels=levels, left=edge[0], right=edge[1])
     _draw_ground(panel, lines, column, layout)
-    _write_ticks(panel, column, layout, len(lines))
+    _write_ticks(panel, column, len(lines))
     column.draw(panel)
     _write_sides(panel, column, layout)
 
@@ -430,7 +434,7 @@ def _draw_ground(panel: Panel, lines: Sequence[Line], column: Marks, layout: _La
         draw_segments(panel.axes, zero, color=colors.ink, linewidth=0.09 * panel.font, zorder=1)
 
 
-def _write_ticks(panel: Panel, column: Marks, layout: _Layout, n: int) -> None:
+def _write_ticks(panel: Panel, column: Marks, n: int) -> None:
     ticks = _ticks(column, narrow=panel.canvas.narrow)
     words = [column.write(tick) for tick in ticks]
     at = panel.axes.transData

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
 from evalstats.document.escape import one_line
-from evalstats.plots.intervals import shortened
+from evalstats.plots.labels import shortened
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped
 
 LEAST = 0.005  # smaller error rates are drawn here

@@ -4,10 +4,10 @@ from dataclasses import asdict, replace
 
 import polars as pl
 
+from evalstats.analysis import compare_figures
 from evalstats.analysis.costs import PER_SUCCESS, WORDS, CostRow, costs_table
 from evalstats.analysis.results import Comparison
 from evalstats.document.numbers import interval, number
-from evalstats.plots.costs import cost_ratios, cost_ratios_alt, drawn_costs
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, csv_link, prose, section, sentence
@@ -53,7 +53,7 @@ def _ends(row: CostRow) -> str:
 
 
 def _figure(page: ComparisonPage) -> str:
-    rows = () if page.refused else drawn_costs(page.comparison.costs)
+    rows = () if page.refused else compare_figures.drawn_costs(page.comparison.costs)
     if not rows:
         return ""
     result = page.comparison
@@ -62,10 +62,9 @@ def _figure(page: ComparisonPage) -> str:
         f"{100 * result.conf_level:g}% intervals. A filled point is settled by its interval; each interval stands for itself."
     )
     return figure_float(
-        lambda medium: cost_ratios(rows, medium=medium),
+        compare_figures.costs(rows),
         "fig-costs",
         caption=prose(caption),
-        alt=cost_ratios_alt(rows),
         after=csv_link(costs_frame(result), "costs.csv", "Data of this figure (CSV)"),
     )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from evalstats.analysis.compare_figures import MOST_GROUPS, difference, digits_of, shown_groups
 from evalstats.analysis.looks.wording import sequential_sentences
 from evalstats.analysis.margin import margin_sentence
 from evalstats.analysis.results import Comparison
@@ -15,8 +16,6 @@ from evalstats.analysis.wording import (
 )
 from evalstats.document.blocks import Paragraph, Table, Tone
 from evalstats.document.numbers import interval, number, scaled
-from evalstats.plots.alt import forest_alt
-from evalstats.plots.forest import MOST_GROUPS, digits_of, forest, shown_groups
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose, section, sentence
@@ -61,10 +60,9 @@ def difference_figure(page: ComparisonPage) -> str:
     if len(result.groups) > MOST_GROUPS:
         caption += f" Drawn are the {MOST_GROUPS} groups with the most items."
     return figure_float(
-        lambda medium: forest(result, medium=medium),
+        difference(result),
         "fig-difference",
         caption=prose(caption),
-        alt=forest_alt(result),
         after=csv_link(result.to_frame(), "difference.csv", "Data of this figure (CSV)"),
     )
 

@@ -2,13 +2,18 @@
 
 from dataclasses import replace
 
+from evalstats.analysis.boards.figures import (
+    MOST_GROUPS,
+    MOST_PAIRS,
+    against_baseline,
+    comparability,
+    is_worth_drawing,
+    score_digits,
+)
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
 from evalstats.analysis.boards.wording import pairs_table
 from evalstats.document.blocks import Block, Bullets, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, p_value, plural, scaled
-from evalstats.plots.comparability import MOST_GROUPS, comparability, comparability_alt, is_worth_drawing
-from evalstats.plots.pairwise import MOST_PAIRS, against_baseline, against_baseline_alt
-from evalstats.plots.rank_rows import score_digits
 from evalstats.report.board.opening import ADJUSTMENTS, n_parts, tier_letters
 from evalstats.report.board.page import LeaderboardPage
 from evalstats.report.board.words import leaderboard_words
@@ -36,10 +41,9 @@ def baseline(page: LeaderboardPage) -> str:
     if len(board.pairs) > MOST_PAIRS:
         caption += f" Drawn are the {MOST_PAIRS} models nearest to the baseline."
     figure = figure_float(
-        lambda medium: against_baseline(board, medium=medium),
+        against_baseline(board),
         "fig-baseline",
         caption=prose(caption),
-        alt=against_baseline_alt(board),
         after=csv_link(board.pairs_frame(), "against-baseline.csv", "Data of this figure (CSV)"),
     )
     table = table_float(_verdicts_last(without_empty_columns(pairs_table(board))), "tbl-baseline", tones=_TONES)
@@ -171,10 +175,9 @@ def compared(page: LeaderboardPage) -> str:
     if len(graph.groups) > MOST_GROUPS:
         caption += f" Drawn are the {MOST_GROUPS} groups with the most models."
     figure = figure_float(
-        lambda medium: comparability(graph, medium=medium),
+        comparability(graph),
         "fig-comparability",
         caption=prose(caption),
-        alt=comparability_alt(graph),
     )
     first, *rest = [_shown(block) for block in blocks]
     return section(title, first, figure, *rest)

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 import polars as pl
 
+from evalstats.analysis.compare_figures import grouped_methods, methods
 from evalstats.analysis.methods import method_lines, methods_paragraph, references
 from evalstats.analysis.results import Comparison, MethodRow
 from evalstats.analysis.wording import methods_table
-from evalstats.plots.alt import methods_alt
-from evalstats.plots.methods import grouped_methods, methods, shown_methods
 from evalstats.report.callouts import says_simulated
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
@@ -66,7 +65,7 @@ def _excludes_zero(low: float | None, high: float | None) -> bool | None:
 def methods_figure(page: ComparisonPage) -> str:
     """Return the figure of the same difference by every method and under every assumption; nothing without an interval."""
     result = page.comparison
-    drawn = (*(other for _, other in page.alternatives), *shown_methods(result))
+    drawn = (*(other for _, other in page.alternatives), *grouped_methods(result).all)
     if all(each.conf_low is None for each in drawn):
         return ""
     words = "The same difference by every method. The first row decides"
@@ -74,10 +73,9 @@ def methods_figure(page: ComparisonPage) -> str:
         factors = ", ".join(name for name, _ in page.alternatives)
         words += f"; rows with {factors} as clusters ask whether the answer would hold for other groups of that kind"
     return figure_float(
-        lambda medium: methods(result, others=page.alternatives, medium=medium),
+        methods(result, page.alternatives),
         "fig-methods",
         caption=prose(f"{words}. A filled point belongs to an interval that excludes 0."),
-        alt=methods_alt(result, others=page.alternatives),
         after=csv_link(methods_frame(page), "methods.csv", "Data of this figure (CSV)"),
     )
 
@@ -85,7 +83,7 @@ def methods_figure(page: ComparisonPage) -> str:
 def methods_rows(page: ComparisonPage) -> str:
     """Return every method's row as a table in the order of the figure, and below it what each method is and whose."""
     result = page.comparison
-    ordered = replace(result, rows=shown_methods(result))
+    ordered = replace(result, rows=grouped_methods(result).all)
     once = set(map(id, grouped_methods(result).once))
     roles = [f"{row.role}, for one look" if id(row) in once else row.role for row in ordered.rows]
     cells = with_cells(methods_table(ordered), {"Role": roles})

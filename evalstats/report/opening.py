@@ -1,10 +1,10 @@
 """What a decision maker reads first: the question, the verdict, the number, what it rests on, what to beware of."""
 
+from evalstats.analysis.compare_figures import digits_of
 from evalstats.analysis.results import Comparison, Verdict, qualified
 from evalstats.analysis.wording import VERDICT_TONE
 from evalstats.document.escape import for_html
 from evalstats.document.numbers import number, plural, scaled
-from evalstats.plots.forest import digits_of
 from evalstats.report.alike import refusal_sentence
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt, with_room
-from evalstats.plots.intervals import Row, Scale, intervals
+from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt
 from evalstats.plots.style import Medium, svg
 
 VOTES = (600.0, 1200.0, 2400.0, 6000.0)
@@ -67,30 +66,3 @@ def test_the_drawing_is_text_in_the_page_colours() -> None:
 def test_nothing_to_draw_or_too_much_is_told(panels: list[OrderPanel]) -> None:
     with pytest.raises(ValueError, match="one to 6 lines"):
         order_curves(panels)
-
-
-@pytest.mark.parametrize(("low", "high"), [(0.0, 20.0), (-3.0, 95.0), (-0.6, 0.01), (5.0, 6.0), (-100.0, -2.0)])
-def test_rows_with_room_keep_what_is_drawn_and_no_number_stands_at_an_edge(low: float, high: float) -> None:
-    rows = [
-        Row(label="First", words="", heading=True),
-        Row(label="x", words="w", estimate=(low + high) / 2, low=low, high=high),
-        Row(label="Second", words="", heading=True),
-    ]
-    roomy = with_room(rows)
-    assert roomy[1] == rows[1]
-    figure = intervals(roomy, Scale(title="t", left="better", right="worse"), medium="phone")
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    assert axes.get_xlim()[0] < min(low, 0.0) < max(high, 0.0) < axes.get_xlim()[1]
-    for label in axes.get_xticklabels():
-        box = label.get_window_extent()
-        left, right = axes.get_window_extent().x0, axes.get_window_extent().x1
-        if left <= (box.x0 + box.x1) / 2 <= right:
-            assert box.x0 >= 0
-            assert box.x1 <= figure.bbox.width
-    assert {"better", "worse"} <= {text.get_text() for text in axes.texts}
-
-
-def test_rows_without_headings_stay_as_they_are() -> None:
-    rows = [Row(label="x", words="w", estimate=1.0, low=0.0, high=2.0)]
-    assert with_room(rows) == rows

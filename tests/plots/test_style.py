@@ -6,13 +6,18 @@ from pathlib import Path
 
 import matplotlib as mpl
 import pytest
+from matplotlib.figure import Figure
 
-from evalstats.analysis.results import Comparison
-from evalstats.plots.forest import forest
+from evalstats.plots import forest
 from evalstats.plots.style import DARK, LIGHT, Palette, contrast, css_variables, svg
+from tests.plots.gallery import DIFFERENCES
 
 EXTENSION = Path(__file__).resolve().parents[2] / "_extensions" / "evalstats"
 TEXT_ROLES = ("ink", "muted", "good", "bad", "caution", "neutral")
+
+
+def drawing() -> Figure:
+    return forest(DIFFERENCES, margin=5.0, sides=("worse", "better"), size="screen")
 
 
 def test_contrast_of_published_pairs() -> None:
@@ -55,21 +60,21 @@ def test_the_pdf_template_has_the_same_colours() -> None:
     assert found.items() <= asdict(LIGHT).items()
 
 
-def test_the_same_figure_has_the_same_bytes(grouped: Comparison) -> None:
-    first = svg(forest(grouped), alt="x")
-    assert first == svg(forest(grouped), alt="x")
+def test_the_same_figure_has_the_same_bytes() -> None:
+    first = svg(drawing(), alt="x")
+    assert first == svg(drawing(), alt="x")
     assert "<dc:date>" not in first
     assert "metadata" not in first
 
 
-def test_settings_of_the_user_change_nothing(grouped: Comparison) -> None:
-    plain = svg(forest(grouped))
+def test_settings_of_the_user_change_nothing() -> None:
+    plain = svg(drawing())
     with mpl.rc_context({"font.size": 30, "axes.facecolor": "yellow", "svg.fonttype": "path", "lines.linewidth": 9}):
-        assert svg(forest(grouped)) == plain
+        assert svg(drawing()) == plain
 
 
-def test_two_drawings_share_no_id(grouped: Comparison) -> None:
-    drawings = [svg(forest(grouped), prefix=prefix) for prefix in ("a-", "b-")]
+def test_two_drawings_share_no_id() -> None:
+    drawings = [svg(drawing(), prefix=prefix) for prefix in ("a-", "b-")]
     ids = [set(re.findall(r'\bid="([^"]+)"', text)) for text in drawings]
     assert ids[0]
     assert not ids[0] & ids[1]
@@ -77,37 +82,37 @@ def test_two_drawings_share_no_id(grouped: Comparison) -> None:
         assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', text)) == own
 
 
-def test_a_drawing_brings_no_style_sheet(grouped: Comparison) -> None:
-    assert "<style" not in svg(forest(grouped))
+def test_a_drawing_brings_no_style_sheet() -> None:
+    assert "<style" not in svg(drawing())
 
 
-def test_text_is_text_in_the_font_of_the_page(grouped: Comparison) -> None:
-    text = svg(forest(grouped))
+def test_text_is_text_in_the_font_of_the_page() -> None:
+    text = svg(drawing())
     assert ">conflicting_signals<" in text
     assert "通义千问" in text
     assert set(re.findall(r"font-family: ([^;\"]+)", text)) == {"inherit"}
     assert "DejaVu" not in text
 
 
-def test_names_are_escaped_and_never_mathematics(grouped: Comparison) -> None:
-    text = svg(forest(grouped), alt='"><script>')
+def test_names_are_escaped_and_never_mathematics() -> None:
+    text = svg(drawing(), alt='"><script>')
     assert "<script>" not in text
-    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
-    assert ">$x_1$ #eval @ref `code`<" in text
+    assert "&lt;script&gt;" in text
+    assert ">$x_1$" in text
 
 
-def test_every_colour_follows_the_page(grouped: Comparison) -> None:
-    text = svg(forest(grouped))
+def test_every_colour_follows_the_page() -> None:
+    text = svg(drawing())
     bare = re.sub(r"var\(--es-[a-z]+, #[0-9a-f]{6}\)", "", text)
     assert not re.findall(r"#[0-9a-f]{6}", " ".join(re.findall(r'style="([^"]*)"', bare)))
     for role in ("ink", "muted", "good", "bad", "line"):
         assert f"var(--es-{role}, {getattr(LIGHT, role)})" in text
 
 
-def test_plain_colours_for_programs_without_variables(grouped: Comparison) -> None:
-    assert "var(" not in svg(forest(grouped), adaptive=False)
+def test_plain_colours_for_programs_without_variables() -> None:
+    assert "var(" not in svg(drawing(), adaptive=False)
 
 
-def test_alternative_text_or_hidden(grouped: Comparison) -> None:
-    assert 'role="img" aria-label="a &amp; b"' in svg(forest(grouped), alt="a & b")
-    assert 'aria-hidden="true"' in svg(forest(grouped))
+def test_alternative_text_or_hidden() -> None:
+    assert 'role="img" aria-label="a &amp; b"' in svg(drawing(), alt="a & b")
+    assert 'aria-hidden="true"' in svg(drawing())

@@ -7,9 +7,9 @@ from datetime import date
 from pathlib import Path
 
 import pytest
+from evalstats.plots.alt import forest_alt
 
 from evalstats.analysis.flips import Flip, RowSource
-from evalstats.plots.alt import forest_alt
 from evalstats.report import evidence, flips, markup, method, opening, verdicts
 from evalstats.report.comparison import ComparisonPage, open_page
 

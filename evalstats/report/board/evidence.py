@@ -4,12 +4,11 @@ from dataclasses import replace
 
 import polars as pl
 
+from evalstats.analysis.boards.figures import MOST_MODELS, ranks, score_digits
 from evalstats.analysis.boards.results import Leaderboard, Winner
 from evalstats.analysis.boards.wording import models_table
 from evalstats.document.blocks import Table
 from evalstats.document.numbers import interval, p_value, plural, scaled
-from evalstats.plots.rank_rows import MOST_MODELS, ranks_alt, score_digits
-from evalstats.plots.ranks import ranks
 from evalstats.report.board.opening import n_parts
 from evalstats.report.board.page import LeaderboardPage
 from evalstats.report.board.words import leaderboard_words, statement
@@ -41,10 +40,9 @@ def _figure(board: Leaderboard) -> str:
     if len(board.rows) > MOST_MODELS:
         caption += f" Drawn are the first {MOST_MODELS} of {len(board.rows):,}."
     return figure_float(
-        lambda medium: ranks(board, medium=medium),
+        ranks(board),
         "fig-ranks",
         caption=prose(caption),
-        alt=ranks_alt(board),
         after=csv_link(flat_frame(board), "leaderboard.csv", "Data of this figure (CSV)"),
     )
 

@@ -1,9 +1,9 @@
 """What a reader of a leaderboard sees first: the question, who may be the best, what it rests on, what to beware of."""
 
+from evalstats.analysis.boards.figures import score_digits
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
 from evalstats.analysis.boards.wording import leaderboard_sentences
 from evalstats.document.numbers import plural, scaled
-from evalstats.plots.rank_rows import score_digits
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.board.page import LeaderboardPage
 from evalstats.report.board.words import leaderboard_words, statement

@@ -1,16 +1,16 @@
 """Figures of the page: order over votes, and differences from random pairs with their intervals."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
-from evalstats.document.blocks import Tone
-from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt, with_room
-from evalstats.plots.intervals import Row, Scale, intervals
+from evalstats.document.model import Figure
+from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose
 from evalstats.report.sampling.answers import amount, unit_words
 
-_TONES: dict[str, Tone] = {"better": "good", "worse": "bad"}
+_TONES: dict[str, str] = {"better": "good", "worse": "bad"}
 
 
 def order_figure(study: SamplingStudy) -> str:
@@ -28,34 +28,34 @@ def order_figure(study: SamplingStudy) -> str:
 
 def difference_figure(study: SamplingStudy, key: str, label: str, *, last: bool = False) -> str:
     """Return the figure of one measure: differences from random pairs (for coverage from 95%), by world."""
-    measure = study.measure(key)
-    rows = difference_rows(study, key, last=last)
-    scale = _scale(measure)
-    caption = (
-        f"{measure.title}, against {measure.against}. Filled points: the interval, which holds for all of the study at "
-        "once, leaves out 0"
-    )
-    said = "; ".join(f"{row.label} {row.words}".strip() for row in rows)
-    return figure_float(
-        lambda medium: intervals(with_room(rows), scale, medium=medium),
-        label,
-        caption=prose(caption),
-        alt=f"{caption}. {said}.",
-    )
+    figure = difference(study, key, label, last=last)
+    return figure_float(figure, label, caption=prose(figure.caption))
 
 
-def difference_rows(study: SamplingStudy, key: str, *, last: bool = False) -> list[Row]:
+def difference(study: SamplingStudy, key: str, label: str, *, last: bool = False) -> Figure:
     """Return what is drawn: a heading for each world and condition (or the last one), a row for each way of sampling."""
     measure = study.measure(key)
-    rows: list[Row] = []
+    rows: list[dict[str, Any]] = []
     for world in study.worlds:
         found = study.of(key, world=world)
         conditions = list(dict.fromkeys(row.condition for row in found))
         for condition in conditions[-1:] if last else conditions:
             own = [row for row in found if row.condition == condition]
-            rows.append(Row(label=_heading(measure, world, condition, own), words="", heading=True))
-            rows += [_row(measure, row) for row in own if row.difference is not None or row.sampling != "random"]
-    return rows
+            heading = _heading(measure, world, condition, own)
+            known = [row for row in own if row.difference is not None or row.sampling != "random"]
+            rows += [{**_row(measure, row), "group": heading} for row in known]
+    caption = (
+        f"{measure.title}, against {measure.against}. Filled points: the interval, which holds for all of the study at "
+        "once, leaves out 0"
+    )
+    return Figure(
+        id=label,
+        plot="forest",
+        rows={name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)},
+        options=_options(measure),
+        alt=f"{measure.title} of each way of sampling, against {measure.against}.",
+        caption=caption,
+    )
 
 
 def _heading(measure: SamplingMeasure, world: str, condition: str, rows: Sequence[SamplingRow]) -> str:
@@ -66,32 +66,33 @@ def _heading(measure: SamplingMeasure, world: str, condition: str, rows: Sequenc
     return f"{name}; random pairs: {amount(measure, base.estimate)}"
 
 
-def _row(measure: SamplingMeasure, row: SamplingRow) -> Row:
+def _row(measure: SamplingMeasure, row: SamplingRow) -> dict[str, Any]:
     scale = 100.0 if measure.unit == "share" else 1.0
     if row.difference is None or row.conf_low is None or row.conf_high is None:
-        return Row(label=row.sampling, words=row.reason or "no interval")
+        return {"label": row.sampling, "words": row.reason or "no interval"}
     apart = amount(measure, row.difference, sign=True)
-    return Row(
-        label=row.sampling,
-        words=apart if measure.against == "0" else f"{amount(measure, row.estimate)} ({apart})",
-        estimate=scale * row.difference,
-        low=scale * row.conf_low,
-        high=scale * row.conf_high,
-        tone=_TONES.get(row.verdict, "neutral"),
-        decided=row.verdict in _TONES,
-    )
+    return {
+        "label": row.sampling,
+        "words": apart if measure.against == "0" else f"{amount(measure, row.estimate)} ({apart})",
+        "estimate": scale * row.difference,
+        "conf_low": scale * row.conf_low,
+        "conf_high": scale * row.conf_high,
+        "tone": _TONES.get(row.verdict, "neutral"),
+        "settled": row.verdict in _TONES,
+    }
 
 
-def _scale(measure: SamplingMeasure) -> Scale:
+def _options(measure: SamplingMeasure) -> dict[str, Any]:
     """Return the axis, with words and tones for the two sides of zero."""
     title = f"{measure.title}: difference from {measure.against}, {unit_words(measure)}"
+    sides, tones = ("worse", "better"), ("bad", "good")
     if measure.higher_is_better is None:
-        return Scale(title=title, left="distances too small", right="distances too large", right_tone="bad")
-    if measure.against == "95%":
-        return Scale(title=title, left="misses too often", right="covers more often")
-    if measure.higher_is_better:
-        return Scale(title=title, left="worse", right="better")
-    return Scale(title=title, left="better", right="worse", left_tone="good", right_tone="bad")
+        sides, tones = ("distances too small", "distances too large"), ("bad", "bad")
+    elif measure.against == "95%":
+        sides = ("misses too often", "covers more often")
+    elif not measure.higher_is_better:
+        sides, tones = ("better", "worse"), ("good", "bad")
+    return {"title": title, "sides": sides, "side_tones": tones}
 
 
 def _lines(study: SamplingStudy, world: str) -> tuple[OrderLine, ...]:

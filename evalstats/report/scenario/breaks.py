@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from evalstats.analysis.scenarios import figures
+from evalstats.analysis.scenarios.figures import MOST_DROPS, base_name, drawn_names
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording import missing_blocks
 from evalstats.analysis.scenarios.wording_answer import ranking_sentence, standing_sentences
@@ -11,9 +13,6 @@ from evalstats.analysis.scenarios.words import AVERAGE, some, stopped
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import for_html
 from evalstats.document.numbers import plural
-from evalstats.plots.drops import MOST_DROPS, drop_forest, drop_forest_alt
-from evalstats.plots.scenario_cells import base_name, map_grid
-from evalstats.plots.scenario_map import scenario_map, scenario_map_alt
 from evalstats.plots.slopegraph import MOST_PANELS, shown_panels, slopegraph, slopegraph_alt
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, csv_link, folded, prose, raw, section
@@ -32,10 +31,9 @@ def map_of_drops(page: ScenarioPage) -> str:
     if not found.drops:
         return prose("There is one scenario, and nothing to set it against.")
     return figure_float(
-        lambda medium: scenario_map(found, medium=medium),
+        figures.drop_map(found),
         "fig-map",
         caption=prose(map_caption(found)),
-        alt=scenario_map_alt(found),
         after=csv_link(found.drops_frame(), "drops.csv", "Data of this figure (CSV)"),
     )
 
@@ -51,7 +49,9 @@ def map_caption(found: ScenarioModel) -> str:
         "the better, the deeper the larger; hollow ones are not shown. The line in a cell is its interval, its tick no change. "
         f"Beside the map stands the {first}. A dash is a cell without an estimate."
     )
-    rows, columns = map_grid(found).rest
+    models, scenarios, _ = drawn_names(found)
+    rows = len(found.model_names) - len(models)
+    columns = sum(name != found.reference for name in found.scenario_names) - len(scenarios)
     if rows or columns:
         text += f" Not drawn: {plural(rows, 'model')} and {plural(columns, 'scenario')}; the data have all."
     return text
@@ -105,10 +105,9 @@ def drops(page: ScenarioPage) -> str:
     every = list(found.drops)
     if len(every) <= MOST_DROPS:
         figure = figure_float(
-            lambda medium: drop_forest(found, medium=medium),
+            figures.drops(found),
             "fig-drops",
             caption=prose(_forest_caption(found)),
-            alt=drop_forest_alt(found),
         )
         return f"{how}\n\n{figure}\n\n{_drops_float(found, every, 'tbl-drops', every_change(found))}"
     largest = largest_drops(found, _LARGEST)
@@ -140,13 +139,12 @@ def scores(page: ScenarioPage) -> str:
     unit = f" in {found.score_unit}" if found.score_unit else ""
     averaged = ", averaged over the population of items" if found.family == "binomial" else ""
     figure = figure_float(
-        lambda medium: scenario_map(found, show="score", medium=medium),
+        figures.score_map(found),
         "fig-scores",
         caption=prose(
             f"Scores: {found.metric}{unit} of each {found.contrast} in each scenario by the model{averaged}, with half the width "
             f"of the {100 * found.conf_level:g}% interval, each cell's own. The deeper the higher."
         ),
-        alt=scenario_map_alt(found, show="score"),
         after=csv_link(found.to_frame(), "cells.csv", "Data of this figure (CSV)"),
     )
     return folded("The score in every cell", figure)

@@ -1,10 +1,10 @@
 """The same question of further metrics: each in short, with its own map."""
 
+from evalstats.analysis.scenarios.figures import drop_map
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.analysis.scenarios.words import stopped
 from evalstats.document.numbers import plural
-from evalstats.plots.scenario_map import scenario_map, scenario_map_alt
 from evalstats.report.callouts import says_simulated
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, csv_link, linked, prose, section, sentence
@@ -35,10 +35,9 @@ def _metric(found: Further, place: int) -> str:
     figure = ""
     if model.drops:
         figure = figure_float(
-            lambda medium: scenario_map(model, medium=medium),
+            drop_map(model),
             f"fig-map-{place}",
             caption=prose(map_caption(model)),
-            alt=scenario_map_alt(model),
             after=csv_link(model.drops_frame(), f"drops-{place}.csv", "Data of this figure (CSV)"),
         )
     return section(

@@ -1,10 +1,10 @@
 """How the answer was reached: the method in words, its sources, and where it all came from."""
 
 from evalstats.analysis.explaining.method_texts import texts_for
+from evalstats.analysis.scenarios.figures import base_name
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording import method_items
 from evalstats.analysis.scenarios.words import AVERAGE
-from evalstats.plots.scenario_cells import base_name
 from evalstats.report.callouts import notes_list, says_simulated
 from evalstats.report.markup import bullets, code_block, linked, prose, sentence
 from evalstats.report.provenance import traced_tables

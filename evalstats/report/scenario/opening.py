@@ -1,5 +1,6 @@
 """What a reader of the page of scenarios sees first: the question, where models break, what it rests on, what to beware of."""
 
+from evalstats.analysis.scenarios.figures import base_name
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import answer_label, answer_tone, answers, headline
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence
@@ -7,7 +8,6 @@ from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import capital, change_text, ends_text, judged, stopped
 from evalstats.document.blocks import Tone
 from evalstats.document.numbers import plural
-from evalstats.plots.scenario_cells import base_name
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.callouts import departures_callout, simulated_callout, undeparted, warnings_callout
 from evalstats.report.markup import linked, metadata, prose, sentence

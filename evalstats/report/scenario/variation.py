@@ -1,11 +1,11 @@
 """What scores vary by, which levels stand out, and how reliable the benchmark is."""
 
+from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording_spread import reliability_blocks, variance_blocks
 from evalstats.document.blocks import Heading, Paragraph, Table
 from evalstats.plots.caterpillar import caterpillar, caterpillar_alt, shown_effects
 from evalstats.plots.dstudy import dstudy, dstudy_alt, shown_curves
-from evalstats.plots.variance_shares import variance_shares, variance_shares_alt
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose
 from evalstats.report.scenario.blocks import shown
@@ -20,10 +20,9 @@ def variances(page: ScenarioPage) -> str:
     figure = ""
     if any(row.share is not None for row in found.variances):
         figure = figure_float(
-            lambda medium: variance_shares(found, medium=medium),
+            figures.variance_shares(found),
             "fig-shares",
             caption=prose(_shares_caption(found)),
-            alt=variance_shares_alt(found),
         )
     return "\n\n".join(part for part in (figure, shown(variance_blocks(found), "tbl-variances")) if part)
 

@@ -58,7 +58,8 @@ def ranks(
     ['a', 'b', '1', '1–2']
     """
     table = columns_of(rows, "ranks")
-    table.need("rank_low"), table.need("rank_high")
+    table.need("rank_low")
+    table.need("rank_high")
     lines, at = _lines(table)
     sets = table.intervals("rank_low", "rank_high")
     parts: list[Words | Marks] = []

@@ -109,9 +109,12 @@ def _grid(
     downs, acrosses = table.names(row), table.names(column)
     values, ends, tones = table.numbers("estimate"), table.intervals(), table.texts("tone")
     base = table.flags("base")
-    away = [abs(value - centre) for value, is_base in zip(values, base, strict=True) if value is not None and not is_base]
+    away = [
+        abs(value - centre) for value, is_base in zip(values, base, strict=True) if value is not None and not is_base
+    ]
     farthest = reach or max(away, default=0.0) or 1.0
-    words = table.texts("words") if table.has("words") else [number(value, digits, sign=sign) for value in values]
+    numbers = [number(value, digits, sign=sign) for value in values]
+    words = [given or shown for given, shown in zip(table.texts("words"), numbers, strict=True)]
     settled = table.flags("settled", default=True)
     cells: dict[tuple[str, str], _Cell] = {}
     for place, value in enumerate(values):
@@ -180,7 +183,8 @@ def _parts(sheet: Sheet, grid: _Grid, shrink: float = 1.0) -> list[_Part]:
     stacked = sheet.narrow and len(grid.columns) > 1
     left = 0.0 if stacked else max(names) + 0.8 * font
     beside, below = (
-        max((_number_width(cell, font, beside=way) for cell in grid.cells.values()), default=0.0) for way in (True, False)
+        max((_number_width(cell, font, beside=way) for cell in grid.cells.values()), default=0.0)
+        for way in (True, False)
     )
     gap = (_GAP + 0.5) * font
     room = sheet.width - left
@@ -266,7 +270,9 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
         for down, name in enumerate(grid.rows):
             for across, column in enumerate(part.columns):
                 cell = grid.cells.get((name, column))
-                _draw_cell(canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column)
+                _draw_cell(
+                    canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column
+                )
         _draw_intervals(canvas, grid, part)
     for down, words in enumerate(notes):
         y = _bottom(parts, grid) + canvas.font * (0.9 + 1.25 * SMALL * down)

@@ -225,7 +225,7 @@ def frontier(
     """
     table = columns_of(rows, "frontier")
     best = [bool(value) for value in table.need("on_frontier")]
-    spots = _spots(table, "cost", "estimate", ("cost_low", "cost_high"), ("conf_low", "conf_high"), best)
+    spots = _spots(table, "cost", "estimate", ("cost_low", "cost_high"), ("conf_low", "conf_high"), strong=best)
     up = _axis([s.y for s in spots], [s.y_ends for s in spots], reverse=reverse_y, room=0.1)
     across = _axis([s.x for s in spots], [s.x_ends for s in spots], may_log=True, from_zero=True, room=0.1)
     steps = sorted((spot.x, spot.y) for spot in spots if spot.strong)
@@ -256,10 +256,12 @@ def _spots(
     y: str,
     x_ends: tuple[str, str],
     y_ends: tuple[str, str],
+    *,
     strong: Sequence[bool] | None = None,
 ) -> list[_Spot]:
     """Return the points of rows that have both values, the strong ones last, so that they lie on top."""
-    table.need(x), table.need(y)
+    table.need(x)
+    table.need(y)
     tones = table.texts("tone") if table.has("tone") else ["neutral"] * table.n
     both = table.intervals(*x_ends), table.intervals(*y_ends)
     found = [
@@ -275,9 +277,7 @@ def _spots(
             strong=table.flags("strong")[place] if strong is None else strong[place],
             weak=table.flags("weak")[place],
         )
-        for place, (name, one, other) in enumerate(
-            zip(table.names(), table.numbers(x), table.numbers(y), strict=True)
-        )
+        for place, (name, one, other) in enumerate(zip(table.names(), table.numbers(x), table.numbers(y), strict=True))
         if one is not None and other is not None
     ]
     return sorted(found, key=lambda spot: (spot.strong, not spot.weak))
@@ -285,7 +285,8 @@ def _spots(
 
 def _line(rows: object, look: str, words: str) -> _Curve:
     table = columns_of(rows, "the line of a scatter")
-    table.need("x"), table.need("estimate")
+    table.need("x")
+    table.need("estimate")
     x, y = table.numbers("x"), table.numbers("estimate")
     known = [place for place in range(table.n) if x[place] is not None and y[place] is not None]
     ends = table.intervals()
@@ -324,7 +325,7 @@ def _axis(
         free = room * (high - low) or room * abs(high) or 1.0
         limits = (0.0 if from_zero and 0 <= low < 2 * free else low - free), high + free
     ticks = log_ticks(*limits, 7) if log else round_ticks(*limits, 6)
-    return _Axis(limits=limits[::-1] if reverse else limits, ticks=tuple(ticks), log=log)
+    return _Axis(limits=(limits[1], limits[0]) if reverse else limits, ticks=tuple(ticks), log=log)
 
 
 # --- drawing ---
@@ -532,7 +533,9 @@ def _write_names(axes: Any, canvas: Canvas, frame: _Frame, names: Sequence[_Name
         x, y = frame.at(spot.x, spot.y)
         if name.placed.tie is not None:
             tie = [x / frame.wide, name.placed.tie[0] / frame.wide], [y / frame.tall, name.placed.tie[1] / frame.tall]
-            axes.plot(*tie, color=canvas.colors.muted, linewidth=0.07 * canvas.font, zorder=1.8, transform=axes.transAxes)
+            axes.plot(
+                *tie, color=canvas.colors.muted, linewidth=0.07 * canvas.font, zorder=1.8, transform=axes.transAxes
+            )
         on_left = box[2] <= x
         color = canvas.colors.ink if spot.strong else canvas.colors.muted
         axes.text(

@@ -1,0 +1,233 @@
+"""Figures of a leaderboard: scores and ranks, every model against the baseline, who saw the same items."""
+
+import math
+import re
+from collections.abc import Sequence
+from string import ascii_letters
+from typing import Any
+
+from evalstats.analysis.boards.graph import ComparabilityGraph, ItemGroup
+from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
+from evalstats.document.model import Figure
+from evalstats.document.numbers import interval, plural, scaled
+
+MOST_MODELS = 60
+MOST_PAIRS = 30
+MOST_GROUPS = 16
+_LETTERS = 3
+_THIN = 0.5  # two groups that share less than this of the smaller one's items are worth a drawing
+_TONES: dict[str, str] = {"better": "good", "worse": "bad", "not separated": "neutral", "not compared": "caution"}
+
+
+def ranks(result: Leaderboard) -> Figure:
+    """Return the figure of every model's score with its interval, and the ranks that the data leave open.
+
+    At most 60 models are drawn; those that may be the best stand out, unless all of their part may.
+    """
+    shown = result.rows[:MOST_MODELS]
+    unit = f" ({result.score_unit})" if result.score_unit else ""
+    rest = len(result.rows) - len(shown)
+    options: dict[str, Any] = {"title": f"{result.metric}{unit}, {100 * result.conf_level:g}% interval"}
+    if any(row.tier for row in shown):
+        options["columns"] = {"tier": "Tier"}
+    if result.metric_kind in ("binary", "proportion"):
+        options["bounds"] = (0.0, result.scale)
+    if rest:
+        options["note"] = f"The other {plural(rest, 'model')}: in the table."
+    n_best = sum(bool(row.may_be_best) for row in result.rows)
+    return Figure(
+        id="ranks",
+        plot="ranks",
+        rows={
+            "model": [row.name for row in shown],
+            "estimate": _scaled([row.estimate for row in shown], result.scale),
+            "conf_low": _scaled([row.conf_low for row in shown], result.scale),
+            "conf_high": _scaled([row.conf_high for row in shown], result.scale),
+            "words": [score_words(row, result) for row in shown],
+            "rank_low": [row.rank_low for row in shown],
+            "rank_high": [row.rank_high for row in shown],
+            "rank_low_marginal": [row.rank_low_marginal for row in shown],
+            "rank_high_marginal": [row.rank_high_marginal for row in shown],
+            "tier": [short_letters(row.tier) for row in shown],
+            "best": _best(shown, result),
+            "group": _parts(shown, result),
+        },
+        options=options,
+        alt=f"{result.metric} of {plural(len(result.rows), 'model')} on {result.benchmark} with intervals and the ranks left "
+        f"open; {n_best} may be the best.",
+        caption="Scores with their intervals; the pale bar holds the ranks left open together with all others, the dark one "
+        "those of that model alone.",
+    )
+
+
+def against_baseline(result: Leaderboard) -> Figure:
+    """Return the figure of every model's difference to the baseline: at most 30, those nearest to it."""
+    pairs = shown_pairs(result)
+    unit = {"pp": "percentage points"}.get(result.unit, result.unit)
+    better, worse = f"better than {result.baseline}", f"worse than {result.baseline}"
+    up, down = (better, worse) if result.higher_is_better else (worse, better)
+    separated = sum(pair.separated for pair in pairs)
+    options: dict[str, Any] = {
+        "title": f"Difference in {result.metric}" + (f" ({unit})" if unit else ""),
+        "sides": (f"← {down}", f"{up} →"),
+        "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
+    }
+    if result.metric_kind in ("binary", "proportion"):
+        options["bounds"] = (-result.scale, result.scale)
+    return Figure(
+        id="against-baseline",
+        plot="forest",
+        rows={
+            "model": [pair.first for pair in pairs],
+            "estimate": _scaled([pair.estimate for pair in pairs], result.scale),
+            "conf_low": _scaled([pair.conf_low for pair in pairs], result.scale),
+            "conf_high": _scaled([pair.conf_high for pair in pairs], result.scale),
+            "words": [difference_words(pair, result) for pair in pairs],
+            "tone": [_TONES[pair.verdict] for pair in pairs],
+            "settled": [pair.separated for pair in pairs],
+        },
+        options=options,
+        alt=f"Difference in {result.metric} of {plural(len(pairs), 'model')} to {result.baseline}; {separated} are separated.",
+        caption=f"The difference of each model to {result.baseline}; filled points are separated.",
+    )
+
+
+def comparability(graph: ComparabilityGraph) -> Figure:
+    """Return the figure of who saw the same items: at most 16 groups of models, those with the most."""
+    most = sorted(graph.groups, key=lambda group: -len(group.models))[:MOST_GROUPS]
+    kept = {group.models[0] for group in most}
+    part = {name: number for number, names in enumerate(graph.components, 1) for name in names}
+    groups = [
+        group
+        for names in map(set, graph.components)
+        for group in graph.groups
+        if group.models[0] in kept and group.models[0] in names
+    ]
+    names = {group.models[0]: _group_name(group) for group in groups}
+    edges = [
+        edge
+        for edge in graph.edges
+        if edge.n_items and part[edge.first] == part[edge.second] and edge.first in names and edge.second in names
+    ]
+    sizes = {number: len(models) for number, models in enumerate(graph.components, 1)}
+    rest = len(graph.groups) - len(groups)
+    return Figure(
+        id="comparability",
+        plot="network",
+        rows={
+            "label": list(names.values()),
+            "detail": [plural(group.n_items, "item") for group in groups],
+            "part": [
+                f"Part {part[group.models[0]]}: {plural(sizes[part[group.models[0]]], 'model')}" for group in groups
+            ],
+        },
+        options={
+            "edges": {
+                "first": [names[edge.first] for edge in edges],
+                "second": [names[edge.second] for edge in edges],
+                "n": [edge.n_items for edge in edges],
+                "dashed": [not edge.compared for edge in edges],
+            },
+            "note": f"{plural(rest, 'further group')} not drawn." if rest else "",
+        },
+        alt=f"Who saw the same items: {plural(len(graph.groups), 'group')} of models in {plural(len(graph.components), 'part')}.",
+        caption="A point is a group of models that saw the same items, a line as thick as the items two groups share, dashed "
+        "where these are too few to compare.",
+    )
+
+
+def is_worth_drawing(graph: ComparabilityGraph | None) -> bool:
+    """Whether the graph says more than a sentence does: some are not compared, or rest on few shared items.
+
+    Examples
+    --------
+    >>> is_worth_drawing(None)
+    False
+    """
+    if graph is None or len(graph.groups) < 2:
+        return False
+    size = {group.models[0]: group.n_items for group in graph.groups}
+    return any(
+        not edge.compared or edge.n_items < _THIN * min(size[edge.first], size[edge.second]) for edge in graph.edges
+    )
+
+
+def shown_pairs(result: Leaderboard) -> list[PairRow]:
+    """Return the pairs that are drawn, those with the smallest difference, in the order of the result."""
+
+    def distance(pair: PairRow) -> float:
+        return math.inf if pair.estimate is None else abs(pair.estimate)
+
+    nearest = sorted(result.pairs, key=distance)[:MOST_PAIRS]
+    return [pair for pair in result.pairs if any(pair is each for each in nearest)]
+
+
+def score_digits(result: Leaderboard) -> int:
+    """Return how many decimals are shown: those that show the first digit of a usual standard error, at least one."""
+    errors = sorted(row.std_error * result.scale for row in result.rows if row.std_error)
+    return 1 if not errors else min(max(1, -math.floor(math.log10(errors[len(errors) // 2]))), 6)
+
+
+def score_words(row: LeaderboardRow, result: Leaderboard) -> str:
+    """Write a model's score and its interval, or what of them is missing."""
+    digits = score_digits(result)
+    if row.estimate is None:
+        return "no score"
+    shown = scaled(row.estimate, result.scale, digits)
+    if row.conf_low is None or row.conf_high is None:
+        return f"{shown}, no interval"
+    return f"{shown} {interval(row.conf_low, row.conf_high, result.scale, digits)}"
+
+
+def difference_words(pair: PairRow, result: Leaderboard) -> str:
+    """Write a difference and its interval, or why one of them is missing."""
+    digits = score_digits(result)
+    if pair.estimate is None:
+        return f"not compared: {pair.reason}"
+    if pair.conf_low is None or pair.conf_high is None:
+        return f"no interval: {pair.reason}"
+    shown = scaled(pair.estimate, result.scale, digits, sign=True)
+    return f"{shown} {interval(pair.conf_low, pair.conf_high, result.scale, digits, sign=True)}"
+
+
+def short_letters(tier: str) -> str:
+    """Write runs of more than three letters as their ends; tables have all of them.
+
+    Examples
+    --------
+    >>> short_letters("abc"), short_letters("cdefgj"), short_letters("2abcd")
+    ('abc', 'c-gj', '2a-d')
+    """
+    order = [letter + turn for turn in ("", "1", "2", "3") for letter in ascii_letters]
+    part, letters = re.findall(r"^\d*", tier)[0], re.findall(r"[a-zA-Z]\d?", tier)
+    runs: list[list[str]] = []
+    for letter in letters:
+        follows = bool(runs) and order.index(letter) == order.index(runs[-1][-1]) + 1
+        runs = [*runs[:-1], [*runs[-1], letter]] if follows else [*runs, [letter]]
+    return part + "".join(f"{run[0]}-{run[-1]}" if len(run) > _LETTERS else "".join(run) for run in runs)
+
+
+def _best(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[bool]:
+    open_parts = {row.component for row in result.rows if row.rank_low is not None and not row.may_be_best}
+    return [bool(row.may_be_best) and row.component in open_parts for row in rows]
+
+
+def _parts(rows: Sequence[LeaderboardRow], result: Leaderboard) -> list[str]:
+    """Return the heading above each model where there are several parts, between which nothing is ranked."""
+    if len({row.component for row in result.rows if row.component is not None}) < 2:
+        return [""] * len(rows)
+    headings: dict[int | None, str] = {None: ""}
+    for part in {row.component for row in rows} - {None}:
+        own = [row for row in result.rows if row.component == part]
+        ranked = "ranks among them" if any(row.rank_low is not None for row in own) else "no ranks"
+        headings[part] = f"Part {part}: {plural(len(own), 'model')}, {ranked}"
+    return [headings[row.component] for row in rows]
+
+
+def _group_name(group: ItemGroup) -> str:
+    more = len(group.models) - 1
+    return f"{group.models[0]} and {more} more" if more else group.models[0]
+
+
+def _scaled(values: Sequence[float | None], scale: float) -> list[float | None]:
+    return [None if value is None else value * scale for value in values]

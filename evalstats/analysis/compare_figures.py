@@ -1,0 +1,295 @@
+"""Figures of a comparison: the difference by group, by method, what the two cost, and which items flipped."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from evalstats.analysis.costs import WORDS, CostRow
+from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Verdict
+from evalstats.document.model import Figure, Tone
+from evalstats.document.numbers import interval, number, p_value, plural, scaled
+
+MOST_GROUPS = 40
+FEWEST_RATIOS = 2  # a figure of one ratio says no more than its numbers
+
+HINTED = "If the groups hinted at are a sample of more"
+SAME = "The same question by other methods"
+ONCE = "For a single look, chosen beforehand"
+OTHER = "Other questions, each with an answer of its own"
+
+TONES: dict[Verdict, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "neutral",
+    "inconclusive": "neutral",
+    "powerless": "neutral",
+    "invalid": "caution",
+}
+_SETTLED = ("better", "worse", "equivalent")
+
+
+def difference(result: Comparison) -> Figure:
+    """Return the figure of the difference with its interval, and below it the difference within every group.
+
+    At most 40 groups are drawn, those with the most items; one without an interval says why.
+    """
+    groups = shown_groups(result)
+    rows = [_overall(result), *(_group(result, group) for group in groups)]
+    by = f", overall and by {result.by}" if groups else ""
+    more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
+    return Figure(
+        id="difference",
+        plot="forest",
+        rows=_columns(rows),
+        options=_options(result),
+        alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
+        caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:g}% intervals; filled points are settled."
+        f"{more}",
+    )
+
+
+def methods(result: Comparison, others: Sequence[tuple[str, Comparison]] = ()) -> Figure:
+    """Return the figure of the same difference by every method; `others` has it with undeclared factors as clusters."""
+    found = grouped_methods(result)
+    hinted = [{**_overall(other), "label": f"{name} as clusters", "detail": ""} for name, other in others]
+    parts = (
+        ("", [_method(result, row) for row in found.headline]),
+        (HINTED, [{**row, "strong": False} for row in hinted]),
+        (SAME, [_method(result, row) for row in found.same]),
+        (ONCE, [_method(result, row) for row in found.once]),
+        (OTHER, [_method(result, row) for row in found.other]),
+    )
+    rows = [{**row, "group": title} for title, own in parts for row in own]
+    agree = sum(bool(row["settled"]) for row in rows)
+    return Figure(
+        id="methods",
+        plot="forest",
+        rows=_columns(rows),
+        options=_options(result),
+        alt=f"The same difference by {plural(len(rows), 'method')}; {agree} of the intervals exclude 0.",
+        caption="The same difference by every method; the first row decides, and filled points exclude 0.",
+    )
+
+
+def costs(rows: Sequence[CostRow]) -> Figure:
+    """Return the figure of what the candidate takes as a multiple of the baseline; `rows` are those of `drawn_costs`."""
+    drawn = [_cost(row) for row in rows]
+    said = [f"{row['label']} {row['words']}" for row in drawn]
+    return Figure(
+        id="costs",
+        plot="forest",
+        rows=_columns(drawn),
+        options={
+            "title": "The candidate as a multiple of the baseline (log scale)",
+            "reference": 1.0,
+            "log": True,
+            "sides": ("← candidate takes less", "candidate takes more →"),
+            "side_tones": ("good", "bad"),
+        },
+        alt=f"What the candidate takes as a multiple of the baseline: {'; '.join(said)}.",
+        caption="What the candidate takes as a multiple of the baseline; filled points are settled.",
+    )
+
+
+def flips(result: Comparison) -> Figure | None:
+    """Return the figure of how many items both, one or none of the two got right; None where scores are not right or wrong."""
+    table = result.table
+    if table is None:
+        return None
+    both, neither = table.both, table.neither
+    gained, lost = table.only_candidate, table.only_baseline
+    good, bad = ("good", "bad") if result.higher_is_better else ("bad", "good")
+    counts = (
+        ("both", both, "neutral"),
+        (f"only {result.candidate.name}", gained, good),
+        (f"only {result.baseline.name}", lost, bad),
+        ("neither", neither, "neutral"),
+    )
+    return Figure(
+        id="flips",
+        plot="bars",
+        rows={
+            "label": [name for name, _, _ in counts],
+            "estimate": [n for _, n, _ in counts],
+            "words": [plural(n, "item") for _, n, _ in counts],
+            "tone": [tone for _, _, tone in counts],
+        },
+        options={"title": f"Items with {result.metric} = 1"},
+        alt=f"Of the items {both} are solved by both, {gained} by {result.candidate.name} alone, {lost} by "
+        f"{result.baseline.name} alone, {neither} by neither.",
+        caption="How many items each of the two solves.",
+    )
+
+
+def shown_groups(comparison: Comparison) -> list[GroupRow]:
+    """Return the groups that are drawn: largest difference first, those without an interval last."""
+    largest = sorted(comparison.groups, key=lambda group: (-group.n_items, group.level))[:MOST_GROUPS]
+
+    def order(group: GroupRow) -> tuple[bool, float, str]:
+        return (group.conf_low is None, math.inf if group.estimate is None else -group.estimate, group.level)
+
+    return sorted(largest, key=order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MethodGroups:
+    """A comparison's rows by what they answer: the headline, the same question, the same for one look, other questions."""
+
+    headline: tuple[MethodRow, ...]
+    same: tuple[MethodRow, ...]
+    once: tuple[MethodRow, ...]
+    other: tuple[MethodRow, ...]
+
+    @property
+    def all(self) -> tuple[MethodRow, ...]:
+        """The rows in that order."""
+        return (*self.headline, *self.same, *self.once, *self.other)
+
+
+def grouped_methods(comparison: Comparison) -> MethodGroups:
+    """Return the rows of the difference by what they answer.
+
+    Where the run is watched while it goes on, the rows from the fixed-n headline on are for a single look.
+    """
+    rows = [row for row in comparison.rows if row.term == "difference"]
+    kept = [row for row in rows if row.role not in ("headline", "other estimand")]
+    start = len(kept)
+    if comparison.sequential is not None:
+        start = next((place for place, row in enumerate(kept) if row.role == "sensitivity"), len(kept))
+    return MethodGroups(
+        headline=tuple(row for row in rows if row.role == "headline"),
+        same=tuple(kept[:start]),
+        once=tuple(kept[start:]),
+        other=tuple(row for row in rows if row.role == "other estimand"),
+    )
+
+
+def drawn_costs(rows: Sequence[CostRow]) -> tuple[CostRow, ...]:
+    """Return the rows that can be drawn: those with a ratio above 0 and its interval; nothing where there are too few."""
+    found = tuple(row for row in rows if row.ratio and row.conf_low and row.conf_high and row.conf_low > 0)
+    return found if len(found) >= FEWEST_RATIOS else ()
+
+
+def digits_of(comparison: Comparison) -> int:
+    """Return how many decimals are shown: two, so that every place says the same, and more where two say nothing.
+
+    The interval's half width has two figures then, with at most 4 decimals.
+    """
+    if comparison.conf_low is None or comparison.conf_high is None:
+        return 2
+    half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
+    return min(max(1 - math.floor(math.log10(half)), 2), 4) if half > 0 else 2
+
+
+def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
+    """Say in a few words why there is no interval.
+
+    Examples
+    --------
+    >>> why_none(12, 3, "too few clusters"), why_none(1, None, "")
+    ('3 clusters', '1 item')
+    """
+    if n_clusters is not None and n_clusters < 5:
+        return plural(n_clusters, "cluster")
+    return reason if reason and n_items > 1 else plural(n_items, "item")
+
+
+# --- rows ---
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+
+
+def _options(result: Comparison) -> dict[str, Any]:
+    """Return the axis of a difference: candidate minus baseline, in the unit it is shown in."""
+    sides = ("← baseline better", "candidate better →")
+    if not result.higher_is_better:
+        sides = ("← candidate better", "baseline better →")
+    unit = {"pp": "percentage points"}.get(result.unit, result.unit)
+    margin = None if result.margin is None else result.margin * result.scale
+    options: dict[str, Any] = {
+        "title": f"Difference in {result.metric}, candidate minus baseline" + (f" ({unit})" if unit else ""),
+        "sides": sides,
+        "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
+    }
+    if margin is not None:
+        options |= {"margin": margin, "note": f"The band is the margin, ±{number(margin)}{f' {unit}' if unit else ''}."}
+    if result.metric_kind in ("binary", "proportion"):
+        options["bounds"] = (-result.scale, result.scale)
+    return options
+
+
+def _numbers(result: Comparison, estimate: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    values = (("estimate", estimate), ("conf_low", low), ("conf_high", high))
+    return {name: None if value is None else value * result.scale for name, value in values}
+
+
+def _words(result: Comparison, estimate: float | None, low: float | None, high: float | None, reason: str) -> str:
+    """Write an estimate and its interval, or why one of them is missing."""
+    digits = digits_of(result)
+    if low is not None and high is not None:
+        shown = scaled(estimate, result.scale, digits, sign=True)
+        return f"{shown} {interval(low, high, result.scale, digits, sign=True)}"
+    return f"no interval: {reason}" if estimate is not None else f"no estimate: {reason}"
+
+
+def _overall(result: Comparison) -> dict[str, Any]:
+    reason = why_none(result.n_items, result.n_clusters, result.verdict_reason)
+    return {
+        "label": "All items",
+        "detail": plural(result.n_items, "item"),
+        "words": _words(result, result.estimate, result.conf_low, result.conf_high, reason),
+        **_numbers(result, result.estimate, result.conf_low, result.conf_high),
+        "tone": TONES[result.verdict],
+        "settled": result.verdict in _SETTLED,
+        "strong": True,
+    }
+
+
+def _group(result: Comparison, group: GroupRow) -> dict[str, Any]:
+    reason = why_none(group.n_items, group.n_clusters, group.verdict_reason)
+    return {
+        "label": group.level,
+        "detail": plural(group.n_items, "item"),
+        "words": _words(result, group.estimate, group.conf_low, group.conf_high, reason),
+        **_numbers(result, group.estimate, group.conf_low, group.conf_high),
+        "tone": TONES[group.verdict],
+        "settled": group.verdict in _SETTLED,
+    }
+
+
+def _method(result: Comparison, row: MethodRow) -> dict[str, Any]:
+    headline = row.role == "headline"
+    low, high = row.conf_low, row.conf_high
+    outside = low is not None and high is not None and not low <= 0 <= high
+    if low is not None and high is not None:
+        words = _words(result, row.estimate, low, high, "")
+    else:
+        words = "no interval" if row.p_value is None else f"test only, p {p_value(row.p_value)}"
+    better = (row.estimate or 0.0) > 0
+    tone = "neutral" if not outside else "good" if better == result.higher_is_better else "bad"
+    return {
+        "label": row.method,
+        "words": words,
+        **_numbers(result, row.estimate, low, high),
+        "tone": TONES[result.verdict] if headline else tone,
+        "settled": outside,
+        "strong": headline,
+    }
+
+
+def _cost(row: CostRow) -> dict[str, Any]:
+    low, high = row.conf_low or math.nan, row.conf_high or math.nan
+    outside = not low <= 1 <= high
+    return {
+        # A ratio has no unit.
+        "label": WORDS[row.quantity].partition(" (")[0],
+        "words": f"× {number(row.ratio)} {interval(low, high)}",
+        "estimate": row.ratio,
+        "conf_low": low,
+        "conf_high": high,
+        "tone": "neutral" if not outside else "good" if high < 1 else "bad",
+        "settled": outside,
+    }

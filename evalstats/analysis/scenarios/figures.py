@@ -1,0 +1,211 @@
+"""Figures of scenarios: the map of models and scenarios, every change, what scores vary by."""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from evalstats.analysis.scenarios.results import CellRow, DropRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.words import AVERAGE, digits_of
+from evalstats.document.model import Figure
+from evalstats.document.numbers import interval, number, plural, scaled
+
+MOST_ACROSS, MOST_DOWN = 14, 40
+MOST_DROPS = 30
+_TONES: dict[str, str] = {"drop": "bad", "gain": "good", "invalid": "caution"}
+
+
+def drop_map(result: ScenarioModel) -> Figure:
+    """Return the map of every model's change in every scenario, beside the score that changes are counted from."""
+    models, scenarios, models_down = drawn_names(result, show="drop")
+    base = base_name(result)
+    made = {(row.model, row.scenario): row for row in result.drops}
+    cells = [
+        cell
+        for model in models
+        for cell in (
+            _base_cell(result, model, base),
+            *(_drop_cell(result, model, name, made.get((model, name))) for name in scenarios),
+        )
+    ]
+    if not models_down:
+        order = [base, *scenarios]
+        cells.sort(key=lambda cell: order.index(cell["scenario"]))
+    shown = [row for row in result.drops if row.verdict in ("drop", "gain")]
+    worse = sum(row.verdict == "drop" for row in shown)
+    return Figure(
+        id="map",
+        plot="heatmap",
+        rows=_columns(cells),
+        options={
+            "row": "model" if models_down else "scenario",
+            "column": "scenario" if models_down else "model",
+            "sign": True,
+            "digits": digits_of(result),
+        },
+        alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: change in {result.metric} from "
+        f"{base}; {worse} of {len(result.drops)} changes are shown to be worse.",
+        caption=f"The change in {result.metric} from {base}; filled cells are shown by the data, the line in a cell is its "
+        "interval.",
+    )
+
+
+def score_map(result: ScenarioModel) -> Figure:
+    """Return the map of every model's score in every scenario."""
+    models, scenarios, models_down = drawn_names(result, show="score")
+    made = {(row.model, row.scenario): row for row in result.cells}
+    cells = [_score_cell(result, model, name, made.get((model, name))) for model in models for name in scenarios]
+    if not models_down:
+        cells.sort(key=lambda cell: scenarios.index(cell["scenario"]))
+    values = [cell["estimate"] for cell in cells if cell["estimate"] is not None]
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return Figure(
+        id="scores",
+        plot="heatmap",
+        rows=_columns(cells),
+        options={
+            "row": "model" if models_down else "scenario",
+            "column": "scenario" if models_down else "model",
+            "centre": low,
+            "reach": high - low or 1.0,
+            "digits": digits_of(result),
+        },
+        alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: {result.metric}, from "
+        f"{number(low, digits_of(result))} to {number(high, digits_of(result))}.",
+        caption=f"{result.metric} of every model in every scenario, with half the width of its interval.",
+    )
+
+
+def drops(result: ScenarioModel) -> Figure:
+    """Return every change with its interval, model by model: at most 30, in the order of the result."""
+    shown = result.drops[:MOST_DROPS]
+    one_scenario = len({row.scenario for row in result.drops}) == 1
+    rest = len(result.drops) - len(shown)
+    worse = sum(row.verdict == "drop" for row in result.drops)
+    return Figure(
+        id="drops",
+        plot="forest",
+        rows={
+            "label": [row.model if one_scenario else row.scenario for row in shown],
+            "group": ["" if one_scenario else row.model for row in shown],
+            "words": [drop_words(row, result) for row in shown],
+            "estimate": _scaled([row.estimate for row in shown], result.scale),
+            "conf_low": _scaled([row.conf_low for row in shown], result.scale),
+            "conf_high": _scaled([row.conf_high for row in shown], result.scale),
+            "tone": [_TONES.get(row.verdict, "neutral") for row in shown],
+            "settled": [row.verdict in ("drop", "gain") for row in shown],
+        },
+        options=_drop_options(result) | ({"note": f"{plural(rest, 'further change')}: in the table."} if rest else {}),
+        alt=f"Change in {result.metric} of each model in each scenario from {base_name(result)}; {worse} of "
+        f"{len(result.drops)} are shown to be worse.",
+        caption=f"Every change in {result.metric} from {base_name(result)}; filled points are shown by the data.",
+    )
+
+
+def variance_shares(result: ScenarioModel) -> Figure:
+    """Return the share of every source in the whole variation; a source without a share is left to the table."""
+    rows = [row for row in result.variances if row.share is not None]
+    words = ["estimated as 0" if row.singular else _share_words(row.share or 0.0, row.std_dev) for row in rows]
+    largest = max(rows, key=lambda row: row.share or 0.0)
+    return Figure(
+        id="variance-shares",
+        plot="bars",
+        rows={
+            "label": [row.label or row.term for row in rows],
+            "estimate": [row.share for row in rows],
+            "words": words,
+            "faint": [row.singular for row in rows],
+        },
+        alt=f"What {result.metric} varies by; {largest.label or largest.term} has the largest share, "
+        f"{number(100 * (largest.share or 0.0), 0)}%.",
+        caption="What scores vary by, as shares of the variance; SD is the standard deviation.",
+    )
+
+
+def base_name(result: ScenarioModel) -> str:
+    """Return what changes are counted from, as a heading."""
+    return "average" if result.reference == AVERAGE else result.reference
+
+
+def drawn_names(result: ScenarioModel, show: str = "drop") -> tuple[list[str], list[str], bool]:
+    """Return the models and scenarios of a map, and whether models stand in rows: unless scenarios are many and models fewer."""
+    compared = [name for name in result.scenario_names if show == "score" or name != result.reference]
+    models_down = len(compared) <= MOST_ACROSS or len(result.model_names) >= len(compared)
+    models = result.model_names[: MOST_DOWN if models_down else MOST_ACROSS]
+    scenarios = compared[: MOST_ACROSS if models_down else MOST_DOWN]
+    return list(models), list(scenarios), models_down
+
+
+def drop_words(row: DropRow, result: ScenarioModel) -> str:
+    """Write a change and its interval, or why one of them is missing."""
+    digits = digits_of(result)
+    if row.estimate is None:
+        return f"none: {row.verdict_reason}" if row.verdict_reason else "none"
+    if row.conf_low is None or row.conf_high is None:
+        return f"no interval: {row.verdict_reason}"
+    shown = scaled(row.estimate, result.scale, digits, sign=True)
+    return f"{shown} {interval(row.conf_low, row.conf_high, result.scale, digits, sign=True)}"
+
+
+# --- rows ---
+
+
+def _columns(rows: Sequence[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+
+
+def _scaled(values: Sequence[float | None], scale: float) -> list[float | None]:
+    return [None if value is None else value * scale for value in values]
+
+
+def _numbers(result: ScenarioModel, row: DropRow | CellRow | MeanRow | None) -> dict[str, float | None]:
+    values = (None, None, None) if row is None else (row.estimate, row.conf_low, row.conf_high)
+    return dict(zip(("estimate", "conf_low", "conf_high"), _scaled(values, result.scale), strict=True))
+
+
+def _drop_cell(result: ScenarioModel, model: str, scenario: str, row: DropRow | None) -> dict[str, Any]:
+    verdict = "" if row is None else row.verdict
+    tone = _TONES.get(verdict, "neutral")
+    shown = verdict in ("drop", "gain")
+    return {"model": model, "scenario": scenario, **_numbers(result, row), "tone": tone, "settled": shown}
+
+
+def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
+    """Return the score of a model in the reference; without one, its mean over scenarios."""
+    row: CellRow | MeanRow | None
+    if result.reference == AVERAGE:
+        row = next((mean for mean in result.models if mean.name == model), None)
+    else:
+        named = (model, result.reference)
+        row = next((cell for cell in result.cells if (cell.model, cell.scenario) == named), None)
+    found = _numbers(result, row)
+    return {
+        "model": model,
+        "scenario": base,
+        **found,
+        # A score is no change: without a sign.
+        "words": number(found["estimate"], digits_of(result)),
+        "base": True,
+        "tone": "neutral",
+    }
+
+
+def _score_cell(result: ScenarioModel, model: str, scenario: str, row: CellRow | None) -> dict[str, Any]:
+    found = _numbers(result, row)
+    known = found["conf_low"] is not None
+    return {"model": model, "scenario": scenario, **found, "tone": "good", "settled": known}
+
+
+def _drop_options(result: ScenarioModel) -> dict[str, Any]:
+    unit = {"pp": "percentage points"}.get(result.unit, result.unit)
+    up, down = ("better", "worse") if result.higher_is_better else ("worse", "better")
+    reach = result.scale if result.metric_kind in ("binary", "proportion") else math.inf
+    return {
+        "title": f"Change in {result.metric} from {base_name(result)}" + (f" ({unit})" if unit else ""),
+        "sides": (f"← {down}", f"{up} →"),
+        "side_tones": ("bad", "good") if result.higher_is_better else ("good", "bad"),
+        **({"bounds": (-reach, reach)} if math.isfinite(reach) else {}),
+    }
+
+
+def _share_words(share: float, std_dev: float) -> str:
+    return f"{100 * share:.0f}% (SD {number(std_dev)})" if share >= 0.01 else f"below 1% (SD {number(std_dev)})"

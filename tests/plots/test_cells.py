@@ -1,0 +1,50 @@
+"""Maps of cells: every number is there, what is settled is filled, the deeper the farther from the centre."""
+
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from evalstats.plots import heatmap
+from evalstats.plots.style import LIGHT
+from tests.plots.drawing import texts
+from tests.plots.gallery import ALIKE, CELLS, SCENARIOS, WINS
+
+
+def filled(figure) -> list[Rectangle]:
+    return [patch for patch in figure.axes[0].patches if patch.get_alpha() is not None]
+
+
+def test_every_cell_says_its_number_and_half_the_width_of_its_interval() -> None:
+    found = texts(heatmap(CELLS, sign=True))
+    assert {"+70.0", "−24.0", "−1.0"} <= set(found)
+    assert found.count("±9.0") == 6 * (len(SCENARIOS) - 1)
+
+
+def test_only_settled_cells_are_filled_and_the_deeper_the_farther() -> None:
+    figure = heatmap(CELLS)
+    cells = filled(figure)
+    assert len(cells) == sum(s and not b for s, b in zip(CELLS["settled"], CELLS["base"], strict=True))
+    assert {to_hex(cell.get_facecolor()) for cell in cells} == {LIGHT.bad}
+    shades = [cell.get_alpha() for cell in cells]
+    values = [
+        -value for value, s, b in zip(CELLS["estimate"], CELLS["settled"], CELLS["base"], strict=True) if s and not b
+    ]
+    assert sorted(range(len(shades)), key=shades.__getitem__) == sorted(range(len(values)), key=values.__getitem__)
+
+
+def test_a_cell_that_is_not_there_is_a_dash() -> None:
+    assert texts(heatmap({"model": ["a", "b"], "scenario": ["x", "y"], "estimate": [1, 2]})).count("–") == 2
+
+
+def test_a_matrix_has_no_numbers_on_its_diagonal_and_one_order() -> None:
+    found = texts(heatmap(WINS, row="model_a", column="model_b", centre=0.5, size=12))
+    assert found.count("–") == 0
+    upright = [text for text in found if "name" in text or "…" in text]
+    assert len(upright) == 2 * len(ALIKE)
+
+
+def test_columns_without_room_stand_below() -> None:
+    names = [f"m{k}" for k in range(12)]
+    pairs = [(one, other) for one in names for other in names if one != other]
+    rows = {"model_a": [a for a, _ in pairs], "model_b": [b for _, b in pairs], "estimate": [0.5] * 132}
+    wide, thin = (texts(heatmap(rows, row="model_a", column="model_b", digits=4, size=size)) for size in (14, 4))
+    assert len(thin) == len(wide) + 2 * 12
