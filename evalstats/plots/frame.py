@@ -114,11 +114,11 @@ def columns_of(rows: object, figure: str, *, empty: bool = False) -> Columns:
 
 
 def _as_dict(rows: object, figure: str) -> dict[str, list[Any]]:
+    given: Any = rows
     if isinstance(rows, Mapping):
-        given: Any = rows
         return {str(name): list(column) for name, column in given.items()}
     narwhals: Any = nw
-    frame: Any = narwhals.from_native(rows, pass_through=True)
+    frame: Any = narwhals.from_native(given, pass_through=True)
     if isinstance(frame, narwhals.LazyFrame):
         frame = frame.collect()
     if not isinstance(frame, narwhals.DataFrame):

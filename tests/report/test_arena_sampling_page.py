@@ -23,7 +23,7 @@ from evalstats.report.pages import find_page
 from evalstats.report.render import report
 from evalstats.report.sampling import page as sampling
 from evalstats.report.sampling.answers import ASKED, amount, answers, claims, rows_for
-from evalstats.report.sampling.figures import difference_rows
+from evalstats.report.sampling.figures import difference
 from evalstats.report.sampling.lessons import lessons
 from evalstats.report.sampling.page import SamplingPage
 from evalstats.report.sampling.tables import needed_table, newcomer_table, world_numbers
@@ -172,13 +172,13 @@ def test_amounts_have_the_digits_of_their_unit(unit: str, value: float, sign: bo
 
 
 def test_what_is_drawn_is_what_is_stored(page: SamplingPage) -> None:
-    rows = [row for row in difference_rows(page.study, "far") if not row.heading]
+    rows = difference(page.study, "far", "fig-far").rows
     stored = [row for row in page.study.of("far") if row.sampling != "random"]
-    assert [row.estimate for row in rows] == [row.difference for row in stored]
-    assert [row.decided for row in rows] == [row.verdict in ("better", "worse") for row in stored]
-    shares = [row for row in difference_rows(page.study, "violations") if not row.heading]
+    assert list(rows["estimate"]) == [row.difference for row in stored]
+    assert [bool(settled) for settled in rows["settled"]] == [row.verdict in ("better", "worse") for row in stored]
+    shares = difference(page.study, "violations", "fig-violations").rows["estimate"]
     stored = [row for row in page.study.of("violations") if row.sampling != "random"]
-    assert [row.estimate for row in shares] == pytest.approx([100 * (row.difference or 0) for row in stored])
+    assert list(shares) == pytest.approx([100 * (row.difference or 0) for row in stored])
 
 
 def test_tables_have_a_cell_for_every_way_of_sampling(page: SamplingPage) -> None:

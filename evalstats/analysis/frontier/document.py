@@ -1,12 +1,14 @@
 """What is said of a frontier: who is worth its price, who is beaten for certain, what is open."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from evalstats.analysis.costs import WORDS, amount
+from evalstats.analysis.frontier import figures
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.scales import direction_phrases
-from evalstats.document.model import Column, Document, Figure, Items, Section, Table, Text, Tone
+from evalstats.document.model import Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, share_in_percent
 
 _TONES: dict[str, Tone] = {"on the frontier": "good", "not settled": "caution", "dominated": "bad"}
@@ -28,7 +30,7 @@ def document(result: Frontier) -> Document:
         tone="good" if settled else "caution",
         headline="; ".join((_headline(result, what), *asked)),
         scope=f"Scores are means of {result.metric} on the {plural(result.n_items, 'item')}{within} that every system has",
-        answer=(_figure(result, what),),
+        answer=(replace(figures.frontier(result), table=_table(result)),),
         notes=result.notes,
         actions=tuple(_actions(result, what)),
         evidence=tuple(_evidence(result, what)),
@@ -41,40 +43,6 @@ def _headline(result: Frontier, what: str) -> str:
     if len(names) == 1:
         return f"{names[0]} scores most for the least {what}"
     return f"{len(names)} of {len(result.rows)} systems are worth their {what}: {_some(names)}"
-
-
-def _figure(result: Frontier, what: str) -> Figure:
-    best = max(result.rows, key=lambda row: _value(row, result))
-    return Figure(
-        id="frontier",
-        plot="frontier",
-        rows={
-            "model": [row.name for row in result.rows],
-            "estimate": [_value(row, result) for row in result.rows],
-            "conf_low": [None if row.conf_low is None else row.conf_low * result.scale for row in result.rows],
-            "conf_high": [None if row.conf_high is None else row.conf_high * result.scale for row in result.rows],
-            "cost": [row.cost for row in result.rows],
-            "cost_low": [row.cost_low for row in result.rows],
-            "cost_high": [row.cost_high for row in result.rows],
-            "on_frontier": [row.on_frontier for row in result.rows],
-            "standing": [row.standing for row in result.rows],
-        },
-        options={
-            "score_title": f"{result.metric}{f' ({result.score_unit})' if result.score_unit else ''}",
-            "cost_title": WORDS[result.cost],
-            "higher_is_better": result.higher_is_better,
-        },
-        alt=(
-            f"Score against {what} of {plural(len(result.rows), 'system')}; the line joins "
-            f"{_some([row.name for row in result.rows if row.on_frontier])}. {best.name} has the highest score."
-        ),
-        caption="Mean score and mean cost of an item, with intervals; the line joins systems that no other beats on both",
-        table=_table(result),
-    )
-
-
-def _value(row: FrontierRow, result: Frontier) -> float:
-    return row.estimate * result.scale
 
 
 def _table(result: Frontier) -> Table:

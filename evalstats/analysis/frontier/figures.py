@@ -1,7 +1,9 @@
 """The figure of a frontier: score against cost."""
 
+from collections.abc import Sequence
+
 from evalstats.analysis.costs import WORDS
-from evalstats.analysis.frontiers.results import Frontier, Standing
+from evalstats.analysis.frontier.result import Frontier, Standing
 from evalstats.document.model import Figure
 from evalstats.document.numbers import plural
 
@@ -13,7 +15,7 @@ def frontier(result: Frontier) -> Figure:
     """Return the figure of every system's score against its cost, with the frontier as observed."""
     rows, scale = result.rows, result.scale
 
-    def shown(values: list[float | None]) -> list[float | None]:
+    def shown(values: Sequence[float | None]) -> list[float | None]:
         return [None if value is None else value * scale for value in values]
 
     unit = f" ({result.score_unit})" if result.score_unit else ""
