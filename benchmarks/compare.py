@@ -6,7 +6,7 @@ from scipy import stats
 from statsmodels.stats.contingency_tables import mcnemar
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.arenas.results import ArenaRanking
     from evalstats.analysis.boards.leaderboard import leaderboard
     from evalstats.analysis.boards.results import Leaderboard
-    from evalstats.analysis.compare import compare
+    from evalstats.analysis.compare.compare import compare
+    from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.contaminations.contamination import contamination
     from evalstats.analysis.contaminations.results import ContaminationCheck
     from evalstats.analysis.frontier.frontier import frontier
@@ -25,10 +26,10 @@ if TYPE_CHECKING:
     from evalstats.analysis.planning.power import power
     from evalstats.analysis.planning.results import PowerPlan
     from evalstats.analysis.result import load_result
-    from evalstats.analysis.results import Comparison, Score
     from evalstats.analysis.scenarios.results import ScenarioModel
     from evalstats.analysis.scenarios.scenarios import scenarios
-    from evalstats.analysis.scores import score
+    from evalstats.analysis.score.result import Score
+    from evalstats.analysis.score.score import score
     from evalstats.errors import (
         CannotAnswerError,
         EvalStatsError,
@@ -54,7 +55,7 @@ _WHERE = {
     "ArenaRanking": "evalstats.analysis.arenas.results",
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.column_map",
-    "Comparison": "evalstats.analysis.results",
+    "Comparison": "evalstats.analysis.compare.result",
     "ContaminationCheck": "evalstats.analysis.contaminations.results",
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
@@ -69,11 +70,11 @@ _WHERE = {
     "PowerPlan": "evalstats.analysis.planning.results",
     "RenderError": "evalstats.errors",
     "ScenarioModel": "evalstats.analysis.scenarios.results",
-    "Score": "evalstats.analysis.results",
+    "Score": "evalstats.analysis.score.result",
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
     "arena": "evalstats.analysis.arenas.arena",
-    "compare": "evalstats.analysis.compare",
+    "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contaminations.contamination",
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.frames",
@@ -88,7 +89,7 @@ _WHERE = {
     "read": "evalstats.loaders.registry",
     "read_plan": "evalstats.loaders.plan_file",
     "scenarios": "evalstats.analysis.scenarios.scenarios",
-    "score": "evalstats.analysis.scores",
+    "score": "evalstats.analysis.score.score",
     "simulate_arena": "evalstats.simulate.arena",
     "simulate_rutbench": "evalstats.simulate.rutbench",
 }

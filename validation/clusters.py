@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from evalstats.analysis.difference import PairedScores, headline_interval
+from evalstats.analysis.compare.difference import PairedScores, headline_interval
 from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import cr2_of_mean

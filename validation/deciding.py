@@ -8,11 +8,10 @@ from unittest.mock import patch
 
 import numpy as np
 
-from evalstats.analysis import difference
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.compare import compare
-from evalstats.analysis.difference import PairedScores, paired_difference
-from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.analysis.compare.compare import compare, difference
+from evalstats.analysis.compare.difference import PairedScores, paired_difference
+from evalstats.analysis.compare.verdict import Evidence, decide
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 

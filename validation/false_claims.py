@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.difference import PairedScores
+from evalstats.analysis.compare.difference import PairedScores
 from evalstats.stats.bootstrap.exact import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import paired_t

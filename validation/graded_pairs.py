@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from evalstats.analysis.difference import PairedScores
+from evalstats.analysis.compare.difference import PairedScores
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.one_sample import possible_failures
 from evalstats.stats.paired.binary import MIN_DISCORDANT

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.difference import PairedScores
+from evalstats.analysis.compare.difference import PairedScores
 from validation.deciding import decided, metric
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, simulated
 

@@ -1,15 +1,16 @@
 """How a comparison was made, for the methods section of a report: running text, a line for every row, and the works.
 
-What a method is and where it comes from stands once, in `evalstats.analysis.explaining.method_texts`.
+What a method is and where it comes from stands once, in `evalstats.analysis.method_texts`.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 
+from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.costs import CostRow
-from evalstats.analysis.explaining.method_texts import texts_for
-from evalstats.analysis.results import Comparison, MethodRow
-from evalstats.analysis.runs.words import graver
+from evalstats.analysis.method_rows import MethodRow
+from evalstats.analysis.method_texts import texts_for
 from evalstats.document.numbers import plural, scaled
 
 _PAIRING = "Miller 2024, arXiv:2411.00640"
@@ -25,7 +26,7 @@ def methods_paragraph(result: Comparison) -> str:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.compare import compare
+    >>> from evalstats.analysis.compare.compare import compare
     >>> text = methods_paragraph(compare(datasets.tenacious_held_out(), "baseline", "trained"))
     >>> "Tango score, the interval of all differences that the score test does not reject (Tango 1998)" in text
     True
@@ -50,7 +51,7 @@ def method_lines(result: Comparison) -> tuple[tuple[str, str], ...]:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.compare import compare
+    >>> from evalstats.analysis.compare.compare import compare
     >>> name, line = method_lines(compare(datasets.tenacious_held_out(), "baseline", "trained"))[0]
     >>> f"{name}: {line.partition(';')[0]}"
     'Tango score: the interval of all differences that the score test does not reject (Tango 1998)'
@@ -64,7 +65,7 @@ def references(result: Comparison) -> list[str]:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.compare import compare
+    >>> from evalstats.analysis.compare.compare import compare
     >>> references(compare(datasets.tenacious_held_out(), "baseline", "trained"))[-1]
     'Wilson 1927, JASA 22:209'
     """
@@ -140,7 +141,7 @@ def pass_name(result: Comparison) -> str:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.compare import compare
+    >>> from evalstats.analysis.compare.compare import compare
     >>> pass_name(compare(datasets.tenacious_held_out(), "baseline", "trained"))
     ''
     """

@@ -67,7 +67,7 @@ def compare(
     no_color: options.NoColor = False,
 ) -> None:
     """Is B better than A? Difference, interval, verdict."""
-    from evalstats.analysis.compare import compare as compare_data
+    from evalstats.analysis.compare.compare import compare as compare_data
     from evalstats.cli.gate import (
         apply_gate,
         check_rules,

@@ -55,9 +55,9 @@ def demo(
 
 
 def _compare(data: "EvalData") -> None:
-    from evalstats.analysis.compare import compare
-    from evalstats.analysis.results import Score
-    from evalstats.analysis.scores import score
+    from evalstats.analysis.compare.compare import compare
+    from evalstats.analysis.score.result import Score
+    from evalstats.analysis.score.score import score
 
     tenacious = data.where(benchmark="Tenacious-Bench")
     _say("   Tenacious-Bench, as published (43 items taken as independent):")

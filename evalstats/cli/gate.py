@@ -12,8 +12,8 @@ from evalstats.document.blocks import Banner, Block
 from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:
-    from evalstats.analysis.gate import Gate
-    from evalstats.analysis.results import Comparison
+    from evalstats.analysis.compare.gate import Gate
+    from evalstats.analysis.compare.result import Comparison
     from evalstats.cli.plan import Declared
 
 FailOn = Annotated[
@@ -44,7 +44,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
         If there is no such rule, or it needs a margin and none is given or declared.
     """
     if rules:
-        from evalstats.analysis.gate import check_rule
+        from evalstats.analysis.compare.gate import check_rule
 
         has_margin = margin is not None or bool(declared and declared.plan.margins)
         for rule in rules:
@@ -53,7 +53,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
 
 def apply_gate(result: "Comparison", rules: Sequence[str], junit: Path | None) -> "Gate | None":
     """Apply the rules, if there are any, and write the JUnit file, if one is wanted."""
-    from evalstats.analysis.gate import gate
+    from evalstats.analysis.compare.gate import gate
 
     found = gate(result, *rules) if rules else None
     if junit is not None:

@@ -3,8 +3,8 @@
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-from evalstats.analysis.gate import Gate
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.compare.gate import Gate
+from evalstats.analysis.compare.result import Comparison
 from evalstats.document.escape import inert
 
 # Characters that XML 1.0 cannot hold, even escaped.

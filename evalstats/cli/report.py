@@ -309,7 +309,7 @@ class Sources:
 
 
 def _comparison(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
-    from evalstats.analysis.compare import compare
+    from evalstats.analysis.compare.compare import compare
     from evalstats.cli.load import column_map, sides
     from evalstats.cli.plan import columns_for, declared_plan
 

@@ -47,8 +47,8 @@ def score(
     no_color: options.NoColor = False,
 ) -> None:
     """Each system's score, with an interval that fits it."""
-    from evalstats.analysis.results import Score
-    from evalstats.analysis.scores import score as score_data
+    from evalstats.analysis.score.result import Score
+    from evalstats.analysis.score.score import score as score_data
     from evalstats.cli.load import averages, column_map, load
     from evalstats.cli.show import show
 

@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
-from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.compare.result import SequentialAccount
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import MINUS, interval, number, plural, scaled
@@ -37,7 +37,7 @@ def narrowing(account: SequentialAccount, *, medium: Medium = "screen") -> Figur
     Parameters
     ----------
     account
-        What `evalstats.analysis.looks.account.sequential_account` returned; there must be a path.
+        What `evalstats.analysis.compare.sequential.sequential_account` returned; there must be a path.
     medium
         "screen", "phone" or "print".
 

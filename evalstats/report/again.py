@@ -6,7 +6,8 @@ from pathlib import Path
 
 import polars as pl
 
-from evalstats.analysis.results import Comparison, Score
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.score.result import Score
 from evalstats.schema.data import EvalData
 
 READ_FILES = "es.read(...)  # the files of the runs below"

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from evalstats.analysis.results import Comparison
-from evalstats.analysis.runs.rules import RunDifference
-from evalstats.analysis.runs.words import graver, setting_words
+from evalstats.analysis.comparability.rules import RunDifference, graver, setting_words
+from evalstats.analysis.compare.result import Comparison
 from evalstats.document.blocks import Table, Tone
 from evalstats.document.numbers import plural
 from evalstats.report.comparison import ComparisonPage

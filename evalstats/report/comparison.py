@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 
 from evalstats import datasets
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import without_clusters
-from evalstats.analysis.results import Comparison
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.again import SHIPPED, code_again, plan_again

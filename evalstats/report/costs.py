@@ -4,9 +4,9 @@ from dataclasses import asdict, replace
 
 import polars as pl
 
-from evalstats.analysis import compare_figures
+from evalstats.analysis.compare import figures as compare_figures
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.costs import PER_SUCCESS, WORDS, CostRow, costs_table
-from evalstats.analysis.results import Comparison
 from evalstats.document.numbers import interval, number
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.compare_figures import MOST_GROUPS, difference, digits_of, shown_groups
+from evalstats.analysis.compare.figures import MOST_GROUPS, difference, digits_of, shown_groups
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.verdict import margin_sentence
 from evalstats.analysis.looks.wording import sequential_sentences
-from evalstats.analysis.margin import margin_sentence
-from evalstats.analysis.results import Comparison
-from evalstats.analysis.wording import (
+from evalstats.analysis.notes import (
     VERDICT_TONE,
     dependence_table,
     difference_sentence,

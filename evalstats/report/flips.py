@@ -6,9 +6,9 @@ from itertools import zip_longest
 
 import polars as pl
 
-from evalstats.analysis.flips import Flip, flips_table
+from evalstats.analysis.compare.flips import Flip, flips_table
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.methods import pass_name
-from evalstats.analysis.results import Comparison
 from evalstats.document.blocks import Table
 from evalstats.document.numbers import plural, scaled
 from evalstats.report.comparison import ComparisonPage

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.analysis.compare_figures import grouped_methods, methods
+from evalstats.analysis.compare.figures import grouped_methods, methods
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.method_rows import MethodRow
 from evalstats.analysis.methods import method_lines, methods_paragraph, references
-from evalstats.analysis.results import Comparison, MethodRow
-from evalstats.analysis.wording import methods_table
+from evalstats.analysis.notes import methods_table
 from evalstats.report.callouts import says_simulated
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float

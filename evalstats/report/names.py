@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.compare.result import Comparison
 from evalstats.document.escape import one_line
 from evalstats.schema.plan import PlanAccount
 

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.analysis.results import Comparison, Score
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.score.result import Score
 
 
 def with_attributed_notes(result: Comparison, runs: pl.DataFrame) -> Comparison:

@@ -1,8 +1,8 @@
 """What a decision maker reads first: the question, the verdict, the number, what it rests on, what to beware of."""
 
-from evalstats.analysis.compare_figures import digits_of
-from evalstats.analysis.results import Comparison, Verdict, qualified
-from evalstats.analysis.wording import VERDICT_TONE
+from evalstats.analysis.compare.figures import digits_of
+from evalstats.analysis.compare.result import Comparison, Verdict, qualified
+from evalstats.analysis.notes import VERDICT_TONE
 from evalstats.document.escape import for_html
 from evalstats.document.numbers import number, plural, scaled
 from evalstats.report.alike import refusal_sentence

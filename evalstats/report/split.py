@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import label_of
-from evalstats.analysis.results import Comparison
 from evalstats.schema.data import EvalData
 
 MOST_SCENARIOS = 20

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final, get_args
 
-from evalstats.analysis.results import Verdict
+from evalstats.analysis.compare.result import Verdict
 
 SIGNS: Final[dict[Verdict, str]] = {
     "better": "▲",

@@ -2,7 +2,7 @@
 
 import polars as pl
 
-from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.compare.result import SequentialAccount
 from evalstats.plots.sequential import narrowing, narrowing_alt
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float

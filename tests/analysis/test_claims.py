@@ -11,8 +11,8 @@ from scipy import stats
 from statsmodels.stats.proportion import confint_proportions_2indep, proportions_ztest
 
 import evalstats as es
-from evalstats.analysis.results import Score
-from evalstats.analysis.scores import score
+from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData

@@ -10,7 +10,7 @@ import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.analysis.runs.comparability import (
+from evalstats.analysis.comparability.comparability import (
     RunDifference,
     cautions,
     identical_runs,
@@ -18,7 +18,7 @@ from evalstats.analysis.runs.comparability import (
     remarks,
     run_comparability,
 )
-from evalstats.analysis.runs.rules import RULES, Rule
+from evalstats.analysis.comparability.rules import RULES, Rule
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
@@ -84,7 +84,7 @@ def test_names_are_one_list() -> None:
 
 def cells(setting: str) -> list[str]:
     """The row of a setting in the module's table, as severities: models differ, same model, one side only."""
-    import evalstats.analysis.runs.comparability as module
+    import evalstats.analysis.comparability.comparability as module
 
     line = next(line for line in str(module.__doc__).splitlines() if line.startswith(f"{setting} "))
     return [part.strip() for part in (line[20:42], line[43:65], line[66:84])]

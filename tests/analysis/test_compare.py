@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan

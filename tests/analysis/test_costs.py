@@ -23,7 +23,7 @@ from evalstats.analysis.costs import (
     log_scale_mean,
 )
 from evalstats.analysis.pairs import pair_items
-from evalstats.analysis.passing import pass_metric, passing
+from evalstats.analysis.trials import pass_metric, passing
 from evalstats.document.numbers import interval, number
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
 

@@ -12,11 +12,12 @@ import pytest
 from evalstats import datasets
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.explaining.explain import add_explainer, explain, explain_text
-from evalstats.analysis.explaining.method_texts import MethodText, add_method, known_methods, texts_for
-from evalstats.analysis.results import Comparison, Score
-from evalstats.analysis.scores import score
+from evalstats.analysis.method_texts import MethodText, add_method, known_methods, texts_for
+from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.score import score
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.errors import InputError
@@ -418,8 +419,8 @@ def test_swapping_the_sides_tells_the_same_story() -> None:
 
 
 def test_other_kinds_of_results_can_join(monkeypatch: pytest.MonkeyPatch) -> None:
+    from evalstats.analysis import method_texts
     from evalstats.analysis.explaining import explain as explaining
-    from evalstats.analysis.explaining import method_texts
 
     monkeypatch.setattr(explaining, "_EXPLAINERS", dict(explaining._EXPLAINERS))
     monkeypatch.setattr(method_texts, "_TEXTS", dict(method_texts._TEXTS))

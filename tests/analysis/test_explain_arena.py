@@ -8,9 +8,8 @@ import pytest
 
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.explaining.arena import error_method, explain_arena
-from evalstats.analysis.explaining.arena_texts import ARENA_TEXTS
 from evalstats.analysis.explaining.explain import explain, explain_text
-from evalstats.analysis.explaining.method_texts import known_methods, texts_for
+from evalstats.analysis.method_texts import ARENA_TEXTS, known_methods, texts_for
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from evalstats.document.markup import to_html
 from tests.analysis.arenas import example_ranking as example

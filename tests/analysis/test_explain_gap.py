@@ -9,12 +9,11 @@ import pytest
 
 from evalstats.analysis.explaining.explain import explain, explain_text
 from evalstats.analysis.explaining.gap import explain_gap
-from evalstats.analysis.explaining.gap_texts import GAP_TEXTS
-from evalstats.analysis.explaining.method_texts import known_methods, texts_for
 from evalstats.analysis.gap.gap import gap
 from evalstats.analysis.gap.layers import Part
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.words import flagged, gap_text, score_text, share
+from evalstats.analysis.method_texts import GAP_TEXTS, known_methods, texts_for
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import interval

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.explaining.explain import explain_text
-from evalstats.analysis.explaining.method_texts import texts_for
+from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.mixing.mixed import mixed
 from evalstats.analysis.mixing.results import MixedModel
 

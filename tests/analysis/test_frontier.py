@@ -12,7 +12,7 @@ import pytest
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.result import Frontier
 from evalstats.analysis.result import load_result
-from evalstats.analysis.scores import score
+from evalstats.analysis.score.score import score
 from evalstats.document.formats import to_html, to_markdown
 from evalstats.document.model import Text
 from evalstats.document.terminal import headline, to_text

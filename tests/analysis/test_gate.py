@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import evalstats as es
-from evalstats.analysis.gate import gate
+from evalstats.analysis.compare.gate import gate
 from evalstats.cli.junit import junit_xml
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.paired.binary import PairedCounts

@@ -9,8 +9,8 @@ from scipy import stats
 
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
-from evalstats.analysis.compare import compare
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.result import Comparison
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
 

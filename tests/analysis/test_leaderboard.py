@@ -10,7 +10,7 @@ import pytest
 
 from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.boards.results import Leaderboard
-from evalstats.analysis.scores import score
+from evalstats.analysis.score.score import score
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

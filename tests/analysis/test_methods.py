@@ -6,10 +6,10 @@ import polars as pl
 import pytest
 
 from evalstats import compare, datasets
-from evalstats.analysis.explaining.method_texts import known_methods, texts_for
+from evalstats.analysis.comparability.rules import setting_words
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.method_texts import known_methods, texts_for
 from evalstats.analysis.methods import method_lines, methods_paragraph, references
-from evalstats.analysis.results import Comparison
-from evalstats.analysis.runs.words import setting_words
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import SETTINGS, Margin, Plan
 

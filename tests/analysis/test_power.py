@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.planning.power import power
 from evalstats.analysis.planning.results import NextStep, PowerPlan
 from evalstats.document.markup import to_html, to_latex, to_markdown

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.gate import gate
-from evalstats.analysis.results import Score
+from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.scenarios.wording_answer import headline
+from evalstats.analysis.score.result import Score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.schema.data import EvalData, combine

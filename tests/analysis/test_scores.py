@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from evalstats import datasets
-from evalstats.analysis.results import Score
-from evalstats.analysis.scores import score
+from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of

@@ -9,13 +9,13 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.arms import Metric, choose_metric, make_arm, rows_named
-from evalstats.analysis.difference import PairedScores, paired_difference
-from evalstats.analysis.looks.account import sequential_account
-from evalstats.analysis.looks.finishing import finishing_order
-from evalstats.analysis.looks.headline import (
+from evalstats.analysis.compare.difference import PairedScores, paired_difference
+from evalstats.analysis.compare.sequential import (
     as_difference,
     as_estimate,
     e_value_words,
+    finishing_order,
+    sequential_account,
     sequential_at_margin,
     sequential_rows,
 )

@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.compare import compare
-from evalstats.analysis.scores import score
+from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data

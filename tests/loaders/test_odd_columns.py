@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import MAX_COLUMNS, safe_name
 from evalstats.loaders.bound_columns import MAX_FACTORS

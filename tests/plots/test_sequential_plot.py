@@ -7,7 +7,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.compare.result import SequentialAccount
 from evalstats.plots.sequential import narrowing, narrowing_alt
 from evalstats.plots.style import LIGHT, Medium, svg
 

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.flips import Flip
-from evalstats.analysis.runs.rules import RunDifference
+from evalstats.analysis.comparability.rules import RunDifference
+from evalstats.analysis.compare.flips import Flip
 from evalstats.report import alike, costs, evidence, flips, method, opening, plain_words, watched
 from evalstats.report.comparison import ComparisonPage, open_page
 from evalstats.report.handover import write_tables

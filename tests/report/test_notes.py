@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.analysis.results import Comparison
+from evalstats.analysis.compare.result import Comparison
 from evalstats.report.comparison import open_page
 from evalstats.report.notes import with_attributed_notes
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from evalstats.analysis.compare_figures import difference
-from evalstats.analysis.flips import Flip, RowSource
+from evalstats.analysis.compare.figures import difference
+from evalstats.analysis.compare.flips import Flip, RowSource
 from evalstats.report import evidence, flips, markup, method, opening, verdicts
 from evalstats.report.comparison import ComparisonPage, open_page
 

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.arenas.arena import arena
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError
 from evalstats.schema.anonymize import Anonymizer, anonymized
 from evalstats.schema.columns import TABLES

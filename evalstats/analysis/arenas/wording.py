@@ -20,7 +20,7 @@ from evalstats.analysis.arenas.wording_tables import (
     ratings_table,
 )
 from evalstats.analysis.arenas.words import has_ranks, parts, shared_word, some, stopped, whole
-from evalstats.analysis.wording import plan_items
+from evalstats.analysis.notes import plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.document.numbers import number, plural
 from evalstats.stats.arena.covariance import df_words

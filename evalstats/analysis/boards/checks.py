@@ -9,9 +9,9 @@ from evalstats.analysis.boards.entry_table import EntryTable
 from evalstats.analysis.boards.graph import MIN_SHARED
 from evalstats.analysis.boards.results import LeaderboardRow
 from evalstats.analysis.boards.standings import Plan, Scores, Standings, separated, standings
+from evalstats.analysis.comparability.comparability import identical_runs
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.runs.comparability import identical_runs
 from evalstats.document.numbers import many, plural, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence

@@ -18,7 +18,7 @@ from evalstats.analysis.boards.run_pairs import BoardRuns, board_runs
 from evalstats.analysis.boards.standings import Scores
 from evalstats.analysis.grouping import candidate_groups, group_columns, with_item_column
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.passing import PassKind
+from evalstats.analysis.trials import PassKind
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, linearised

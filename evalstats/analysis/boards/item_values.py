@@ -10,7 +10,7 @@ import numpy.typing as npt
 from evalstats.aggregate.items import ScoreMatrix
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.pairs import Pairs, Side, item_labels
-from evalstats.analysis.passing import PassKind, pass_metric
+from evalstats.analysis.trials import PassKind, pass_metric
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.trials import pass_at_k, pass_hat_k

@@ -27,6 +27,7 @@ from evalstats.analysis.boards.published import published_leaderboard
 from evalstats.analysis.boards.results import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.boards.rulers import Rulers
 from evalstats.analysis.boards.standings import Plan, Scores, Standings, standings
+from evalstats.analysis.compare.missing import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     chosen_clusters,
@@ -34,10 +35,9 @@ from evalstats.analysis.grouping import (
     label_of,
     named_clusters,
 )
-from evalstats.analysis.missing import checked_missing
-from evalstats.analysis.passing import wanted_pass
+from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.wording import dependence_warnings
+from evalstats.analysis.trials import wanted_pass
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -113,7 +113,7 @@ def leaderboard(
         As in `compare`, of all models together.
     accept
         Settings in which the runs differ on purpose (such as "judge"); any other grave difference between runs keeps their
-        models apart, as it makes a comparison invalid. See `evalstats.analysis.runs.comparability`.
+        models apart, as it makes a comparison invalid. See `evalstats.analysis.comparability.comparability`.
     missing
         As in `compare`: "ignorable" where scores are missing for a reason that has nothing to do with the answers. Otherwise
         a best model that missing scores could overtake is best on the scores there are, and above 5% the best is open.

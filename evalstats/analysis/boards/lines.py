@@ -13,7 +13,7 @@ from evalstats.analysis.boards.graph import MIN_SHARED, shared_counts
 from evalstats.analysis.boards.luck import TIED, Luck
 from evalstats.analysis.boards.results import LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.boards.standings import Plan, Standings, separated
-from evalstats.analysis.scores import score_of_arm
+from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.stats.many.pairwise import PairwiseDifferences
 

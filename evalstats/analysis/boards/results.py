@@ -9,8 +9,8 @@ import polars as pl
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.rulers import EntryDifference
+from evalstats.analysis.compare.result import qualified
 from evalstats.analysis.result import json_safe, row_named
-from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html

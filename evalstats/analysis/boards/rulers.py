@@ -1,6 +1,6 @@
 """Which systems were measured alike: a score by another judge or another version of the task is another quantity.
 
-Two systems with a grave difference between their runs (see `evalstats.analysis.runs.comparability`) are not compared. Systems are
+Two systems with a grave difference between their runs (see `analysis.comparability`) are not compared. Systems are
 gathered around the first of their kind, so that each is looked at against a few others and not against all.
 """
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.arms import Arm
-from evalstats.analysis.runs.comparability import RunDifference, Severity, run_comparability
+from evalstats.analysis.comparability.comparability import RunDifference, Severity, run_comparability
 from evalstats.schema.data import EvalData
 
 Bools = npt.NDArray[np.bool_]

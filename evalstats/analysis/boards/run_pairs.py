@@ -8,8 +8,8 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.runs.account import run_matrix, run_variance_of
-from evalstats.analysis.runs.shared import ENOUGH, labels_in_common
+from evalstats.analysis.run_variance import run_matrix, run_variance_of
+from evalstats.analysis.trials import ENOUGH, labels_in_common
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.estimate import t_quantile, two_sided_t_p

@@ -6,10 +6,10 @@ from itertools import pairwise
 
 from evalstats.analysis.boards.graph import ComparabilityGraph
 from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow, Winner
-from evalstats.analysis.missing import MOST_MISSING
-from evalstats.analysis.results import qualified
+from evalstats.analysis.compare.missing import MOST_MISSING
+from evalstats.analysis.compare.result import qualified
+from evalstats.analysis.notes import average_sentence, plan_items
 from evalstats.analysis.scales import ASSUMED
-from evalstats.analysis.wording import average_sentence, plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, number, p_value, plural, scaled, share_in_percent
 from evalstats.stats.clusters import Dependence

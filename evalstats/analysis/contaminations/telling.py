@@ -8,7 +8,7 @@ from evalstats.analysis.contaminations.items import ItemTable
 from evalstats.analysis.contaminations.judging import Options
 from evalstats.analysis.contaminations.results import ContaminationRow, Design
 from evalstats.analysis.grouping import label_of
-from evalstats.analysis.wording import dependence_warnings
+from evalstats.analysis.notes import dependence_warnings
 from evalstats.document.numbers import plural
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import listed
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contaminations.asking import Asked, few_sides
 from evalstats.analysis.contaminations.items import Ints, ItemTable
 from evalstats.analysis.contaminations.splitting import Levels, side_levels

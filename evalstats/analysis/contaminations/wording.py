@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+from evalstats.analysis.compare.result import qualified
 from evalstats.analysis.contaminations.results import ContaminationCheck, ContaminationRow, Verdict
-from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, number, p_value, plural, scaled

@@ -11,8 +11,8 @@ from evalstats.analysis.explaining.arena_meaning import (
     style_mean,
     what_would_change,
 )
-from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described, section, sentence, sources_of
+from evalstats.analysis.method_texts import texts_for
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import number, plural
 

@@ -6,10 +6,9 @@ from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, Rating
 from evalstats.analysis.arenas.wording_answer import in_a_sentence
 from evalstats.analysis.arenas.wording_tables import more_votes, own_clusters, percent
 from evalstats.analysis.arenas.words import apart, compared, has_ranks, level, points, ranked, some, unit_of, whole
-from evalstats.analysis.explaining.method_text import MethodText
-from evalstats.analysis.explaining.method_texts import texts_for
 from evalstats.analysis.explaining.words import described
 from evalstats.analysis.explaining.words import percent as level_of
+from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.document.numbers import p_value, plural
 
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable, Iterable
 
+from evalstats.analysis.compare.result import Comparison, PairedTable
 from evalstats.analysis.explaining.words import many, rounded_up, with_unit
-from evalstats.analysis.results import Comparison, PairedTable
 from evalstats.document.numbers import interval, p_value
 from evalstats.stats.paired.binary import PairedCounts, tango
 

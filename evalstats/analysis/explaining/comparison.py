@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from evalstats.analysis.compare.result import Comparison, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.explaining.changes import changes, excludes_zero
 from evalstats.analysis.explaining.words import (
@@ -14,7 +15,7 @@ from evalstats.analysis.explaining.words import (
     span,
     with_unit,
 )
-from evalstats.analysis.results import Comparison, MethodRow, Verdict
+from evalstats.analysis.method_rows import MethodRow
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, p_value, plural
 from evalstats.stats.paired.binary import MIN_DISCORDANT

@@ -1,6 +1,6 @@
 """Explain a result in plain words: what was asked, how it was answered, what that takes for granted, what it means.
 
-The words for methods are in `evalstats.analysis.explaining.method_texts`; other kinds of results join with `add_explainer`.
+The words for methods are in `evalstats.analysis.method_texts`; other kinds of results join with `add_explainer`.
 """
 
 from collections.abc import Callable
@@ -8,6 +8,7 @@ from typing import Any
 
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.contaminations.results import ContaminationCheck
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
@@ -21,8 +22,8 @@ from evalstats.analysis.explaining.score import explain_score
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
-from evalstats.analysis.results import Comparison, Score
 from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Block
 from evalstats.document.text import to_text
 from evalstats.errors import InputError
@@ -59,7 +60,7 @@ def explain(result: object) -> list[Block]:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.compare import compare
+    >>> from evalstats.analysis.compare.compare import compare
     >>> blocks = explain(compare(datasets.tenacious_held_out(), "baseline", "trained"))
     >>> blocks[0].text
     'trained against baseline: what this result says'
@@ -85,7 +86,7 @@ def explain_text(result: object, *, width: int = 80) -> str:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.scores import score
+    >>> from evalstats.analysis.score.score import score
     >>> print(explain_text(score(datasets.tenacious_held_out(), "trained"))[:56])
     trained on Tenacious-Bench: what this score says
     =======

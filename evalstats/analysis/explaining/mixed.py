@@ -1,7 +1,7 @@
 """A fitted mixed model explained to somebody who is no statistician, with its own effects and variances."""
 
-from evalstats.analysis.explaining.method_texts import MethodText
 from evalstats.analysis.explaining.words import described, frequency, percent, section, sources_of
+from evalstats.analysis.method_texts import MethodText
 from evalstats.analysis.mixing.results import FixedEffect, MixedModel
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, plural

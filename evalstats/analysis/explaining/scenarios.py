@@ -1,6 +1,5 @@
 """Where models break, explained to somebody who is no statistician, with the drops of this very result."""
 
-from evalstats.analysis.explaining.method_texts import MethodText, texts_for
 from evalstats.analysis.explaining.words import (
     described,
     frequency,
@@ -13,6 +12,7 @@ from evalstats.analysis.explaining.words import (
     span,
     with_unit,
 )
+from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
 from evalstats.analysis.scenarios.wording_answer import answers, headline
 from evalstats.analysis.scenarios.wording_spread import is_interaction

@@ -7,7 +7,8 @@ from evalstats.analysis.explaining.words import (
     sources_of,
     with_unit,
 )
-from evalstats.analysis.results import MethodRow, Score
+from evalstats.analysis.method_rows import MethodRow
+from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, plural
 

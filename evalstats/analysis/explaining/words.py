@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from evalstats.analysis.explaining.method_texts import MethodText, texts_for
+from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.document.blocks import Block, Bullets, Heading
 from evalstats.document.numbers import number, scaled
 

@@ -26,11 +26,11 @@ from evalstats.analysis.grouping import (
     with_item_column,
     without_clusters,
 )
+from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.scores import score_of_arm
-from evalstats.analysis.wording import dependence_warnings
+from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError

@@ -23,7 +23,7 @@ from evalstats.analysis.gaps.wording_parts import (
 )
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
 from evalstats.analysis.gaps.words import capital, grouped, some, stopped
-from evalstats.analysis.wording import plan_items
+from evalstats.analysis.notes import plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph
 from evalstats.document.numbers import plural
 

@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from evalstats.analysis.compare.result import qualified
 from evalstats.analysis.gap.result import GapRow, LabLiveGap
 from evalstats.analysis.gaps.words import (
     apart,
@@ -15,7 +16,6 @@ from evalstats.analysis.gaps.words import (
     size_text,
     some,
 )
-from evalstats.analysis.results import qualified
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.blocks import Tone
 from evalstats.document.numbers import plural

@@ -1,7 +1,7 @@
 """A look while the run goes on, in words: the sentences and tables that every output shares."""
 
-from evalstats.analysis.looks.headline import e_value_words
-from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.compare.result import SequentialAccount
+from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
 from evalstats.document.numbers import interval, number, p_value, plural, scaled
 

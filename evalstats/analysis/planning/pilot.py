@@ -8,12 +8,12 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, item_sums
 from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_named, shared_benchmarks
-from evalstats.analysis.compare import compare
+from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
+from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.planning.basis import Basis, Floats, Units
-from evalstats.analysis.results import Comparison
-from evalstats.analysis.wording import dependence_warnings
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data

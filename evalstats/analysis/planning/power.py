@@ -3,13 +3,13 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.planning.assemble import assemble
 from evalstats.analysis.planning.basis import Assumed, Basis, from_numbers, in_points, plain_amount
 from evalstats.analysis.planning.choose import Request
 from evalstats.analysis.planning.next import read_costs
 from evalstats.analysis.planning.pilot import from_pilot
 from evalstats.analysis.planning.results import PowerPlan, PowerTest
-from evalstats.analysis.results import Comparison
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 

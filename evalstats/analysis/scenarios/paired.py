@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.difference import PairedScores, headline_interval
+from evalstats.analysis.compare.difference import PairedScores, headline_interval
 from evalstats.analysis.scenarios.design import CellDesign
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError

@@ -1,5 +1,6 @@
 """Where models break, in words: what is shown, what is left open, and what to beware of. Only what is in the result is said."""
 
+from evalstats.analysis.notes import plan_items
 from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import (
     answer_label,
@@ -29,7 +30,6 @@ from evalstats.analysis.scenarios.words import (
     some,
     stopped,
 )
-from evalstats.analysis.wording import plan_items
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table
 from evalstats.document.numbers import number, plural
 

@@ -1,6 +1,6 @@
 """How the answer was reached: the method in words, its sources, and where it all came from."""
 
-from evalstats.analysis.explaining.method_texts import texts_for
+from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.scenarios.figures import base_name
 from evalstats.analysis.scenarios.results import ScenarioModel
 from evalstats.analysis.scenarios.wording import method_items

@@ -1,146 +1,104 @@
-"""What an analysis answers: frozen results that carry the answer and how it was reached."""
+"""What a comparison answers, and how it was reached: the frozen result of `compare()`."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import polars as pl
 
+from evalstats.analysis.comparability.rules import RunDifference
+from evalstats.analysis.compare.flips import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
-from evalstats.analysis.flips import Flip, ScenarioFlips
-from evalstats.analysis.looks.results import SequentialAccount
+from evalstats.analysis.method_rows import MethodRow, rows_frame
 from evalstats.analysis.result import json_safe
-from evalstats.analysis.runs.rules import RunDifference
 from evalstats.analysis.scales import Direction
+from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
 from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
 
+Unit = Literal["item", "cluster"]
+Order = Literal["timestamp", "file order"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SequentialAccount:
+    """A difference watched while the run goes on: an interval and a p that hold at every look.
+
+    Numbers are in the metric's own unit; `scale` and `unit_shown` say how they are shown (100 and "pp" for proportions).
+
+    Attributes
+    ----------
+    estimate
+        Candidate minus baseline, the mean over the items that both sides have finished.
+    conf_low, conf_high
+        The confidence sequence now: the intersection of its intervals so far. None where there is none, see `reason`.
+    n_units, unit
+        How many independent units there are, and whether they are items or clusters.
+    order
+        By what the units were put in the order in which they were finished; the numbers depend on it.
+    e_value
+        Evidence against "no difference" now: 1 is none, 20 rejects at 5%. None above 1e300; `log_e` always holds its log.
+    p_anytime
+        1 over the largest e-value so far, at most 1.
+    planned_n
+        Units planned before the first look, where they were declared.
+    path
+        (n, estimate, low, high) at up to 200 n.
+    first_crossing
+        The n at which 0 was first excluded.
+    n_items
+        Items that both sides have finished.
+    mde
+        The true difference that a look at this n would find with about 80% power.
+    margin, equivalence_low, equivalence_high, noninferior_p, equivalence_p
+        The declared margin, the interval at twice the error that equivalence is judged by, and one-sided anytime p.
+    wide_low, wide_high
+        The normal-mixture sequence: simple, and wider.
+    mcnemar_e, mcnemar_p
+        The sequential McNemar test, for right-or-wrong items with one trial.
+    """
+
+    estimate: float
+    conf_low: float | None
+    conf_high: float | None
+    conf_level: float
+    method: str
+    n_units: int
+    unit: Unit
+    order: Order
+    e_value: float | None
+    log_e: float
+    p_anytime: float | None
+    planned_n: int | None
+    path: tuple[tuple[int, float, float, float], ...]
+    first_crossing: int | None
+    n_items: int
+    metric: str
+    scale: float = 1.0
+    unit_shown: str = ""
+    higher_is_better: bool = True
+    bound: float | None = None
+    mde: float | None = None
+    reason: str | None = None
+    margin: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    noninferior_p: float | None = None
+    equivalence_p: float | None = None
+    wide_low: float | None = None
+    wide_high: float | None = None
+    mcnemar_e: float | None = None
+    mcnemar_p: float | None = None
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 # Verdicts that claim something.
 DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
-Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MethodRow:
-    """One way to compute one quantity. Numbers are in the metric's own unit (proportions, not percentage points).
-
-    `term` is what is estimated: "difference", "baseline", "candidate", or a name of a further quantity.
-    """
-
-    term: str
-    method: str
-    role: Role
-    conf_level: float
-    estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    statistic: float | None = None
-    df: float | None = None
-    p_value: float | None = None
-    n_items: int | None = None
-    n_clusters: int | None = None
-    n_resamples: int | None = None
-    note: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimTest:
-    """Does a system's score differ from a published number?
-
-    `claim` is that number, with the items (`n`) or the standard error behind it where these are known; `estimate` is the score
-    minus it. The interval excludes 0 exactly where p is below 1 - `conf_level`.
-    """
-
-    claim: float
-    estimate: float
-    conf_level: float
-    method: str
-    verdict: Literal["above", "below", "not shown to differ", "no answer"]
-    n: int | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Score:
-    """One system's score on its own: the estimate, its interval, and what it rests on.
-
-    `n_items` counts item x variant; `n_trials` counts scored rows. `pass_hat` holds (k, estimate, conf_low, conf_high) of
-    pass^k, the chance that k independent trials of an item all succeed, where there are trials of a binary score.
-    """
-
-    name: str
-    estimate: float | None
-    conf_level: float
-    method: str
-    metric: str
-    benchmark: str
-    scale: float = 1.0
-    unit: str = ""
-    higher_is_better: bool = True
-    direction: Direction = "declared"
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    df: float | None = None
-    reason: str | None = None
-    estimand: str = ""
-    average: str = ""
-    n_items: int = 0
-    n_trials: int = 0
-    n_clusters: int | None = None
-    clusters: tuple[str, ...] = ()
-    n_error: int = 0
-    n_unscored: int = 0
-    runs: tuple[str, ...] = ()
-    rows: tuple[MethodRow, ...] = ()
-    pass_hat: tuple[tuple[int, float, float | None, float | None], ...] = ()
-    against: ClaimTest | None = None
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def __repr__(self) -> str:
-        """One line; `summary()` says more."""
-        ends = interval(self.conf_low, self.conf_high, self.scale)
-        return f"<Score: {self.name} on {self.benchmark}: {scaled(self.estimate, self.scale)}{self.unit} {ends}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return json_safe(self)
-
-    def to_frame(self) -> pl.DataFrame:
-        """Tidy rows: the headline interval and every further one."""
-        return rows_frame(self.rows)
-
-    def summary(self) -> str:
-        """Sentences for a person."""
-        from evalstats.analysis.wording import score_sentences
-
-        return " ".join(score_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks."""
-        from evalstats.analysis.wording import score_blocks
-
-        return score_blocks(self)
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -392,13 +350,13 @@ class Comparison:
 
     def summary(self) -> str:
         """Sentences for a person: the verdict, the number, what it rests on, what to beware of."""
-        from evalstats.analysis.wording import comparison_sentences
+        from evalstats.analysis.notes import comparison_sentences
 
         return " ".join(comparison_sentences(self))
 
     def blocks(self) -> list[Block]:
         """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.wording import comparison_blocks
+        from evalstats.analysis.notes import comparison_blocks
 
         return comparison_blocks(self)
 
@@ -410,15 +368,6 @@ class Comparison:
 
     def _repr_html_(self) -> str:
         return to_html(self.blocks())
-
-
-def rows_frame(rows: tuple[MethodRow, ...]) -> pl.DataFrame:
-    """Return method rows as a frame with glossary names."""
-    fields = {
-        field.name: pl.String if field.type in (str, Role) else pl.Int64 if field.type == (int | None) else pl.Float64
-        for field in dataclasses.fields(MethodRow)
-    }
-    return pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=fields)
 
 
 def qualified(answer: str, qualifiers: Sequence[str]) -> str:

@@ -7,8 +7,8 @@ from datetime import datetime
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY
-from evalstats.analysis.runs.rules import RunDifference, Severity, Sides, listed
-from evalstats.analysis.runs.settings import Place, SideRuns, recorded, shown
+from evalstats.analysis.comparability.rules import RunDifference, Severity, Sides, listed
+from evalstats.analysis.comparability.settings import Place, SideRuns, recorded, shown
 from evalstats.document.numbers import plural
 from evalstats.schema.data import EvalData
 

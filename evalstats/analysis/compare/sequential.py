@@ -1,19 +1,21 @@
-"""Two systems watched while the run goes on: an interval and a p that hold at every look, in place of the fixed-n ones."""
+"""Looks while the run goes on: an interval and a p that hold at every look, over the items in the order of finishing."""
 
 import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
+from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.difference import Floats, Ints, PairedScores
-from evalstats.analysis.looks.finishing import Finished, finishing_order
-from evalstats.analysis.looks.results import SequentialAccount, Unit
-from evalstats.analysis.pairs import Pairs
+from evalstats.analysis.compare.difference import Difference, PairedScores
+from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
+from evalstats.analysis.method_rows import MethodRow, method_row
+from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.sequential.confidence_sequence import (
     ConfidenceSequence,
     asymptotic_cs,
@@ -21,6 +23,70 @@ from evalstats.stats.sequential.confidence_sequence import (
     order_drift,
 )
 from evalstats.stats.sequential.e_process import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
+
+_TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """`places` holds the positions of the items in order of finishing, shape (n_items,); `notes` say how they were found."""
+
+    places: Ints
+    order: Order
+    notes: tuple[str, ...]
+
+
+def finishing_order(paired: Pairs, baseline: Arm, candidate: Arm) -> Finished:
+    """Put paired items in the order in which both sides had finished them.
+
+    By the timestamps of the scored rows, where every one has one and they differ: an item is finished when the last trial of
+    the later side is; items of one timestamp keep the order of their keys. Otherwise by the place of the rows in the files:
+    the later of an item's places on the two sides.
+
+    Parameters
+    ----------
+    paired
+        Items scored on both sides.
+    baseline, candidate
+        The arms that the pairs were made of.
+    """
+    key = [name for name in ITEM_KEY if name in paired.items.columns]
+    ends = [_ends(paired, arm, key) for arm in (baseline, candidate)]
+    times = [each[_TIME] for each in ends]
+    if not any(each.null_count() for each in times):
+        last = pl.DataFrame([times[0], times[1].alias("later")]).max_horizontal()
+        distinct = last.n_unique()
+        if distinct > 1:
+            return Finished(
+                places=np.argsort(last.to_physical().to_numpy(), kind="stable").astype(np.int64),
+                order="timestamp",
+                notes=(_by_time(len(last), distinct),),
+            )
+        why = "all items carry the same timestamp"
+    else:
+        why = "not every row has a timestamp"
+    places = np.maximum(*(each[_PLACE].rank("ordinal").to_numpy() for each in ends))
+    note = f"items are taken in the order of the files, the later place of the two sides, since {why}"
+    return Finished(places=np.argsort(places, kind="stable").astype(np.int64), order="file order", notes=(note,))
+
+
+def _ends(paired: Pairs, arm: Arm, key: list[str]) -> pl.DataFrame:
+    """Return the last timestamp and the last place among the scored rows of every item; no time where any row has none."""
+    placed = arm.rows.with_row_index(_PLACE).filter(pl.col("status") == "scored")
+    time = pl.col("timestamp")
+    last = placed.group_by(key).agg(
+        pl.when(time.null_count() == 0).then(time.max()).alias(_TIME), pl.col(_PLACE).max().cast(pl.Int64)
+    )
+    return paired.items.select(key).join(last, on=key, how="left", maintain_order="left")
+
+
+def _by_time(n: int, distinct: int) -> str:
+    note = "items are taken in the order in which they were finished, by the later timestamp of the two sides"
+    shared = n - distinct
+    return (
+        note if not shared else f"{note}; {plural(distinct, 'timestamp')} for {plural(n, 'item')}, ties by name of item"
+    )
+
 
 _POWER_QUANTILE = normal_quantile(0.6)  # P(Z <= z) = .8
 _LARGEST_LOG = 690.0
@@ -255,3 +321,115 @@ def _with_margin(account: SequentialAccount, units: _Units, metric: Metric, marg
 
     low, high = test("lower"), test("upper")
     return replace(account, noninferior_p=low if metric.higher_is_better else high, equivalence_p=max(low, high))
+
+
+def as_estimate(account: SequentialAccount) -> Estimate:
+    """Return the account as the headline estimate of a comparison: the interval of all looks and the anytime p."""
+    return Estimate(
+        estimate=account.estimate,
+        method=account.method,
+        conf_level=account.conf_level,
+        n=account.n_items,
+        conf_low=account.conf_low,
+        conf_high=account.conf_high,
+        p_value=account.p_anytime,
+        n_clusters=account.n_units if account.unit == "cluster" else None,
+        reason=account.reason,
+        warnings=account.warnings,
+    )
+
+
+def sequential_rows(account: SequentialAccount) -> tuple[MethodRow, ...]:
+    """Return the rows of the comparison: the headline, the sequential McNemar test, the simple sequence."""
+    holds = f"holds at every look, over {plural(account.n_units, account.unit)} by {account.order}"
+    headline = method_row(as_estimate(account), term="difference", role="headline", note=holds)
+    bare = replace(
+        headline, role="check", estimate=None, conf_low=None, conf_high=None, p_value=None, note="", n_clusters=None
+    )
+    rows = [headline]
+    if account.mcnemar_p is not None:
+        note = f"anytime p on the discordant items; e-value {e_value_words(account.mcnemar_e)} now"
+        rows.append(replace(bare, method="sequential McNemar", p_value=account.mcnemar_p, note=note))
+    if account.wide_low is not None:
+        rows.append(
+            replace(
+                bare,
+                method="normal-mixture confidence sequence",
+                role="second interval",
+                estimate=account.estimate,
+                conf_low=account.wide_low,
+                conf_high=account.wide_high,
+                note="knows nothing of the variance, so it is wider",
+            )
+        )
+    return tuple(rows)
+
+
+def as_difference(account: SequentialAccount, fixed: Difference) -> Difference:
+    """Return what a comparison is made from, with the account in place of the fixed-n headline.
+
+    The fixed-n rows stay below it; the first of them says what they are: right for one look at an n chosen beforehand.
+    Their doubts (few discordant items) are of their own method and go; what the items are made of stays.
+    """
+    once = "this row and those below are for a single look at an n chosen beforehand; they do not hold for looks on the way"
+    below = tuple(
+        replace(row, role="sensitivity", note=f"{once}; {row.note}".rstrip("; ")) if row.role == "headline" else row
+        for row in fixed.rows
+    )
+    return replace(
+        fixed,
+        headline=as_estimate(account),
+        method_reason="the run is watched while it goes on, so the interval must hold at every look",
+        rows=(*sequential_rows(account), *below),
+        mde=account.mde,
+        smallest_p=None,
+        doubts=(),
+        no_equivalence=(),
+        # The interval of the account holds for any bounded score, falls that were not seen among them.
+        if_claimed=(),
+        if_equivalent=(),
+        failures=None,
+        warnings=account.warnings,
+    )
+
+
+def sequential_at_margin(account: SequentialAccount) -> AtMargin | None:
+    """Return how the candidate stands at the declared margin, at every look; None where none was declared."""
+    if account.margin is None:
+        return None
+    good = account.higher_is_better
+    limit = account.equivalence_low if good else account.equivalence_high
+    unit = f" {account.unit_shown}" if account.unit_shown else ""
+    if limit is None:
+        inside, reason = False, f"no test at the margin: {account.reason or 'there is no interval'}"
+    else:
+        inside = limit > -account.margin if good else limit < account.margin
+        bound = scaled(-account.margin if good else account.margin, account.scale, sign=True)
+        reason = (
+            f"the one-sided {100 * account.conf_level:g}% {'lower' if good else 'upper'} limit that holds at every look is "
+            f"{scaled(limit, account.scale, sign=True)}{unit}, which "
+            f"{'excludes a loss of' if inside else 'leaves a loss beyond'} {bound}{unit}{'' if inside else ' possible'}"
+        )
+    return AtMargin(
+        margin=account.margin,
+        noninferior=inside,
+        reason=reason,
+        method=account.method,
+        conf_level=account.conf_level,
+        limit=limit,
+        noninferior_p=account.noninferior_p,
+        equivalence_p=account.equivalence_p,
+    )
+
+
+def e_value_words(value: float | None) -> str:
+    """Write an e-value with three digits; None is one too large to hold.
+
+    Examples
+    --------
+    >>> e_value_words(0.0123), e_value_words(34.567), e_value_words(2365666.8), e_value_words(None)
+    ('0.0123', '34.6', '2.4e+06', 'over 1e300')
+    """
+    if value is None:
+        return "over 1e300"
+    return f"{value:.3g}" if value < 10_000 else f"{value:.1e}"

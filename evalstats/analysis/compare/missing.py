@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.difference import PairedScores, headline_interval
+from evalstats.analysis.compare.difference import PairedScores, headline_interval
+from evalstats.analysis.compare.result import Missing, Verdict
+from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
-from evalstats.analysis.results import MethodRow, Missing, Verdict
-from evalstats.analysis.rows import method_row
 from evalstats.document.numbers import number, plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.stratified import Strata

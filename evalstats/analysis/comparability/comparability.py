@@ -50,9 +50,9 @@ from dataclasses import replace
 import polars as pl
 
 from evalstats.aggregate.items import ITEM_KEY
-from evalstats.analysis.runs.looks import LOOKS, judges, judges_of, prompts
-from evalstats.analysis.runs.rules import RULES, RunDifference, Severity, Sides, by_rule, gaps
-from evalstats.analysis.runs.settings import Place, recorded, side_runs
+from evalstats.analysis.comparability.checks import LOOKS, judges, judges_of, prompts
+from evalstats.analysis.comparability.rules import RULES, RunDifference, Severity, Sides, by_rule, gaps
+from evalstats.analysis.comparability.settings import Place, recorded, side_runs
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 

@@ -1,15 +1,17 @@
-"""Results in words: the sentences, tables and method paragraphs that every output shares."""
+"""Sentences that several questions share: groups behind items, what the plan declares, which average it is."""
 
 from collections.abc import Mapping, Sequence
 
-from evalstats.analysis.claims import claim_note, claim_sentence
+from evalstats.analysis.compare.flips import flips_table
+from evalstats.analysis.compare.other_methods import effects_blocks
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, OtherLevels, Verdict, qualified
+from evalstats.analysis.compare.verdict import margin_sentence
 from evalstats.analysis.costs import costs_table
-from evalstats.analysis.effects import effects_blocks
-from evalstats.analysis.flips import flips_table
 from evalstats.analysis.looks.wording import sequential_blocks
-from evalstats.analysis.margin import margin_sentence
-from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, OtherLevels, Score, Verdict, qualified
+from evalstats.analysis.method_rows import MethodRow
 from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.score.claims import claim_note, claim_sentence
+from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Banner, Block, Bullets, Fold, Heading, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 from evalstats.schema.plan import PlanAccount

@@ -18,6 +18,11 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.averages import Average, AverageKind, fixed_by, refuse_clusters, wanted_average
+from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.comparability.rules import RunDifference
+from evalstats.analysis.compare.missing import checked_missing
+from evalstats.analysis.compare.question import Question, as_invalid
+from evalstats.analysis.compare.result import DECIDED, Comparison
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Candidates,
@@ -31,15 +36,9 @@ from evalstats.analysis.grouping import (
     named_clusters,
     with_item_column,
 )
-from evalstats.analysis.missing import checked_missing
+from evalstats.analysis.notes import dependence_warnings, not_for_others
 from evalstats.analysis.pairs import Pairs, pair_items
-from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
-from evalstats.analysis.question import Question, as_invalid
-from evalstats.analysis.results import DECIDED, Comparison
-from evalstats.analysis.runs.comparability import identical_runs, refusal, run_comparability
-from evalstats.analysis.runs.rules import RunDifference
-from evalstats.analysis.runs.shared import trials_of_both
-from evalstats.analysis.wording import dependence_warnings, not_for_others
+from evalstats.analysis.trials import PassKind, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
@@ -116,7 +115,7 @@ def compare(
         pairs trials whose labels are the same on both sides, and takes trials that are merely counted as independent.
     accept
         Settings in which the runs differ on purpose ("n_shots", "judge", ...); otherwise such a difference can make the
-        comparison invalid. See `evalstats.analysis.runs.comparability`.
+        comparison invalid. See `evalstats.analysis.comparability.comparability`.
     average
         "macro": the mean over the levels of a factor, each counting alike; "micro": each by its items. The levels are then
         fixed, and standard errors come from the variance within them. Without it every item counts alike, and is the unit.

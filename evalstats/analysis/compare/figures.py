@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
-from evalstats.analysis.results import Comparison, GroupRow, MethodRow, Verdict
+from evalstats.analysis.method_rows import MethodRow
 from evalstats.document.model import Figure, Tone
 from evalstats.document.numbers import interval, number, p_value, plural, scaled
 

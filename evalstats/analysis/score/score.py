@@ -20,14 +20,14 @@ from evalstats.analysis.arms import (
     rows_named,
 )
 from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
+from evalstats.analysis.method_rows import method_row
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.passing import PassKind, pass_metric, passing, wanted_pass
 from evalstats.analysis.provenance import notes_of
-from evalstats.analysis.results import ClaimTest, Score
-from evalstats.analysis.rows import method_row
-from evalstats.analysis.runs.account import run_notes, run_variance_of
+from evalstats.analysis.run_variance import run_notes, run_variance_of
+from evalstats.analysis.score.claims import Claim, claim_of, missing_warning, tested_claim
+from evalstats.analysis.score.result import ClaimTest, Score
+from evalstats.analysis.trials import PassKind, pass_metric, passing, wanted_pass
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap.exact import percentile_law

@@ -8,10 +8,9 @@ import polars as pl
 
 from evalstats.aggregate.items import ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.analysis.results import MethodRow
-from evalstats.analysis.rows import method_row
-from evalstats.analysis.runs.shared import unit_of
+from evalstats.analysis.trials import unit_of
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.stats.trials import RunVariance, run_variance, same_items_difference
 

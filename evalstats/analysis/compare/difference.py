@@ -22,12 +22,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.further import further_rows
-from evalstats.analysis.results import MethodRow, PairedTable, Role, Verdict
-from evalstats.analysis.rows import method_row
+from evalstats.analysis.compare.other_methods import further_rows
+from evalstats.analysis.compare.result import PairedTable, Verdict
+from evalstats.analysis.method_rows import MethodRow, Role, method_row
+from evalstats.analysis.pairs import Floats, Ints
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
@@ -54,9 +54,6 @@ from evalstats.stats.planning.power import (
 )
 from evalstats.stats.stratified import Strata, stratified_augmented_t, stratified_mean
 from evalstats.stats.trials import RunVariance, with_runs
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 MIN_DF = 4.0
 POWER = 0.8

@@ -1,11 +1,12 @@
-"""The settings of a run that can differ between two sides: where each is recorded, what it changes, how grave it is."""
+"""Which settings of a run matter to a comparison, how much, and what they are called."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.runs.settings import Place, SideRuns, recorded, shown
+from evalstats.analysis.comparability.settings import Place, SideRuns, recorded, shown
 
 Severity = Literal["invalid", "weakens", "note"]
 _LISTED = 3
@@ -409,3 +410,45 @@ def _shots_differ(sides: Sides) -> bool:
 def _no_examples(sides: Sides) -> bool:
     shots = recorded(_SHOTS, sides.first, sides.second)
     return {*shots.baseline, *shots.candidate} == {"0"}
+
+
+# Those that no rule names: they are looked at one by one.
+_OTHERS = {
+    "judge": "judge",
+    "harness_version": "version of the harness",
+    "lab_or_live": "lab or live",
+    "items": "items",
+    "item_ids": "ids of the items",
+    "item_limit": "limit on items",
+    "n_trials": "trials of an item",
+    "status": "state of the run",
+    "date": "date",
+    "several": "several at once",
+    "unrecorded": "not recorded",
+}
+_WORDS = {**{rule.name: rule.words.removeprefix("the ") for rule in RULES}, **_OTHERS}
+
+
+def setting_words(name: str) -> str:
+    """Return what a setting is called, without an article.
+
+    Examples
+    --------
+    >>> setting_words("task_version"), setting_words("judge")
+    ('version of the task', 'judge')
+    """
+    return _WORDS.get(name, name.replace("_", " "))
+
+
+def graver(differences: Sequence[RunDifference]) -> tuple[str, ...]:
+    """Return the settings that make a comparison invalid, each once, in words.
+
+    Examples
+    --------
+    >>> judge = RunDifference(
+    ...     setting="judge", baseline="a", candidate="b", severity="invalid", explanation="the judge differs"
+    ... )
+    >>> graver([judge, judge])
+    ('judge',)
+    """
+    return tuple(dict.fromkeys(setting_words(each.setting) for each in differences if each.severity == "invalid"))

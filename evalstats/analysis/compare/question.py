@@ -8,27 +8,33 @@ import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.averages import Average, plain_average
+from evalstats.analysis.comparability.comparability import cautions as run_cautions
+from evalstats.analysis.comparability.comparability import remarks
+from evalstats.analysis.comparability.rules import RunDifference
+from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
+from evalstats.analysis.compare.flips import ScenarioFlips, flipped_items, flips_by_scenario
+from evalstats.analysis.compare.missing import fragile, judged, missing_account
+from evalstats.analysis.compare.other_methods import effect_rows
+from evalstats.analysis.compare.result import (
+    DECIDED,
+    Comparison,
+    GroupRow,
+    Missing,
+    OtherLevels,
+    SequentialAccount,
+    Verdict,
+)
+from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
+from evalstats.analysis.compare.verdict import Evidence, at_margin, decide, missing_beyond, withheld
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.difference import Difference, PairedScores, headline_interval, paired_difference
-from evalstats.analysis.effects import effect_rows
-from evalstats.analysis.flips import ScenarioFlips, flipped_items, flips_by_scenario
 from evalstats.analysis.grouping import label_of, without_nested
-from evalstats.analysis.looks.account import sequential_account
-from evalstats.analysis.looks.headline import as_difference, sequential_at_margin
-from evalstats.analysis.looks.results import SequentialAccount
-from evalstats.analysis.margin import at_margin, missing_beyond, withheld
-from evalstats.analysis.missing import fragile, judged, missing_account
+from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Bools, Pairs
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.results import DECIDED, Comparison, GroupRow, MethodRow, Missing, OtherLevels, Score, Verdict
-from evalstats.analysis.rows import method_row
-from evalstats.analysis.runs.account import run_notes, run_variance_of, same_items_row, sharing_hint
-from evalstats.analysis.runs.comparability import cautions as run_cautions
-from evalstats.analysis.runs.comparability import remarks
-from evalstats.analysis.runs.rules import RunDifference
+from evalstats.analysis.run_variance import run_notes, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.scales import open_direction
-from evalstats.analysis.scores import score_of_arm
-from evalstats.analysis.verdicts import Evidence, decide
+from evalstats.analysis.score.result import Score
+from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

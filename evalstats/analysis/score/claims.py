@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.results import ClaimTest
+from evalstats.analysis.score.result import ClaimTest
 from evalstats.document.numbers import interval, p_value, scaled
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_count

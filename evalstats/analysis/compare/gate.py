@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from evalstats.analysis.results import DECIDED, Comparison, OtherLevels
+from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels
 from evalstats.analysis.scales import open_direction
 from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError

@@ -1,27 +1,27 @@
-"""What stands beside the headline: further intervals and tests of the same difference, each with what it is for.
+"""Beside the headline: further intervals of the difference, and effect sizes that do not hang on the metric's unit."""
 
-None of them decides. They are there for comparison with published numbers, for readers who ask for a posterior, and to
-show whether the answer hangs on the method.
-"""
+from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.results import MethodRow, Role
-from evalstats.analysis.rows import method_row
-from evalstats.document.numbers import scaled
+from evalstats.analysis.compare.result import PairedTable
+from evalstats.analysis.method_rows import MethodRow, Role, method_row
+from evalstats.analysis.pairs import Floats, Ints
+from evalstats.document.blocks import Block, Bullets, Table
+from evalstats.document.numbers import interval, number, plural, scaled, share_in_percent
 from evalstats.stats.bootstrap.exact import bca_law
 from evalstats.stats.bootstrap.studentised import bootstrap_t
 from evalstats.stats.estimate import Estimate
+from evalstats.stats.one_sample import UnseenFailures
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior
+from evalstats.stats.paired.effect_sizes import EffectSize, conditional_odds_ratio, standardised_difference, superiority
 from evalstats.stats.paired.means import signed_rank
 
 # Above this many items the studentised bootstrap and t agree, and its draws take seconds.
 MOST_STUDENTISED = 5000
 # Above this many, ranking all pairwise averages takes seconds.
 MOST_RANKED = 100_000
-Floats = npt.NDArray[np.float64]
 
 
 def further_rows(
@@ -100,3 +100,90 @@ def _probability(p: float | None) -> str:
 
 def _row(found: Estimate, role: Role, note: str) -> MethodRow:
     return method_row(found, term="difference", role=role, note=note)
+
+
+def effect_rows(
+    differences: Floats,
+    table: PairedTable | None,
+    clusters: Sequence[Ints],
+    conf_level: float,
+    *,
+    failures: UnseenFailures | None = None,
+) -> tuple[MethodRow, ...]:
+    """Return the probability of superiority and, for independent items, d_z and the conditional odds ratio.
+
+    For graded scores, the share of outright failures that would undo the result as well.
+
+    Parameters
+    ----------
+    differences
+        Candidate minus baseline, item means, shape (n_items,).
+    table
+        Counts of pairs, for right-or-wrong scores with one trial.
+    clusters
+        Cluster codes in force; of several, the coarsest counts.
+    failures
+        What failures of the side ahead would do, for graded scores.
+    """
+    coarsest = min(clusters, key=lambda codes: len(np.unique(codes))) if clusters else None
+    found = superiority(differences, clusters=coarsest, conf_level=conf_level)
+    note = "chance that the candidate does better on an item, ties counted half"
+    rows = [method_row(found, term="superiority", role="other estimand", note=note)]
+    risk = [] if failures is None or failures.undoing <= 0 else [_failures_row(failures)]
+    if clusters:
+        return (*rows, *risk)
+    if table is not None:
+        counts = PairedCounts(table.both, table.only_candidate, table.only_baseline, table.neither)
+        odds = conditional_odds_ratio(counts, conf_level=conf_level)
+        rows.append(_effect_row("odds ratio", odds, "odds that the candidate wins an item that one alone got right"))
+    else:
+        size = standardised_difference(differences, conf_level=conf_level)
+        rows.append(_effect_row("d_z", size, "mean difference in standard deviations of the differences"))
+    return (*rows, *risk)
+
+
+def _failures_row(found: UnseenFailures) -> MethodRow:
+    seen = f"; {plural(found.failures, 'such failure')} seen" if found.failures else ""
+    more = " more" if found.failures else ""
+    note = (
+        f"share of items on which the side ahead would have to fall to the worst score for the difference to be gone{seen}; "
+        f"{found.n:,} items cannot exclude {share_in_percent(found.possible)}{more}"
+    )
+    return MethodRow(
+        term="failures to undo it",
+        method="unseen-failure limit",
+        role="other estimand",
+        conf_level=found.conf_level,
+        estimate=found.undoing,
+        n_items=found.n,
+        note=note,
+    )
+
+
+def effects_blocks(rows: Sequence[MethodRow], conf_level: float) -> list[Block]:
+    """Return the effect sizes as a table, and what each is; nothing where there are none."""
+    if not rows:
+        return []
+    return [
+        Table(
+            columns=("Effect size", "Value", f"{100 * conf_level:g}% interval"),
+            rows=tuple((row.term, number(row.estimate), interval(row.conf_low, row.conf_high)) for row in rows),
+            align="lrr",
+            caption="Effect sizes",
+        ),
+        Bullets(items=tuple(f"{row.term}: {row.note}" for row in rows)),
+    ]
+
+
+def _effect_row(term: str, found: EffectSize, note: str) -> MethodRow:
+    return MethodRow(
+        term=term,
+        method=found.method,
+        role="other estimand",
+        conf_level=found.conf_level,
+        estimate=found.estimate,
+        conf_low=found.conf_low,
+        conf_high=found.conf_high,
+        n_items=found.n,
+        note="; ".join(part for part in (note, found.reason) if part),
+    )

@@ -1,0 +1,1 @@
+"""Is B better than A? Two systems on the same items."""

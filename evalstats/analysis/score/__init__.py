@@ -1,0 +1,1 @@
+"""One system's score on its own, and against a published number."""
