@@ -14,6 +14,7 @@ from evalstats.stats.arena.covariance import (
     contrast_df,
     contrast_p,
     contrast_variance,
+    variances_of,
 )
 from evalstats.stats.arena.likelihood import PairFit, derivatives
 from evalstats.stats.arena.ranks import StrengthRanks
@@ -212,10 +213,10 @@ def more_votes(
     bar = -special.stdtrit(df, (1.0 - contrasts.conf_level) / 2.0) if critical is None else critical
     decided = contrasts.p_adjusted[at] if critical is not None else contrasts.p_value[at]
     reach = bar + special.stdtrit(df, share)
-    gain = _information(fit, estimate) * _of(fit.bread, first, second)
+    gain = _information(fit, estimate) * variances_of(fit.bread, first, second)
     with np.errstate(divide="ignore", invalid="ignore"):
         needed = (np.square(std_error * reach / estimate) - 1.0) / gain
-        design_effect = std_error**2 / _of(covariance.votes, first, second)
+        design_effect = std_error**2 / variances_of(covariance.votes, first, second)
     lacking = contrasts.reason or (None if critical is None else _clusters_lacking(covariance))
     found = [
         _one(float(n), float(p), lacking, 1.0 - contrasts.conf_level, most)
@@ -265,11 +266,6 @@ def _information(fit: PairFit, eta: FloatArray) -> FloatArray:
         at = derivatives(fit.ties, eta, tau, votes)
         information += np.exp(at.log_lik) * at.curve
     return information
-
-
-def _of(matrix: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
-    own = np.diagonal(matrix)
-    return own[first] + own[second] - 2.0 * matrix[first, second]
 
 
 def _pairs(pairs: ArrayLike, n_models: int) -> IntArray:

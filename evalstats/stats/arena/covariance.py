@@ -123,12 +123,7 @@ def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike
     variances and that of single votes is returned. A plain covariance is taken as it is.
     """
     first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
-
-    def of(matrix: FloatArray) -> FloatArray:
-        own = np.diagonal(matrix)
-        return own[first] + own[second] - 2.0 * matrix[first, second]
-
-    return _positive(covariance, [of(matrix) for matrix in _matrices(covariance)])
+    return _positive(covariance, [variances_of(matrix, first, second) for matrix in _matrices(covariance)])
 
 
 def contrast_df(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
@@ -142,6 +137,12 @@ def contrast_df(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> F
     fewest = np.minimum(covariance.model_effective[np.asarray(i)], covariance.model_effective[np.asarray(j)])
     df = np.minimum(covariance.df, fewest - 1.0)
     return np.where(df > _NO_VARIANCE, df, np.nan)
+
+
+def variances_of(matrix: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
+    """Return the variances of the differences first - second under one covariance."""
+    own = np.diagonal(matrix)
+    return own[first] + own[second] - 2.0 * matrix[first, second]
 
 
 def combination_variance(covariance: StrengthCovariance, weights: ArrayLike) -> FloatArray:

@@ -14,40 +14,6 @@ from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
 ELO_PER_LOG_ODDS = 400.0 / math.log(10.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OrderSpread:
-    """One-pass ratings of the same votes in random orders.
-
-    Attributes
-    ----------
-    given
-        float64, shape (n_models,): in the order given.
-    mean, sd, low, high
-        float64, shape (n_models,): over the random orders.
-    n_leaders
-        Different models that came first in some order, the given one included.
-    """
-
-    given: FloatArray
-    mean: FloatArray
-    sd: FloatArray
-    low: FloatArray
-    high: FloatArray
-    n_leaders: int
-    n_orders: int
-
-
-def to_elo(strengths: FloatArray, *, centre: float = 1000.0) -> FloatArray:
-    """Return log-strengths on the Elo scale: 400 points are odds of 10 to 1, and strength 0 is `centre`.
-
-    Examples
-    --------
-    >>> to_elo(np.log([10.0, 1.0])).tolist()
-    [1400.0, 1000.0]
-    """
-    return centre + ELO_PER_LOG_ODDS * np.asarray(strengths, dtype=np.float64)
-
-
 def online_elo(
     first: ArrayLike,
     second: ArrayLike,
@@ -85,45 +51,6 @@ def online_elo(
         if not 0.0 < value < math.inf:
             raise InputError(f"{what} is {value:g}; give a number above 0")
     return _pass(a.tolist(), b.tolist(), y.tolist(), n_models, _Rule(k, scale, start))
-
-
-def order_spread(
-    first: ArrayLike,
-    second: ArrayLike,
-    share: ArrayLike,
-    *,
-    n_models: int,
-    k: float = 4.0,
-    n_orders: int = 20,
-    seed: int = 0,
-) -> OrderSpread:
-    """Show how much one-pass ratings change when the same votes come in another order.
-
-    An estimate of a fixed strength would not change at all.
-
-    Examples
-    --------
-    >>> spread = order_spread([0, 0, 0, 1], [1, 1, 1, 0], [1, 0, 1, 0], n_models=2, k=100.0)
-    >>> bool((spread.sd > 0.0).all())
-    True
-    """
-    a, b, y = _votes(first, second, share, n_models)
-    n_orders, rng = check_count(n_orders, "n_orders", least=2), np.random.default_rng(seed)
-    given = online_elo(a, b, y, n_models=n_models, k=k)
-    ratings = np.empty((n_orders, n_models))
-    for row in range(n_orders):
-        at = rng.permutation(a.size)
-        ratings[row] = online_elo(a[at], b[at], y[at], n_models=n_models, k=k)
-    leaders = {int(given.argmax()), *ratings.argmax(axis=1).tolist()}
-    return OrderSpread(
-        given=given,
-        mean=ratings.mean(axis=0),
-        sd=ratings.std(axis=0, ddof=1),
-        low=ratings.min(axis=0),
-        high=ratings.max(axis=0),
-        n_leaders=len(leaders),
-        n_orders=n_orders,
-    )
 
 
 @dataclass(frozen=True, slots=True)

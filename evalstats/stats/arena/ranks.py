@@ -8,7 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.covariance import StrengthCovariance, contrast_df, contrast_p, contrast_variance, df_words
+from evalstats.stats.arena.covariance import (
+    StrengthCovariance,
+    contrast_df,
+    contrast_p,
+    contrast_variance,
+    df_words,
+    variances_of,
+)
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.sandwich import bread_root, cluster_parts, information_roots, score_sums, with_weight
 from evalstats.stats.arena.votes import VoteRows
@@ -106,18 +113,13 @@ def _contributions(
         starts = np.concatenate([[0], np.cumsum(np.bincount(local))])
         for g in range(starts.size - 1):
             own = through[starts[g] : starts[g + 1]].reshape(-1, n)
-            shares.append(_contrasts_of(own.T @ own, first, second))
+            shares.append(variances_of(own.T @ own, first, second))
     share = np.stack(shares)
     share /= share.sum(axis=0)
     pull = np.concatenate(pulls)
     estimate = fit.strengths[first] - fit.strengths[second]
     # A prior holds information too, which belongs to no cluster; without one the pulls sum to 0.
     return pull + share * (estimate - pull.sum(axis=0)), share, fit.strengths
-
-
-def _contrasts_of(matrix: FloatArray, first: IntArray, second: IntArray) -> FloatArray:
-    own = np.diagonal(matrix)
-    return own[first] + own[second] - 2.0 * matrix[first, second]
 
 
 FLAT = 1e-12  # a variance below this share of those of its two models is rounding
@@ -194,7 +196,7 @@ def _pairs(fit: PairFit, covariance: StrengthCovariance) -> tuple[IntArray, IntA
     order = np.lexsort((own, fit.strengths))
     a, b = np.triu_indices(fit.n_models, k=1)
     first, second = order[a], order[b]
-    joint = own[first] + own[second] - 2.0 * covariance.joint[first, second]
+    joint = variances_of(covariance.joint, first, second)
     # What is shown of many pairs is never shown with less doubt than of one alone.
     variance = np.maximum(contrast_variance(covariance, first, second), joint)
     known = (joint > FLAT * (own[first] + own[second])) & ~np.isnan(contrast_df(covariance, first, second))

@@ -216,10 +216,8 @@ def _side(share: ArrayLike, rate: ArrayLike, name: str) -> tuple[FloatArray, Flo
 MOST_FACTORS = 6
 
 
-def shapley_mix(
-    lab_share: ArrayLike, live_share: ArrayLike, rate: ArrayLike, factors: Sequence[ArrayLike]
-) -> FloatArray:
-    """Split the mix effect sum (w_V - w_L) r into one contribution for each factor of the cells.
+def shapley_shares(w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence[IntArray]) -> Sums:
+    """Split the mix effect sum (w_live - w_lab) rate into one contribution for each factor of the cells.
 
     The value of a set of factors is the change of the rate when the lab is reweighted so that the joint shares of these
     factors are the live ones, and the shares within them stay the lab's. A factor's contribution is its mean increment over
@@ -227,17 +225,19 @@ def shapley_mix(
 
     Parameters
     ----------
-    lab_share, live_share
-        float64, shape (n_cells,): shares over the common cells; the lab's are above 0.
-    rate
-        float64, shape (n_cells,): the mean of the two sides' rates in each cell.
+    w_lab, w_live, rate
+        Shape (..., n_cells): shares over the common cells, where the lab's are above 0, and the mean of both sides' rates.
     factors
-        For each factor the integer code of its level in each cell, shape (n_cells,). At most 6 factors.
+        For each factor the integer code of its level in each cell, shape (n_cells,).
+
+    Returns
+    -------
+    Shape (..., n_factors).
 
     Raises
     ------
     InputError
-        If there is no factor or too many, or a cell with a live share has none in the lab.
+        With no factor, or more than 6.
 
     References
     ----------
@@ -245,25 +245,11 @@ def shapley_mix(
 
     Examples
     --------
-    >>> a, b = [0, 0, 1, 1], [0, 1, 0, 1]
-    >>> shapley_mix([0.25, 0.25, 0.25, 0.25], [0.4, 0.4, 0.1, 0.1], [1.0, 0.5, 0.6, 0.1], [a, b]).round(3).tolist()
+    >>> a, b = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> lab, live, rate = np.full(4, 0.25), np.array([0.4, 0.4, 0.1, 0.1]), np.array([1.0, 0.5, 0.6, 0.1])
+    >>> shapley_shares(lab, live, rate, [a, b]).round(3).tolist()
     [0.12, 0.0]
     """
-    w_lab, w_live, r = (
-        as_values(lab_share, "lab shares"),
-        as_values(live_share, "live shares"),
-        as_values(rate, "rates"),
-    )
-    codes = [np.asarray(factor, dtype=np.int64) for factor in factors]
-    if any(array.shape != w_lab.shape for array in (w_live, r, *codes)):
-        raise InputError("shares, rates and levels of factors must have one entry for each cell")
-    if (w_lab < 0).any() or (w_live < 0).any() or ((w_lab <= 0) & (w_live > 0)).any():
-        raise InputError("a cell has a live share and none in the lab; cut both sides to their common cells first")
-    return shapley_shares(w_lab, w_live, r, codes)
-
-
-def shapley_shares(w_lab: Sums, w_live: Sums, rate: Sums, factors: Sequence[IntArray]) -> Sums:
-    """Return contributions for many tables at once: arrays of shape (..., n_cells) in, (..., n_factors) out."""
     n = len(factors)
     if not 1 <= n <= MOST_FACTORS:
         raise InputError(f"{n} factors; contributions of 1 to {MOST_FACTORS} factors can be told")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, rising_direction, row_scores
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, to_elo
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.existence import connection
 from evalstats.stats.arena.likelihood import pair_cells
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
@@ -72,7 +72,7 @@ def test_llmfao_equals_published_strengths(shared_data, golden):
         known = {row["model"]: row for row in csv.DictReader(file)}
     column = {key: np.array([float(known[name][key]) for name in names]) for key in ("log_bt", "elo", "se_model_based")}
     np.testing.assert_allclose(fit.strengths, column["log_bt"], atol=OPTIMUM)
-    np.testing.assert_allclose(to_elo(fit.strengths), column["elo"], atol=1e-6)
+    np.testing.assert_allclose(1000.0 + ELO_PER_LOG_ODDS * fit.strengths, column["elo"], atol=1e-6)
     np.testing.assert_allclose(ELO_PER_LOG_ODDS * np.sqrt(np.diag(fit.bread)), column["se_model_based"], rtol=PRINTED)
 
 

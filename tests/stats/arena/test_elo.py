@@ -6,9 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, online_elo, order_spread, to_elo
-from evalstats.stats.arena.votes import vote_rows
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, online_elo
 
 
 def by_formula(votes, n_models, *, k, scale, start):
@@ -55,36 +53,6 @@ def test_no_jump_is_too_large():
 
 def test_the_scale_is_ten_to_one_in_four_hundred_points():
     assert ELO_PER_LOG_ODDS * np.log(10.0) == pytest.approx(400.0)
-    np.testing.assert_allclose(to_elo(np.log([100.0, 1.0, 0.1])), [1800.0, 1000.0, 600.0])
-    assert to_elo(np.zeros(1), centre=1500.0)[0] == 1500.0
-
-
-def test_the_order_of_votes_moves_one_pass_ratings_but_no_estimate():
-    first, second, share = random_votes(2, 2000)
-    spread = order_spread(first, second, share, n_models=4, k=32.0, n_orders=30, seed=5)
-    assert (spread.sd > 5.0).all()
-    assert (spread.low <= spread.mean).all()
-    assert (spread.mean <= spread.high).all()
-    np.testing.assert_array_equal(spread.given, online_elo(first, second, share, n_models=4, k=32.0))
-    outcome = np.select([share == 1.0, share == 0.0], [0, 1], 2)
-    at = np.random.default_rng(0).permutation(2000)
-    fits = [fit_strengths(vote_rows(first[order], second[order], outcome[order])) for order in (slice(None), at)]
-    np.testing.assert_allclose(to_elo(fits[0].strengths), to_elo(fits[1].strengths), atol=1e-8)
-    # With so many votes the mean over orders comes close to the estimate; 3 errors of the mean, and what k adds.
-    np.testing.assert_allclose(spread.mean, to_elo(fits[0].strengths), atol=3 * spread.sd.max() / np.sqrt(30) + 5)
-
-
-def test_close_models_change_places_with_the_order():
-    votes = random_votes(3, 500, strengths=(0.02, 0.0, -0.02))
-    assert order_spread(*votes, n_models=3, k=16.0).n_leaders > 1
-    assert order_spread([0] * 9, [1] * 9, [1.0] * 9, n_models=2).n_leaders == 1
-
-
-def test_a_seed_is_kept():
-    votes = random_votes(4, 100)
-    one, same, other = (order_spread(*votes, n_models=4, seed=seed) for seed in (1, 1, 2))
-    np.testing.assert_array_equal(one.mean, same.mean)
-    assert (one.mean != other.mean).any()
 
 
 @pytest.mark.parametrize(

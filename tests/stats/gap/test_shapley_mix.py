@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.standardisation.kitagawa import shapley_mix
+from evalstats.stats.standardisation.kitagawa import shapley_shares
 
 CLOSED_FORM = 1e-12
 
@@ -38,14 +38,14 @@ def test_contributions_are_the_mean_over_all_orders(sizes: tuple[int, ...]) -> N
             before = reweighted_rate(done, w_lab, w_live, rate, levels)
             done = done | {factor}
             by_hand[factor] += (reweighted_rate(done, w_lab, w_live, rate, levels) - before) / len(orders)
-    found = shapley_mix(w_lab, w_live, rate, levels)
+    found = shapley_shares(w_lab, w_live, rate, levels)
     assert found == pytest.approx(by_hand, abs=CLOSED_FORM)
     assert found.sum() == pytest.approx(((w_live - w_lab) * rate).sum(), abs=CLOSED_FORM)
 
 
 def test_one_factor_has_the_whole_mix() -> None:
     w_lab, w_live, rate, levels = cells(2, (4,))
-    assert shapley_mix(w_lab, w_live, rate, levels).tolist() == pytest.approx([((w_live - w_lab) * rate).sum()])
+    assert shapley_shares(w_lab, w_live, rate, levels).tolist() == pytest.approx([((w_live - w_lab) * rate).sum()])
 
 
 def test_a_factor_that_shifts_nothing_has_no_part() -> None:
@@ -53,19 +53,17 @@ def test_a_factor_that_shifts_nothing_has_no_part() -> None:
     first_lab, first_live, second = np.array([0.7, 0.3]), np.array([0.2, 0.8]), np.array([0.4, 0.6])
     levels = [np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])]
     rate = np.array([0.9, 0.2, 0.5, 0.4])
-    found = shapley_mix(np.outer(first_lab, second).ravel(), np.outer(first_live, second).ravel(), rate, levels)
+    found = shapley_shares(np.outer(first_lab, second).ravel(), np.outer(first_live, second).ravel(), rate, levels)
     assert found[1] == pytest.approx(0.0, abs=CLOSED_FORM)
 
 
 def test_the_order_of_cells_and_the_zero_of_the_scale_do_not_matter() -> None:
     w_lab, w_live, rate, levels = cells(4, (2, 3))
     at = np.random.default_rng(0).permutation(6)
-    shuffled = shapley_mix(w_lab[at], w_live[at], rate[at] + 3, [level[at] for level in levels])
-    assert shuffled == pytest.approx(shapley_mix(w_lab, w_live, rate, levels), abs=CLOSED_FORM)
+    shuffled = shapley_shares(w_lab[at], w_live[at], rate[at] + 3, [level[at] for level in levels])
+    assert shuffled == pytest.approx(shapley_shares(w_lab, w_live, rate, levels), abs=CLOSED_FORM)
 
 
 def test_bad_input_is_named() -> None:
-    with pytest.raises(InputError, match="none in the lab"):
-        shapley_mix([0.0, 1.0], [0.5, 0.5], [0.1, 0.2], [[0, 1]])
     with pytest.raises(InputError, match="0 factors"):
-        shapley_mix([0.5, 0.5], [0.5, 0.5], [0.1, 0.2], [])
+        shapley_shares(np.full(2, 0.5), np.full(2, 0.5), np.ones(2), [])
