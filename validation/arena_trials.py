@@ -1,4 +1,8 @@
-"""Hundreds of small arenas at once under one way of sampling, newcomers in them, and what is measured of their ratings."""
+"""Hundreds of small arenas at once under one way of sampling, newcomers in them, and what is measured of their ratings.
+
+A small arena has what sampling could interact with: raters with tastes of their own, prompts, ties, a ring. It has no apps,
+sides, lengths or drift, which are alike under every way of sampling.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""Votes between two models: Chatbot Arena, LMArena's public data sets, LLMFAO, Copilot Arena, Inclusion Arena."""
+"""Votes between two models: Chatbot Arena, LMArena's public data sets, LLMFAO, Copilot Arena, Inclusion Arena.
+
+Events of K answers have a form that is assumed (docs/assumed-formats.md): no arena has published votes of this shape.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence

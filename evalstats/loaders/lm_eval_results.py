@@ -1,4 +1,7 @@
-"""Published numbers of lm-evaluation-harness, and in lighteval's shape as the first Open LLM Leaderboard keeps them."""
+"""Published numbers of lm-evaluation-harness, and in lighteval's shape as the first Open LLM Leaderboard keeps them.
+
+The items of lighteval's runs are in Parquet files beside them, whose columns are not read here.
+"""
 
 import hashlib
 import json

@@ -5,6 +5,8 @@ the simulations lie beside it, one a file, in `simulations/`.
 
 Format: sierra-research/tau2-bench at a2c0247, `src/tau2/data_model/simulation.py`; metrics in
 `src/tau2/metrics/agent_metrics.py`.
+
+Submissions: `src/tau2/scripts/leaderboard/submission.py` of sierra-research/tau2-bench at a2c0247.
 """
 
 import json

@@ -1,4 +1,8 @@
-"""Tenacious-Bench v0.1, as published in nebiyuephrata/SignalForge at 7d1a806: judged sales conversations, and its critics."""
+"""Tenacious-Bench v0.1, as published in nebiyuephrata/SignalForge at 7d1a806: judged sales conversations, and its critics.
+
+A critic is right about a pair when it scores the chosen answer above the rejected one. The file counts an exact tie as
+wrong; factor `tie` marks them, so that they can be counted otherwise.
+"""
 
 import json
 import re

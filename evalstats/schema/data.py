@@ -13,7 +13,7 @@ from polars.selectors import by_name
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
-from evalstats.schema.lookalikes import alike, renamed, said_of_names, visible
+from evalstats.schema.lookalikes import alike, lookalike_note, renamed, visible
 from evalstats.schema.metrics import one_definition, with_facts
 from evalstats.schema.overview import overview, problem_lines
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
@@ -296,7 +296,7 @@ def _names_apart(data: EvalData) -> tuple[EvalData, str | None]:
     if not changed:
         return data, None
     tables = {table: renamed(data.table(table), columns, changed) for table, columns in _MODEL_COLUMNS.items()}
-    return replace(data, **tables), said_of_names(changed)
+    return replace(data, **tables), lookalike_note(changed)
 
 
 def combine(parts: Iterable[EvalData]) -> EvalData:

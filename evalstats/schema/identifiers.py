@@ -1,4 +1,8 @@
-"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values."""
+"""What in a table may tell who somebody is, or what they wrote: by the names of columns, and by the look of values.
+
+Rules look at one name or one value at a time, never at how often it stands in a file: runs that are read one by one
+still share their items and clusters.
+"""
 
 import json
 import re

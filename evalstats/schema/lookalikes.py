@@ -63,7 +63,7 @@ def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str
     return frame.with_columns(pl.col(column).replace(dict(names)) for column in columns if column in frame.columns)
 
 
-def said_of_names(names: Mapping[str, str]) -> str:
+def lookalike_note(names: Mapping[str, str]) -> str:
     """Say which names look alike and how they are written."""
     shown = ", ".join(list(names.values())[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
     which = "a model's name looks" if len(names) == 1 else f"{len(names)} models' names look"

@@ -1,4 +1,7 @@
-"""One definition of each metric: what its name says of it, and what files declare."""
+"""One definition of each metric: what its name says of it, and what files declare.
+
+A name declares nothing; it is a reason to ask. Only an arrow or the words "lower is better" in it do.
+"""
 
 import re
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,8 @@
-"""Which models meet next (at random, where a vote tells most, near equals, placements), and the refits that it rests on."""
+"""Which models meet next (at random, where a vote tells most, near equals, placements), and the refits that it rests on.
+
+`evalstats.stats.arena.bradley_terry.fit_strengths` is the estimator for results. A schedule needs something smaller: it
+refits after every batch, before all models have won and lost, and in a study for hundreds of simulated arenas at a time.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,7 @@
-"""What a simulated RUT-Bench file holds: what happened in each sample, its blocks, and the summary."""
+"""What a simulated RUT-Bench file holds: what happened in each sample, its blocks, and the summary.
+
+The blocks are computed from a few facts by the rules of the benchmark's own scorer, so that they agree with each other.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,6 +1,10 @@
 """The manifest: all that is known of one stored source without opening its Parquet files.
 
 Manifests may come from someone else: no path in them is followed, and the names of parts must have the form of ours.
+
+DIR/evalstats-store.json                 that this is a store, and its schema version
+DIR/sources/<digest>-<loader>-.../       one source, whole: manifest.json, runs-0000.parquet, outcomes-0000.parquet, ...
+DIR/.incoming/                           sources being written, or being thrown away; never read
 """
 
 import json

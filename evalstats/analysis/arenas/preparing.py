@@ -13,7 +13,7 @@ from evalstats.analysis.arenas.table import VoteTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData, same_votes
-from evalstats.schema.lookalikes import alike, renamed, said_of_names
+from evalstats.schema.lookalikes import alike, lookalike_note, renamed
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
@@ -63,7 +63,7 @@ def comparisons_of(battles: EvalData | object) -> pl.DataFrame:
     table = check_table(_with_keys(frame), "comparisons")
     names = alike([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
     if names:
-        warnings.warn(said_of_names(names), EvalStatsWarning, stacklevel=3)
+        warnings.warn(lookalike_note(names), EvalStatsWarning, stacklevel=3)
     return renamed(table, ("model_a", "model_b"), names)
 
 
