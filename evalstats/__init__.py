@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.boards.results import Leaderboard
     from evalstats.analysis.compare.compare import compare
     from evalstats.analysis.compare.result import Comparison
-    from evalstats.analysis.contaminations.contamination import contamination
-    from evalstats.analysis.contaminations.results import ContaminationCheck
+    from evalstats.analysis.contamination.contamination import contamination
+    from evalstats.analysis.contamination.result import ContaminationCheck
     from evalstats.analysis.frontier.frontier import frontier
     from evalstats.analysis.frontier.result import Frontier
     from evalstats.analysis.gap.gap import gap
@@ -56,7 +56,7 @@ _WHERE = {
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.compare.result",
-    "ContaminationCheck": "evalstats.analysis.contaminations.results",
+    "ContaminationCheck": "evalstats.analysis.contamination.result",
     "EvalData": "evalstats.schema.data",
     "EvalStatsError": "evalstats.errors",
     "EvalStatsWarning": "evalstats.errors",
@@ -75,7 +75,7 @@ _WHERE = {
     "UnreadableFileError": "evalstats.errors",
     "arena": "evalstats.analysis.arenas.arena",
     "compare": "evalstats.analysis.compare.compare",
-    "contamination": "evalstats.analysis.contaminations.contamination",
+    "contamination": "evalstats.analysis.contamination.contamination",
     "from_frame": "evalstats.loaders.frames",
     "from_votes": "evalstats.loaders.frames",
     "frontier": "evalstats.analysis.frontier.frontier",

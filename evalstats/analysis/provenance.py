@@ -1,15 +1,16 @@
 """Where a result's numbers come from: runs with the digests of their files, what was noted of them, the version."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
-from evalstats.document.model import Column, Items, Note, Section, Table
+from evalstats.document.model import Code, Column, Items, Note, Section, Table
 from evalstats.schema.data import EvalData
 
 # What the note of a run begins with where the run is simulated: loaders write it so.
 _SIMULATED = "simulated:"
+_CODE_WIDTH = 88
 
 
 def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -49,6 +50,26 @@ def sources_section(
         most=8,
     )
     return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)), table))
+
+
+def code_section(function: str, options: Mapping[str, object]) -> Section:
+    """Return the part with the Python that gives the same result; options that are None or empty are left out.
+
+    Examples
+    --------
+    >>> print(code_section("frontier", {"cost": "latency_s", "models": None, "seed": 1}).blocks[0].code)
+    import evalstats as es
+    <BLANKLINE>
+    data = es.read(...)  # the files of the runs above
+    result = es.frontier(data, cost='latency_s', seed=1)
+    """
+    given = [f"{name}={value!r}" for name, value in options.items() if value is not None and value not in ((), "", {})]
+    call = f"result = es.{function}({', '.join(['data', *given])})"
+    if len(call) > _CODE_WIDTH:
+        call = f"result = es.{function}(\n    data,\n" + "".join(f"    {each},\n" for each in given) + ")"
+    reading = "data = es.read(...)  # the files of the runs above"
+    code = Code(code=f"import evalstats as es\n\n{reading}\n{call}")
+    return Section(id="code", heading="The same in Python", blocks=(code,))
 
 
 def toolkit_version() -> str:

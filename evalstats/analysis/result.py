@@ -27,6 +27,7 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
+    "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
 }
 

@@ -89,22 +89,24 @@ def contamination(
     accept: options.Accept = None,
     plan: options.PlanFile = None,
     no_plan: options.NoPlan = False,
-    explain: options.Explain = False,
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
+    full: options.Full = False,
+    explain: options.Explain = False,
+    report: options.Report = None,
     seed: options.Seed = 0,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
     """Do models score more on items they may have seen?"""
-    from evalstats.analysis.contaminations.contamination import contamination as contamination_of
+    from evalstats.analysis.contamination.contamination import contamination as contamination_of
     from evalstats.cli.leaderboard import names_of
     from evalstats.cli.load import column_map, load
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show_result, step_line
+    from evalstats.cli.show import present, step_line
 
     cutoffs = cutoffs_of(cutoff)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
@@ -132,7 +134,16 @@ def contamination(
             plan=declared.plan if declared else None,
             seed=seed,
         )
-    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
+    present(
+        result,
+        style=style,
+        output=output,
+        full=full,
+        explain=explain,
+        report=report,
+        quiet=quiet,
+        no_color=no_color,
+    )
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
 

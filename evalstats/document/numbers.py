@@ -1,6 +1,7 @@
 """How numbers are written: enough digits to decide by, never more than the data hold."""
 
 import math
+from collections.abc import Sequence
 
 MINUS = "−"
 # Below this a number is rounding error of sums of ones.
@@ -116,6 +117,20 @@ def plural(n: int, noun: str, many: str | None = None) -> str:
     ('1 item', '1,200 items', '2 people')
     """
     return f"{n:,} {noun if n == 1 else many or noun + 's'}"
+
+
+def several(names: Sequence[str], most: int = 4) -> str:
+    """Write names as running text does; of more than `most`, the first ones and how many more there are.
+
+    Examples
+    --------
+    >>> several(["a", "b", "c"]), several(["a", "b", "c"], most=1), several(["a"])
+    ('a, b and c', 'a and 2 more', 'a')
+    """
+    shown, rest = list(names[:most]), len(names) - most
+    if rest > 0:
+        return f"{', '.join(shown)} and {rest:,} more"
+    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1]))) if shown else "none"
 
 
 def many(name: str) -> str:

@@ -113,11 +113,15 @@ def _block(block: Block, width: int, *, full: bool) -> str:
         case Items():
             return "\n".join(_wrapped(item, width, first="- ", rest="  ") for item in block.items)
         case Code():
-            return "\n".join(f"    {one_line(line)}" for line in block.code.splitlines())
+            return "\n".join(f"    {_indent(line)}{one_line(line)}".rstrip() for line in block.code.splitlines())
         case Figure():
             return "" if block.table is None else _block(block.table, width, full=full)
         case Table():
             return _table(block, width, full=full)
+
+
+def _indent(line: str) -> str:
+    return " " * (len(line) - len(line.lstrip(" ")))
 
 
 def _painted(text: str, tone: Tone, *, color: bool) -> str:

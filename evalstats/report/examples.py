@@ -11,6 +11,7 @@ from evalstats.document.model import Note
 from evalstats.errors import InputError
 
 _SEED = 0
+_MADE_UP = Note(kind="simulated", text=f"these data are simulated by evalstats (seed {_SEED})")
 
 
 def example(kind: str) -> Result:
@@ -44,8 +45,29 @@ def _frontier() -> Result:
         for i in range(len(ease))
     ]
     found = frontier(from_frame(pl.DataFrame(rows), item="item", model="model", score="score"))
-    made_up = Note(kind="simulated", text=f"these data are simulated by evalstats (seed {_SEED})")
-    return replace(found, notes=(made_up, *found.notes))
+    return replace(found, notes=(_MADE_UP, *found.notes))
 
 
-EXAMPLES: Mapping[str, Callable[[], Result]] = {"frontier": _frontier}
+def _contamination() -> Result:
+    """Nine models on 400 items, of which half are public; one of them scores 25 points more on these."""
+    from evalstats.analysis.contamination.contamination import contamination
+    from evalstats.loaders.frames import from_frame
+
+    draw = np.random.default_rng(_SEED)
+    references = [f"reference-{i}" for i in range(1, 9)]
+    rows = [
+        {
+            "item": i,
+            "model": name,
+            "source": "public" if i < 200 else "fresh",
+            "score": int(draw.random() < 0.5 + (i < 200) * (0.08 + 0.25 * (name == "new-model"))),
+        }
+        for name in ("new-model", *references)
+        for i in range(400)
+    ]
+    data = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="maths problems")
+    found = contamination(data, split="source", suspects="new-model", references=references)
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
+EXAMPLES: Mapping[str, Callable[[], Result]] = {"contamination": _contamination, "frontier": _frontier}

@@ -9,10 +9,8 @@ from typing import Any
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.contaminations.results import ContaminationCheck
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
-from evalstats.analysis.explaining.contamination import explain_contamination
 from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
@@ -39,7 +37,6 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
     LabLiveGap: explain_gap,
-    ContaminationCheck: explain_contamination,
 }
 
 
@@ -49,7 +46,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena`, `gap`, `contamination` or `power` gave, or another
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena`, `gap` or `power` gave, or another
         result whose kind was added.
 
     Raises

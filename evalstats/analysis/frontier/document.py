@@ -1,6 +1,5 @@
 """What is said of a frontier: who is worth its price, who is beaten for certain, what is open."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from evalstats.analysis.costs import WORDS, amount
@@ -9,7 +8,7 @@ from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import sources_section
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Column, Document, Items, Section, Table, Text, Tone
-from evalstats.document.numbers import number, plural, share_in_percent
+from evalstats.document.numbers import number, plural, several, share_in_percent
 
 _TONES: dict[str, Tone] = {"on the frontier": "good", "not settled": "caution", "dominated": "bad"}
 _WORDS: dict[Standing, str] = {"on the frontier": "on the frontier", "open": "not settled", "dominated": "dominated"}
@@ -42,7 +41,7 @@ def _headline(result: Frontier, what: str) -> str:
     names = [row.name for row in result.rows if row.on_frontier]
     if len(names) == 1:
         return f"{names[0]} scores most for the least {what}"
-    return f"{len(names)} of {len(result.rows)} systems are worth their {what}: {_some(names)}"
+    return f"{len(names)} of {len(result.rows)} systems are worth their {what}: {several(names)}"
 
 
 def _table(result: Frontier) -> Table:
@@ -77,7 +76,7 @@ def _actions(result: Frontier, what: str) -> list[str]:
     found = [f"Drop {row.name}: {row.dominated_by[0]} scores more for less {what}." for row in beaten[:_NAMED]]
     unsettled = [row.name for row in result.rows if row.standing == "open"]
     if unsettled:
-        found.append(f"More items would settle the place of {_some(unsettled)}.")
+        found.append(f"More items would settle the place of {several(unsettled)}.")
     return found
 
 
@@ -86,8 +85,8 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     sections: list[Section] = []
     beaten = [row for row in result.rows if row.dominated_by]
     if beaten:
-        head = f"{_some([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} beaten for certain"
-        told = [f"{row.name} by {_some(row.dominated_by)}" for row in beaten]
+        head = f"{several([row.name for row in beaten])} {'is' if len(beaten) == 1 else 'are'} beaten for certain"
+        told = [f"{row.name} by {several(row.dominated_by)}" for row in beaten]
         text = f"Both differences, higher score and lower {what}, hold at {level} over all pairs."
         sections.append(Section(id="beaten", heading=head, blocks=(Text(text=text), Items(items=tuple(told)))))
     unsettled = [row for row in result.rows if row.standing == "open"]
@@ -98,7 +97,7 @@ def _evidence(result: Frontier, what: str) -> list[Section]:
     elif unsettled:
         head = f"The place of {plural(len(unsettled), 'system')} is not settled"
         told = [
-            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + _some(row.beaten_by)} as observed, on it in "
+            f"{row.name}: {'on the line' if row.on_frontier else 'behind ' + several(row.beaten_by)} as observed, on it in "
             f"{share_words(row)} of resamples"
             for row in unsettled
         ]
@@ -151,9 +150,3 @@ def share_words(row: FrontierRow) -> str:
 
 def _cost_words(result: Frontier) -> str:
     return WORDS[result.cost].partition(" (")[0].lower()
-
-
-def _some(names: Sequence[str]) -> str:
-    if len(names) <= _NAMED:
-        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else "none"
-    return f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} more"

@@ -1,10 +1,16 @@
-"""From questions to lines: estimates, p adjusted for all suspects together, and verdicts."""
+"""From questions to lines: estimates, p adjusted for all suspects together, verdicts, and what to beware of."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalstats.analysis.contaminations.asking import Asked
-from evalstats.analysis.contaminations.results import Alternative, ContaminationRow, Verdict
+from evalstats.analysis.contamination.items import Asked, ItemTable
+from evalstats.analysis.contamination.result import Alternative, ContaminationRow, Design, Verdict
+from evalstats.analysis.grouping import label_of
+from evalstats.analysis.notes import dependence_warnings
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
+from evalstats.stats.clusters import Dependence, undeclared_dependence
 from evalstats.stats.contamination.difference_in_differences import ReferenceGap, reference_gap
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
@@ -65,6 +71,7 @@ def _line(asked: Asked, options: Options) -> ContaminationRow:
         verdict="invalid",
         reason=asked.invalid or "",
         estimate=None,
+        conf_level=options.conf_level,
         references=asked.references,
         n_old=asked.n_old,
         n_new=asked.n_new,
@@ -146,3 +153,105 @@ def _verdict(row: ContaminationRow, options: Options, n_tests: int) -> tuple[Ver
         )
     rest = "no margin is declared" if options.margin is None else "one beyond the margin is not excluded"
     return "inconclusive", f"no inflation is shown, and {rest}"
+
+
+METHODS: Mapping[Design, str] = {
+    "split": "difference in differences against reference models, t on their number",
+    "date": "regression discontinuity against reference models, t on their number",
+    "twins": "paired twins against reference models, t on their number",
+}
+_FEW_REFERENCES = 5
+_MUCH_LOST = 0.05
+_WORST_FEW_DF = 4.0
+
+
+def estimand_of(design: Design, column: str, sides: tuple[str, str], clusters: Sequence[str]) -> str:
+    """Say what is estimated.
+
+    Examples
+    --------
+    >>> estimand_of("split", "source", ("public", "fresh"), ())[:52]
+    'mean score on public less fresh items of source, bey'
+    """
+    what = {
+        "split": f"mean score on {sides[0]} less {sides[1]} items of {column}",
+        "date": f"jump of the mean score at the model's cut-off, before less after, by {column}",
+        "twins": f"mean score on {sides[0]} items less their {sides[1]} twins",
+    }[design]
+    units = " and ".join(clusters) or "items"
+    return f"{what}, beyond the mean of clean models, for new {units} and models like these"
+
+
+def suspicions(asked: Sequence[Asked], table: ItemTable, seed: int) -> tuple[Dependence, ...]:
+    """Test whether what is left of the first suspect's differences runs in groups that were not declared."""
+    first = next((each for each in asked if each.contrast is not None), None)
+    if first is None or table.clusters or not first.groups:
+        return ()
+    found = undeclared_dependence(first.residuals(), first.groups, seed=seed)
+    names = table.table.data.factor_names()
+    return tuple(_relabelled(row, names) for row in found)
+
+
+def _relabelled(row: Dependence, names: Mapping[str, str]) -> Dependence:
+    return replace(row, factor=label_of(row.factor, names))
+
+
+def cautions(
+    rows: Sequence[ContaminationRow],
+    asked: Sequence[Asked],
+    table: ItemTable,
+    suspected: Sequence[Dependence],
+    options: Options,
+) -> tuple[Note, ...]:
+    """Return what a reader must know before using the numbers."""
+    return (
+        *_of_references(rows, table),
+        *_of_missing(rows),
+        *(note for row in rows for note in _of_df(row)),
+        *(note for each in asked for note in each.notes if note.caution),
+        *as_notes("comparability", (*table.table.rulers.refusal(), *table.table.rulers.of("weakens"))),
+        *as_notes("dependence", dependence_warnings(suspected)),
+        *(
+            [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]
+            if options.alternative == "greater"
+            else []
+        ),
+    )
+
+
+def _of_references(rows: Sequence[ContaminationRow], table: ItemTable) -> list[Note]:
+    found: list[Note] = []
+    if table.references is None:
+        found.append(
+            Note(
+                kind="choice",
+                text="no model is named as clean, so what several models have seen alike cannot show",
+                remedy="Name models trained before the items were public: --reference MODEL",
+            )
+        )
+    counts = {len(row.references) for row in rows if row.p_value is not None}
+    if counts and min(counts) < _FEW_REFERENCES:
+        found.append(
+            Note(
+                kind="few",
+                text=f"{min(counts)} references show little of how clean models differ, so intervals are wide",
+                remedy="A further reference helps more than further items",
+            )
+        )
+    return found
+
+
+def _of_missing(rows: Sequence[ContaminationRow]) -> list[Note]:
+    lost = [row for row in rows if row.n_left_out > _MUCH_LOST * (row.n_left_out + row.n_old + row.n_new)]
+    if not lost:
+        return []
+    worst = max(lost, key=lambda row: row.n_left_out)
+    text = f"{plural(worst.n_left_out, 'item')} left out for {worst.model}, since it or a reference has no score there"
+    return [Note(kind="missing", text=text, remedy="The answer is for the others, which may be easier or harder")]
+
+
+def _of_df(row: ContaminationRow) -> list[Note]:
+    if row.df is None or row.df >= min(_WORST_FEW_DF, len(row.references) - 1):
+        return []
+    text = f"the clusters are worth {row.df:.1f} degrees of freedom for {row.model}"
+    return [Note(kind="few", text=f"{text}, so its interval is rough")]

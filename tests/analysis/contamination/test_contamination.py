@@ -1,6 +1,5 @@
 """Old items against new ones, from rows to verdicts: what is found, what is not claimed, what is refused."""
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -8,13 +7,27 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.contaminations.results import ContaminationCheck
-from evalstats.document.markup import to_html, to_latex, to_markdown
-from evalstats.document.text import to_text
+from evalstats.analysis.contamination.result import ContaminationCheck
+from evalstats.analysis.result import load_result
+from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.schema.plan import Margin, Plan
-from tests.analysis.contaminations.example_items import MODELS, REFERENCES, as_results, split_rows
+from tests.analysis.contamination.example_items import (
+    CUTOFF,
+    MODELS,
+    REFERENCES,
+    as_results,
+    dated_rows,
+    split_rows,
+    twin_pairs,
+    twins_by_name,
+)
+
+
+def texts(result: ContaminationCheck, kind: str, *, caution: bool = True) -> str:
+    return " ".join(note.text for note in result.notes if (note.kind, note.caution) == (kind, caution))
 
 
 @pytest.fixture(scope="module")
@@ -85,8 +98,8 @@ def test_too_few_references_are_described_only(named):
     row = found.row("suspect")
     assert (found.verdict, row.p_value, row.largest) == ("inconclusive", None, None)
     assert row.estimate > 0.3
-    assert "Described and not judged" in " ".join(to_text(found.blocks()).split())
-    assert "no interval and no verdict" in " ".join(found.explain().split())
+    assert found.document().label == "described only"
+    assert "no interval and no verdict" in found.explain()
 
 
 def test_without_references_each_is_held_against_the_others_and_p_is_adjusted():
@@ -94,7 +107,7 @@ def test_without_references_each_is_held_against_the_others_and_p_is_adjusted():
     assert {row.model for row in found.rows} == set(MODELS)
     assert found.inflated() == ("suspect",)
     assert all((row.p_adjusted or 0.0) >= (row.p_value or 1.0) for row in found.rows)
-    assert any("no model is named as clean" in text for text in found.warnings)
+    assert "no model is named as clean" in texts(found, "choice")
     # The suspect among the references makes the others look deflated, never inflated.
     assert all(row.estimate < 0.3 for row in found.rows if row.model != "suspect")
 
@@ -104,8 +117,8 @@ def test_levels_may_be_named_and_the_rest_is_told():
     one = es.contamination(results, split="source", old="fresh", suspects=["suspect"], references=REFERENCES)
     other = es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES)
     assert one.row("suspect").estimate == pytest.approx(-other.row("suspect").estimate)
-    assert any("is taken as new" in text for text in one.notes)
-    assert any("by their names" in text for text in other.notes)
+    assert "is taken as new" in texts(one, "choice", caution=False)
+    assert "by their names" in texts(other, "choice", caution=False)
 
 
 def test_clusters_count_and_few_of_them_are_invalid():
@@ -122,7 +135,7 @@ def test_items_that_a_reference_lacks_are_left_out_and_said():
     rows = [row for row in split_rows(inflation=0.45) if not (row["model"] == "r2" and str(row["item"]) < "q030")]
     found = es.contamination(as_results(rows), split="source", suspects=["suspect"], references=REFERENCES)
     assert (found.row("suspect").n_old, found.row("suspect").n_left_out) == (90, 30)
-    assert any("30 items left out" in text for text in found.warnings)
+    assert "30 items left out" in texts(found, "missing")
 
 
 def test_one_sided_only_where_declared():
@@ -131,7 +144,7 @@ def test_one_sided_only_where_declared():
     two, one = es.contamination(results, **options), es.contamination(results, alternative="greater", **options)
     assert one.row("suspect").p_value == pytest.approx(two.row("suspect").p_value / 2)
     assert one.row("suspect").conf_low == two.row("suspect").conf_low
-    assert any("one-sided" in text for text in one.warnings)
+    assert "one-sided" in texts(one, "plan")
 
 
 def test_a_plan_settles_margin_and_level_and_departures_are_said():
@@ -145,7 +158,7 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
     other = es.contamination(
         results, split="source", suspects=["suspect"], references=REFERENCES, plan=plan, conf_level=0.95
     )
-    assert any("departs from the plan" in text for text in other.warnings)
+    assert "departs from the plan" in texts(other, "plan")
 
 
 @pytest.mark.parametrize(
@@ -186,7 +199,7 @@ def test_a_named_model_without_a_side_is_refused_and_another_is_left_out():
         es.contamination(results, split="source", suspects=["suspect"], references=REFERENCES)
     found = es.contamination(results, split="source", suspects=["suspect"])
     assert found.row("suspect").references == REFERENCES[:4]
-    assert any("left out: 'r5'" in text for text in found.notes)
+    assert "left out: 'r5'" in texts(found, "choice", caution=False)
 
 
 def test_one_model_alone_cannot_be_judged():
@@ -194,27 +207,53 @@ def test_one_model_alone_cannot_be_judged():
         es.contamination(as_results(split_rows(models=("suspect",))), split="source")
 
 
-def test_it_can_be_shown_and_written(found):
-    text = to_text(found.blocks())
+def test_the_answer_is_the_first_line_and_all_views_hold_it(found):
+    said = found.document()
+    assert said.headline == "suspect gains more on public items than clean models do"
+    assert (said.label, said.tone) == ("inflated", "bad")
+    row = found.row("suspect")
+    assert said.number == f"+{100 * row.estimate:.1f} pp"
+    assert f"{100 * row.conf_low:.1f} to {100 * row.conf_high:.1f}" in said.number_words
+    text = to_text(said, full=True)
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert "largest inflation" in text
-    assert "up to 40%" in text
-    for written in (to_markdown(found.blocks()), to_html(found.blocks()), to_latex(found.blocks())):
+    assert "up to 40%" in " ".join(text.split())
+    assert "r1, r2, r3, r4 and r5" in found.explain()
+    for written in (to_markdown(said), to_html(said), to_latex(said), found.summary()):
         assert "suspect" in written
-    assert json.loads(json.dumps(found.to_dict()))["verdict"] == "inflated"
-    assert found.to_frame()["largest"][0] == found.row("suspect").largest
+    assert found.to_frame()["largest"][0] == row.largest
     assert "inflated" in repr(found)
-    assert found.summary().startswith("Scores on public items are inflated: suspect by")
-    with pytest.raises(InputError, match="no suspect 'nobody'; all 1: suspect"):
-        found.row("nobody")
+    assert len(to_text(said).splitlines()) <= 15
+    with pytest.raises(InputError, match="no suspect 'suspects'; closest: suspect"):
+        found.row("suspects")
 
 
-def test_it_is_explained_with_its_own_numbers(found):
-    text = found.explain()
-    assert "The model suspect does better on public items" in text
-    assert "r1, r2, r3, r4, r5" in " ".join(text.split())
-    assert "What would change it" in text
-    assert max(len(line) for line in text.splitlines()) <= 80
+def test_a_saved_check_is_the_same_object_again(found, tmp_path):
+    results = as_results(split_rows(n=60))
+    plan = Plan(source="p.toml", conf_level=0.9)
+    planned = es.contamination(results, split="source", plan=plan, conf_level=0.95)
+    few = es.contamination(results, split="source", suspects=["suspect"], references=["r1"])
+    dated = es.contamination(as_results(dated_rows(n=300)), date="released", cutoffs={"suspect": CUTOFF})
+    twins = es.contamination(as_results(twins_by_name(twin_pairs(n=40))), twin="twin_of")
+    for result in (found, planned, few, dated, twins):
+        result.save(tmp_path / "check.json")
+        assert load_result(tmp_path / "check.json") == result
+
+
+def test_hostile_names_stay_text():
+    name = "<script>alert(1)</script>|=cmd()"
+    rows = [{**row, "model": name if row["model"] == "suspect" else row["model"]} for row in split_rows(inflation=0.45)]
+    said = es.contamination(as_results(rows), split="source", suspects=[name], references=REFERENCES).document()
+    assert name in said.headline
+    assert "<script>" not in to_html(said)
+    before_code = to_markdown(said).partition("````python")[0]
+    assert "<script>" not in before_code
+
+
+def test_one_that_is_notable_alone_and_not_in_its_family_is_said():
+    results = as_results(split_rows(n=60, inflation=0.3, models=("suspect", *(f"m{i}" for i in range(30)))))
+    said = es.contamination(results, split="source").document()
+    assert [len(table.rows) for table in said.tables.values()][:2] == [31, 31]
+    assert len(to_text(said).splitlines()) <= 40
 
 
 def test_a_public_benchmark_against_its_fresh_counterpart(found):

@@ -4,7 +4,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import CannotAnswerError, InputError
-from tests.analysis.contaminations.example_items import REFERENCES, as_results, twin_pairs, twins_by_name
+from tests.analysis.contamination.example_items import REFERENCES, as_results, twin_pairs, twins_by_name
 
 OPTIONS = {"suspects": ["suspect"], "references": REFERENCES}
 
@@ -56,7 +56,7 @@ def test_items_without_a_twin_are_left_out_and_said():
         es.contamination(as_results(rows), twin="twin_of", **OPTIONS)
     found = es.contamination(as_results([row for row in rows if row["item"] != "q001-b"]), twin="twin_of", **OPTIONS)
     assert found.row("suspect").n_old == 118
-    assert any("1 item without a twin" in text for text in found.notes)
+    assert any("1 item without a twin" in note.text for note in found.notes)
 
 
 def test_chains_and_too_few_pairs_are_refused():

@@ -6,16 +6,21 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from evalstats.analysis.arms import margin_in_unit, require_outcomes
-from evalstats.analysis.contaminations.asking import Asked
-from evalstats.analysis.contaminations.dating import ask_of_date
-from evalstats.analysis.contaminations.items import ItemTable, Wanted, item_table
-from evalstats.analysis.contaminations.joining import SOURCE, joined
-from evalstats.analysis.contaminations.judging import Options, judged, overall
-from evalstats.analysis.contaminations.results import Alternative, ContaminationCheck, ContaminationRow, Design
-from evalstats.analysis.contaminations.splitting import Levels, ask_of_split
-from evalstats.analysis.contaminations.telling import METHODS, cautions, estimand_of, suspicions
-from evalstats.analysis.contaminations.twinning import ask_of_twins, twin_rows
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
+from evalstats.analysis.contamination.cutoff import ask_of_date
+from evalstats.analysis.contamination.items import Asked, ItemTable, Wanted, item_table
+from evalstats.analysis.contamination.result import Alternative, ContaminationCheck, ContaminationRow, Design
+from evalstats.analysis.contamination.sides import SOURCE, Levels, ask_of_split, ask_of_twins, joined, twin_rows
+from evalstats.analysis.contamination.verdicts import (
+    METHODS,
+    Options,
+    cautions,
+    estimand_of,
+    judged,
+    overall,
+    suspicions,
+)
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, plan_account, settled, with_plan
@@ -164,7 +169,7 @@ def contamination(
     account = plan_account(
         plan, benchmark=result.benchmark, metric=result.metric, span=answers.table.metric.span, **given
     )
-    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+    return replace(result, plan=account, notes=(*as_notes("plan", account.departures), *result.notes))
 
 
 def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[Design, str]:
@@ -255,6 +260,7 @@ def _result(  # noqa: PLR0917 - what a result is made of
         margin=options.margin,
         alternative=options.alternative,
         rows=rows,
+        suspects=table.suspects if table.named else (),
         references=table.references or (),
         method=METHODS[design],
         method_reason=_REASON,
@@ -264,12 +270,12 @@ def _result(  # noqa: PLR0917 - what a result is made of
         seed=seed,
         version=toolkit_version(),
         sources=sources_of(data, table.table.runs),
-        warnings=(*metric.cautions, *cautions(rows, found.asked, table, suspected, options)),
         notes=(
-            *found.notes,
-            *table.notes,
-            *table.table.rulers.of("note"),
-            *(text for each in found.asked for text in each.notes),
-            *notes_of(data, table.table.runs),
+            *run_notes(data, table.table.runs),
+            *as_notes("scale", metric.cautions),
+            *cautions(rows, found.asked, table, suspected, options),
+            *as_notes("choice", (*found.notes, *table.notes), caution=False),
+            *as_notes("comparability", table.table.rulers.of("note"), caution=False),
+            *(note for each in found.asked for note in each.notes if not note.caution),
         ),
     )

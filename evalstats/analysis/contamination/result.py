@@ -1,14 +1,13 @@
 """How much more a model scores on items it may have seen: the frozen result of `contamination()`."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe, row_named
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.document.model import Document, Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
@@ -20,25 +19,20 @@ Alternative = Literal["two-sided", "greater"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WidthRow:
+class WidthRow(Estimate):
     """The break at a date by another bandwidth, or by parabolas: does the answer hang on the choice?
 
-    `order` is 1 for straight lines, 2 for parabolas. `reason` says why there is no estimate, or no interval.
+    `order` is 1 for straight lines, 2 for parabolas.
     """
 
     width: float
     order: int
-    estimate: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
     n_old: int = 0
     n_new: int = 0
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContaminationRow:
+class ContaminationRow(Estimate):
     """One suspect model. Amounts are in the metric's unit, turned so that more is better: positive is inflation.
 
     Attributes
@@ -70,20 +64,13 @@ class ContaminationRow:
 
     model: str
     verdict: Verdict
-    reason: str
-    estimate: float | None
+    reason: str = ""
     references: tuple[str, ...]
     n_old: int
     n_new: int
     n_left_out: int = 0
     n_clusters: int | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
     largest: float | None = None
-    std_error: float | None = None
-    df: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     own: float | None = None
     own_low: float | None = None
     own_high: float | None = None
@@ -102,7 +89,7 @@ class ContaminationRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ContaminationCheck:
+class ContaminationCheck(Result):
     """What `contamination` found: a line for each suspect model, and how it was reached.
 
     Attributes
@@ -111,8 +98,9 @@ class ContaminationCheck:
         "split", "date" or "twins"; `column` is the column it rests on, `old` and `new` what its two sides are called.
     verdict, reason
         "inflated" where any model is; "clean within the margin" where all are; "invalid" where nothing can be said of any.
-    references
-        Models named as clean; empty where every model was held against all the others.
+    suspects, references
+        Models named as suspects, and as clean. No suspects: all models. No references: each was held
+        against all the others.
     margin
         The largest inflation that does not matter, in the metric's unit.
     alternative
@@ -137,6 +125,7 @@ class ContaminationCheck:
     margin: float | None
     alternative: Alternative
     rows: tuple[ContaminationRow, ...]
+    suspects: tuple[str, ...] = ()
     references: tuple[str, ...]
     method: str
     method_reason: str
@@ -146,8 +135,7 @@ class ContaminationCheck:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     plan: PlanAccount | None = None
 
     def __repr__(self) -> str:
@@ -170,10 +158,6 @@ class ContaminationCheck:
     def inflated(self) -> tuple[str, ...]:
         """Names of the models that are shown to be inflated."""
         return tuple(row.model for row in self.rows if row.verdict == "inflated")
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return json_safe(self)
 
     def to_frame(self) -> pl.DataFrame:
         """One row for each suspect, in glossary names."""
@@ -202,23 +186,8 @@ class ContaminationCheck:
             schema_overrides={**dict.fromkeys(numbers, pl.Float64), "n_clusters": pl.Int64, "cutoff": pl.String},
         )
 
-    def summary(self) -> str:
-        """Sentences for a person: who is inflated, by how much at most, what it rests on."""
-        from evalstats.analysis.contaminations.wording import contamination_sentences
+    def document(self) -> Document:
+        """Return what is said of it: who is inflated, by how much at most, what that rests on."""
+        from evalstats.analysis.contamination.document import document
 
-        return " ".join(contamination_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.contaminations.wording import contamination_blocks
-
-        return contamination_blocks(self)
-
-    def explain(self) -> str:
-        """Return what this result says, in plain words for somebody who is no statistician."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        return document(self)

@@ -7,10 +7,10 @@ from typing import TypeVar
 import numpy as np
 
 from evalstats.analysis.arms import listed
-from evalstats.analysis.contaminations.asking import Asked, Dated, few_clusters
-from evalstats.analysis.contaminations.items import Bools, Floats, ItemTable
-from evalstats.analysis.contaminations.results import WidthRow
-from evalstats.document.numbers import p_value, plural
+from evalstats.analysis.contamination.items import Asked, Bools, Dated, Floats, ItemTable, few_clusters
+from evalstats.analysis.contamination.result import WidthRow
+from evalstats.document.model import Note
+from evalstats.document.numbers import p_words, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.contamination.difference_in_differences import reference_gap
 from evalstats.stats.contamination.regression_discontinuity import (
@@ -142,8 +142,11 @@ def _asked(table: ItemTable, suspect: str, days: Floats, cutoffs: Mapping[str, f
         invalid=invalid,
         dated=dated,
         groups={name: each[keep][inside] for name, each in table.of_groups().items()},
-        warnings=() if invalid else (*_uneven(dated), *_unsteady(dated, window, scores[inside], conf_level)),
-        notes=_closer(suspect, table.others(suspect), others, cutoffs),
+        notes=(
+            *([] if invalid else _uneven(suspect, dated)),
+            *([] if invalid else _unsteady(suspect, dated, window, scores[inside], conf_level)),
+            *_closer(suspect, table.others(suspect), others, cutoffs),
+        ),
     )
 
 
@@ -185,48 +188,49 @@ def _left_out(days: Floats, keep: Bools, cutoff: float, width: float) -> int:
     return int(((np.abs(days - cutoff) < width) & ~keep).sum())
 
 
-def _uneven(dated: Dated) -> list[str]:
+def _uneven(suspect: str, dated: Dated) -> list[Note]:
     """Warn of items that are gathered on one side, or far from the cut-off."""
-    density, told = dated.density, list[str]()
+    density, found = dated.density, list[Note]()
     if density.p_value < _UNEVEN:
-        told.append(
-            f"{density.n_before} items close before the cut-off and {density.n_after} close after it (p of chance "
-            f"{p_value(density.p_value)}): were items chosen by their date, or by whether models solve them?"
+        text = (
+            f"{density.n_before} items lie close before the cut-off of {suspect} and {density.n_after} close after it "
+            f"({p_words(density.p_value)}), as if chosen by their date"
         )
+        found.append(Note(kind="comparability", text=text, remedy="Check how the items were chosen"))
     gap = max(density.gap_before, density.gap_after)
     if gap > _FAR * dated.bandwidth:
-        told.append(
-            f"the nearest item on one side lies {gap:.0f} days from the cut-off, so the break is extrapolated to it"
-        )
-    return told
+        text = f"the nearest item on one side lies {gap:.0f} days from the cut-off of {suspect}"
+        found.append(Note(kind="fit", text=f"{text}, so the break is extrapolated"))
+    return found
 
 
-def _unsteady(dated: Dated, window: DateWindow, scores: Floats, conf_level: float) -> list[str]:
+def _unsteady(suspect: str, dated: Dated, window: DateWindow, scores: Floats, conf_level: float) -> list[Note]:
     """Warn where the answer hangs on the bandwidth or on straight lines."""
     main = reference_gap(scores[:, 0], scores[:, 1:], window.contrast, conf_level=conf_level)
     shown = main.p_value is not None and main.p_value <= 1.0 - conf_level
     others = [row for row in dated.widths if row.estimate is not None and row.p_value is not None]
     against = [row for row in others if (row.estimate or 0.0) * main.estimate < 0]
+    remedy = "Do not rest on it"
     if shown and against:
         row = against[0]
         shape = "straight lines" if row.order == 1 else "parabolas"
-        return [f"the break has another sign with {shape} within {row.width:.0f} days: do not rest on it"]
+        text = f"the break of {suspect} changes sign with {shape} within {row.width:.0f} days"
+        return [Note(kind="fit", text=text, remedy=remedy)]
     weaker = [row for row in others if (row.p_value or 0.0) > 1.0 - conf_level]
     if shown and len(weaker) == len(others) > 0:
-        return ["the break is shown by this bandwidth alone, and by none of the others tried: do not rest on it"]
+        text = f"the break of {suspect} shows at this bandwidth alone, at none of the others tried"
+        return [Note(kind="fit", text=text, remedy=remedy)]
     return []
 
 
-def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Mapping[str, float]) -> tuple[str, ...]:
+def _closer(suspect: str, every: Sequence[str], kept: Sequence[str], cutoffs: Mapping[str, float]) -> list[Note]:
     gone = [name for name in every if name not in kept]
     unknown = [name for name in kept if name not in cutoffs]
-    told: list[str] = []
+    found: list[Note] = []
     if gone:
-        told.append(
-            f"{suspect}: {listed(gone)} not taken as references, since their own cut-offs lie within the bandwidth"
-        )
+        text = f"for {suspect}, {listed(gone)} are not taken as references: their own cut-offs lie within the bandwidth"
+        found.append(Note(kind="choice", text=text, caution=False))
     if unknown:
-        told.append(
-            f"{suspect}: the cut-offs of the references {listed(unknown)} are not given; none may lie near its own"
-        )
-    return tuple(told)
+        text = f"for {suspect}, the references {listed(unknown)} have no cut-off given; none may lie near its own"
+        found.append(Note(kind="choice", text=text, caution=False))
+    return found

@@ -1,0 +1,345 @@
+"""What is said of a check for contamination: who is inflated, by how much at most, and what that rests on."""
+
+from collections.abc import Mapping
+from typing import Literal
+
+from evalstats.analysis.contamination.figures import by_estimate, gain_words, inflation, old_words
+from evalstats.analysis.contamination.method import code_options, method_sections
+from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Verdict
+from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.scales import direction_phrases
+from evalstats.document.model import Block, Column, Document, Section, Table, Text, Tone, sentence
+from evalstats.document.numbers import interval_words, number, p_words, plural, several
+
+_SHOWN = 20
+# More references than this hardly narrow the interval.
+_ENOUGH = 10
+_TONES: Mapping[Verdict | Literal["described only"], Tone] = {
+    "inflated": "bad",
+    "clean within the margin": "good",
+    "inconclusive": "caution",
+    "invalid": "caution",
+    "described only": "caution",
+}
+
+
+def document(result: ContaminationCheck) -> Document:
+    """Return what is said of a check for contamination."""
+    asked = [] if result.verdict == "invalid" else [each for each in direction_phrases(result.direction) if "?" in each]
+    value, words = _number(result)
+    return Document(
+        kind="contamination",
+        title=_title(result),
+        label="described only" if _described(result) else result.verdict,
+        tone=_TONES[result.verdict],
+        headline="; ".join((_headline(result), *asked)),
+        number=value,
+        number_words=words,
+        scope=_scope(result),
+        answer=_answer(result),
+        notes=result.notes,
+        actions=tuple(_actions(result)),
+        evidence=tuple(_evidence(result)),
+        method=(
+            *method_sections(result),
+            sources_section(
+                result.sources,
+                version=result.version,
+                seed=str(result.seed),
+                plan=()
+                if result.plan is None
+                else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",),
+            ),
+            code_section("contamination", code_options(result)),
+        ),
+    )
+
+
+def _title(result: ContaminationCheck) -> str:
+    alone = result.rows[0].model if len(result.rows) == 1 else ""
+    if result.design == "date":
+        if alone:
+            return f"Does {alone} drop on {result.benchmark} at its training cut-off?"
+        return f"Do models drop on {result.benchmark} at their training cut-offs?"
+    return f"{f'Is {alone}' if alone else 'Are models'} inflated on {result.old} items of {result.benchmark}?"
+
+
+def _headline(result: ContaminationCheck) -> str:
+    rows, first = result.rows, result.rows[0]
+    others = "clean models do" if result.references else "the others do"
+    inflated = result.inflated()
+    if inflated:
+        return f"{several(inflated)} {_gains(result, many=len(inflated) > 1)} than {others}"
+    whose = first.model if len(rows) == 1 else f"any of {len(rows)} models"
+    if result.verdict == "invalid":
+        return f"These data cannot tell whether {whose} is inflated"
+    if result.verdict == "clean within the margin":
+        whose = first.model if len(rows) == 1 else f"all {len(rows)} models"
+        return f"An inflation of {_margin(result)} is ruled out for {whose}"
+    if _described(result):
+        few = max(len(row.references) for row in rows)
+        return f"{plural(few, 'reference')} cannot show what clean models do, so {whose} is not judged"
+    if all(row.conf_high is not None and row.conf_high < 0 for row in rows):
+        return f"No sign of contamination: {whose} {_gains(result).replace('more', 'less')} than {others}"
+    most = max(row.largest for row in rows if row.largest is not None)
+    return f"No inflation of {whose} is shown, and up to {_amount(most, result)} is possible"
+
+
+def _gains(result: ContaminationCheck, *, many: bool = False) -> str:
+    s = "" if many else "s"
+    if result.design == "date":
+        return f"drop{s} more at {'their' if many else 'its'} training cut-off"
+    return f"gain{s} more on {old_words(result)}"
+
+
+def _number(result: ContaminationCheck) -> tuple[str, str]:
+    """Return the amount that answers with its interval: of the one suspect, or the one that is inflated."""
+    told = result.inflated() or tuple(row.model for row in result.rows)
+    row = result.row(told[0])
+    if len(told) != 1 or row.estimate is None or row.conf_low is None:
+        return "", ""
+    family = len([each for each in result.rows if each.p_value is not None])
+    p = p_words(row.p_adjusted) + (f" adjusted for {family} suspects" if family > 1 else "")
+    ends = interval_words(row.conf_low, row.conf_high, result.scale, 1)
+    return _amount(row.estimate, result, sign=True), f"{_level(result)} CI {ends}, {p}"
+
+
+def _scope(result: ContaminationCheck) -> str:
+    if result.verdict == "invalid":
+        return ""
+    counts = sorted({row.n_old for row in result.rows}), sorted({row.n_new for row in result.rows})
+    n_old, n_new = (f"{found[0]:,}" if len(found) == 1 else f"{found[0]:,} to {found[-1]:,}" for found in counts)
+    what = {
+        "split": f"Mean {result.metric} on {n_old} {result.old} less {n_new} {result.new} items",
+        "date": f"Drop of {result.metric} at the cut-off, from {n_old} items before and {n_new} after",
+        "twins": f"Mean {result.metric} on {n_old} {result.old} items less their {result.new} twins",
+    }[result.design]
+    few = sorted({len(row.references) for row in result.rows})
+    count = f"{few[0]}" if len(few) == 1 else f"{few[0]} to {few[-1]}"
+    models = "models named as clean" if result.references else "other models"
+    return f"{what}, beyond that of {count} {models}"
+
+
+def _answer(result: ContaminationCheck) -> tuple[Block, ...]:
+    if result.verdict == "invalid":
+        return (Text(text=sentence(result.reason)),)
+    blocks: list[Block] = [inflation(result, _steps(result) if len(result.rows) == 1 else _suspects(result))]
+    apart = [row for row in result.rows if row.verdict == "invalid"]
+    if apart:
+        blocks.append(Text(text=f"Not judged: {several([row.model for row in apart])}. {sentence(apart[0].reason)}"))
+    lost = [row for row in result.rows if _lost_to_family(row, result)]
+    if lost:
+        names = several([row.model for row in lost])
+        text = f"Alone, {names} would look inflated; with {len(result.rows)} suspects, so much turns up by chance."
+        blocks.append(Text(text=text))
+    return tuple(blocks)
+
+
+def _lost_to_family(row: ContaminationRow, result: ContaminationCheck) -> bool:
+    alpha = 1.0 - result.conf_level
+    return (
+        row.verdict == "inconclusive"
+        and (row.estimate or 0.0) > 0
+        and row.p_value is not None
+        and row.p_adjusted is not None
+        and row.p_value <= alpha < row.p_adjusted
+    )
+
+
+def _steps(result: ContaminationCheck) -> Table:
+    """Return the two gains of a single suspect and their difference."""
+    row = result.rows[0]
+    steps = (
+        (row.model, row.own, None if row.own_low is None else (row.own_low, row.own_high)),
+        (f"Mean of {plural(len(row.references), 'reference')}", row.reference, None),
+        ("Difference: inflation", row.estimate, row.ends),
+    )
+    unit = f" ({result.unit})" if result.unit else ""
+    return Table(
+        id="suspects",
+        columns=(
+            Column(title="", kind="name"),
+            Column(title=f"{gain_words(result)}{unit}", kind="number", scale=result.scale, sign=True),
+            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+        ),
+        rows=tuple(step for step in steps if step[1] is not None),
+        caption=f"What {row.model} gains, what clean models gain, and the difference",
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _suspects(result: ContaminationCheck) -> Table:
+    unit = f" ({result.unit})" if result.unit else ""
+    return Table(
+        id="suspects",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=f"Inflation{unit}", kind="number", scale=result.scale, sign=True),
+            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+            Column(title="p adjusted" if len(result.rows) > 1 else "p", kind="p"),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                row.model,
+                row.estimate,
+                row.ends,
+                row.p_adjusted,
+                row.verdict if row.largest is not None or row.verdict == "invalid" else "described only",
+            )
+            for row in by_estimate(result)
+        ),
+        caption=f"Advantage on {old_words(result)} beyond that of the references; its upper end is the most there can be",
+        tones={str(word): tone for word, tone in _TONES.items()},
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _actions(result: ContaminationCheck) -> list[str]:
+    found: list[str] = []
+    inflated = result.inflated()
+    if inflated:
+        other = "the items after the cut-off" if result.design == "date" else f"the {result.new} items"
+        found.append(f"Rank {several(inflated)} by {other} alone.")
+    few = min((len(row.references) for row in result.rows), default=0)
+    open_ = any(row.verdict not in {"inflated", "clean within the margin"} for row in result.rows)
+    if open_ and few < _ENOUGH:
+        found.append(f"Add models known to be clean: {few} make the interval wide.")
+    if result.margin is None and not inflated:
+        found.append("Declare the inflation that would not matter (--margin); without it no model can be called clean.")
+    if open_ and result.design != "twins":
+        found.append("Rephrase the items: twins take difficulty out pair by pair.")
+    return found
+
+
+def _evidence(result: ContaminationCheck) -> list[Section]:
+    return [*_own(result), *_bandwidths(result), *_items_alone(result)]
+
+
+def _own(result: ContaminationCheck) -> list[Section]:
+    means = [row.reference for row in result.rows if row.reference is not None]
+    if len(result.rows) < 2 or not means:
+        return []
+    ends = interval_words(min(means), max(means), result.scale, 1, sign=True)
+    whose = "Clean models" if result.references else "The others"
+    text = "What references gain is put down to difficulty; what a suspect gains beyond them stands for inflation."
+    heading = f"{whose} gain {ends} {result.unit}".rstrip()
+    return [Section(id="difficulty", heading=heading, blocks=(Text(text=text), _own_table(result)))]
+
+
+def _own_table(result: ContaminationCheck) -> Table:
+    twins, scale = result.design == "twins", result.scale
+    unit = f" ({result.unit})" if result.unit else ""
+    spread = "between" if any(row.between_sd is not None for row in result.rows) else ""
+    return Table(
+        id="difficulty",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=f"Own gain{unit}", kind="number", scale=scale, sign=True),
+            Column(title=f"{_level(result)} CI", kind="interval", scale=scale, spare=True),
+            Column(title="References", kind="number", scale=scale, sign=True),
+            Column(title="Their SD", kind="number", scale=scale),
+            Column(title="Pairs" if twins else "Old", kind="count"),
+            *(() if twins else (Column(title="New", kind="count"),)),
+        ),
+        rows=tuple(
+            (
+                row.model,
+                row.own,
+                None if row.own_low is None else (row.own_low, row.own_high),
+                row.reference,
+                row.between_sd,
+                row.n_old,
+                *(() if twins else (row.n_new,)),
+            )
+            for row in by_estimate(result)
+        ),
+        caption=(
+            f"Gain on {old_words(result)} of each suspect, and the mean of its references"
+            f"{'; SD: how far they differ beyond item noise' if spread else ''}"
+        ),
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _bandwidths(result: ContaminationCheck) -> list[Section]:
+    """Return whether the break hangs on how far from the cut-off items count, or on the shape of the lines."""
+    rows = [(row, each) for row in result.rows for each in row.widths]
+    if not rows:
+        return []
+    known = [(row, each) for row, each in rows if each.estimate is not None and row.estimate is not None]
+    turned = [row.model for row, each in known if (row.estimate or 0.0) * (each.estimate or 0.0) < 0]
+    heading = "The break keeps its sign at other bandwidths"
+    if turned:
+        heading = f"The break of {several(list(dict.fromkeys(turned)))} changes sign at another bandwidth"
+    unit = f" ({result.unit})" if result.unit else ""
+    table = Table(
+        id="bandwidths",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Days", kind="number", digits=0),
+            Column(title="Lines"),
+            Column(title=f"Break{unit}", kind="number", scale=result.scale, sign=True),
+            Column(title=f"{_level(result)} CI", kind="interval", scale=result.scale),
+            Column(title="p", kind="p"),
+            Column(title="Before", kind="count", spare=True),
+            Column(title="After", kind="count", spare=True),
+        ),
+        rows=tuple(
+            (
+                row.model,
+                each.width,
+                "straight" if each.order == 1 else "parabolas",
+                each.estimate,
+                each.ends,
+                each.p_value,
+                each.n_old,
+                each.n_new,
+            )
+            for row, each in rows
+        ),
+        caption="The break within other distances from the cut-off, and with parabolas",
+        most=_SHOWN,
+    )
+    return [Section(id="bandwidths", heading=heading, blocks=(table,))]
+
+
+def _items_alone(result: ContaminationCheck) -> list[Section]:
+    """Return what items alone would have found, where that would be another answer."""
+    alpha = 1.0 - result.conf_level
+    fooled = [
+        row
+        for row in result.rows
+        if row.item_p_value is not None
+        and row.p_value is not None
+        and (row.estimate or 0.0) > 0
+        and row.item_p_value <= alpha < row.p_value
+    ]
+    if not fooled:
+        return []
+    row = fooled[0]
+    heading = f"From items alone {several([each.model for each in fooled])} would look inflated"
+    text = (
+        f"Items alone give {row.model} {p_words(row.item_p_value)}; with the differences between clean models it is "
+        f"{p_words(row.p_value)}. Items alone take all clean models to be alike."
+    )
+    return [Section(id="items-alone", heading=heading, blocks=(Text(text=text),))]
+
+
+def _described(result: ContaminationCheck) -> bool:
+    return result.verdict == "inconclusive" and all(row.largest is None for row in result.rows)
+
+
+def _amount(value: float | None, result: ContaminationCheck, *, sign: bool = False) -> str:
+    shown = number(None if value is None else value * result.scale, 1, sign=sign)
+    return f"{shown} {result.unit}".rstrip()
+
+
+def _margin(result: ContaminationCheck) -> str:
+    return f"{(result.margin or 0.0) * result.scale:g} {result.unit}".rstrip()
+
+
+def _level(result: ContaminationCheck) -> str:
+    return f"{100 * result.conf_level:g}%"
