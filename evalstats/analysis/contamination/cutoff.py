@@ -169,7 +169,7 @@ def _by(  # noqa: PLR0917 - one choice of several
     try:
         window = date_window(away, width, order=order, clusters=codes)
     except (CannotAnswerError, InputError) as error:
-        return WidthRow(width=width, order=order, reason=str(error))
+        return WidthRow(estimate=None, width=width, order=order, reason=str(error))
     found = reference_gap(scores[window.inside, 0], scores[window.inside, 1:], window.contrast, conf_level=conf_level)
     return WidthRow(
         width=width,
