@@ -12,8 +12,8 @@ from evalstats.analysis.gap.layers import Agreement
 from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from tests.stats.gap.lablive import published
-from tests.stats.gap.test_agreement_draws import scores
+from tests.stats.agreement.lablive import published
+from tests.stats.agreement.test_draws import scores
 
 FEW_DRAWS = Options(n_resamples=300)
 

@@ -13,7 +13,7 @@ from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.standardisation.kitagawa import PARTS, kitagawa
-from tests.stats.gap.cell_worlds import LAB_MIX, CellWorld
+from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")
 ADDS_UP = 1e-12

@@ -10,7 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.agreement.pair_order import forecast_parts, pair_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.many.multiplicity import holm
-from tests.stats.gap.test_agreement_draws import scores
+from tests.stats.agreement.test_draws import scores
 
 
 def test_a_contradiction_by_hand() -> None:

@@ -17,8 +17,8 @@ from evalstats.stats.agreement.correlation import (
     pearson,
     spearman,
 )
-from tests.stats.gap.lablive import NAMES as BENCHMARKS
-from tests.stats.gap.lablive import published
+from tests.stats.agreement.lablive import NAMES as BENCHMARKS
+from tests.stats.agreement.lablive import published
 
 ROUNDING = 1e-12  # sums of a few hundred terms of size one
 SCIPY = {

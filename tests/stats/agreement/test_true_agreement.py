@@ -8,7 +8,7 @@ from evalstats.stats.agreement.attenuation import true_correlation
 from evalstats.stats.agreement.correlation import correlate
 from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from tests.stats.gap.test_agreement_draws import scores
+from tests.stats.agreement.test_draws import scores
 
 
 def test_ceiling_by_formula_and_by_many_models() -> None:

@@ -18,9 +18,9 @@ from evalstats.stats.agreement.intervals import (
 )
 from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from tests.stats.gap.lablive import NAMES as BENCHMARKS
-from tests.stats.gap.lablive import published
-from tests.stats.gap.test_agreement_draws import scores
+from tests.stats.agreement.lablive import NAMES as BENCHMARKS
+from tests.stats.agreement.lablive import published
+from tests.stats.agreement.test_draws import scores
 
 
 @pytest.mark.parametrize("benchmark_name", BENCHMARKS)

@@ -8,8 +8,8 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.agreement.correlation import subset_agreement
-from tests.stats.gap.lablive import published
-from tests.stats.gap.test_agreement_draws import scores
+from tests.stats.agreement.lablive import published
+from tests.stats.agreement.test_draws import scores
 
 
 def test_neighbours_are_counted_out() -> None:
