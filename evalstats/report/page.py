@@ -48,7 +48,6 @@ class Page:
     Several pages in one document have a `prefix` each, so that no label stands twice, and headings of a lower `level`.
     """
 
-    result: Result
     document: Document
     engine: str
     day: date
@@ -142,7 +141,14 @@ def open_result(path: str = "", *, kind: str = "", engine: str = "", rendered: s
 
 def open_page(result: Result, *, engine: str = "", rendered: str = "") -> Page:
     """Open a result as a page; see `open_result`."""
-    return Page(result=result, document=result.document(), engine=engine, day=shown_day(rendered))
+    return Page(document=result.document(), engine=engine, day=shown_day(rendered))
+
+
+def open_validation(*, engine: str = "", rendered: str = "") -> Page:
+    """Open the page on the error rates of evalstats itself: stored results, of which nothing is simulated again."""
+    from evalstats.report.validation import document, studies
+
+    return Page(document=document(studies()), engine=engine, day=shown_day(rendered))
 
 
 def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:
@@ -156,7 +162,6 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
     results = [load_result(path) for path in paths] or [example(kind) for kind in EXAMPLES][:2]
     pages = [
         Page(
-            result=result,
             document=result.document(),
             engine=engine,
             day=shown_day(rendered),

@@ -1,4 +1,4 @@
-"""The page of our own error rates: every question on it, words that follow from numbers, and no data of anyone."""
+"""The page of our own error rates: what is kept, missed and undecided; every question and rate; no data of anyone."""
 
 import base64
 import io
@@ -15,22 +15,28 @@ import pytest
 
 from evalstats import datasets
 from evalstats.datasets.validation import Claim, Rate, Study, validation_names
+from evalstats.document.model import Document
 from evalstats.errors import InputError
 from evalstats.report.constructs import problems
 from evalstats.report.document import read_document
 from evalstats.report.offline import loads
 from evalstats.report.pages import find_page
-from evalstats.report.rates import page as validation
-from evalstats.report.rates.figures import SHAPES, Strips, figure_rows
-from evalstats.report.rates.page import ValidationPage
-from evalstats.report.rates.tables import table
-from evalstats.report.rates.weak import weaknesses
 from evalstats.report.render import render_report, report
+from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies
+from evalstats.report.weaknesses import weaknesses
+from evalstats.stats.one_sample import wilson
+
+MOST_WORDS = 1800
 
 
 @pytest.fixture(scope="module")
-def page() -> ValidationPage:
-    return validation.open_page(rendered="2025-11-21", engine="an engine")
+def found() -> dict[str, Study]:
+    return studies()
+
+
+@pytest.fixture(scope="module")
+def said(found: dict[str, Study]) -> Document:
+    return document(found)
 
 
 @pytest.fixture(scope="module")
@@ -61,39 +67,26 @@ def outline(rendered: str) -> Outline:
     return Outline(rendered)
 
 
-def plain(text: str) -> str:
-    """Text of a Markdown piece without its escapes."""
-    return re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
+def with_rate(questions: dict[str, Study], rate: float) -> dict[str, Study]:
+    """The questions with another rate found for the first promise about ranks."""
+    study = questions["ranks"]
+    return {**questions, "ranks": replace(study, claims=(replace(study.claims[0], found=rate), *study.claims[1:]))}
 
 
-def broken(page: ValidationPage) -> ValidationPage:
-    """The page with one promise broken."""
-    study = page.studies["ranks"]
-    claims = (replace(study.claims[0], holds=False), *study.claims[1:])
-    return replace(page, studies={**page.studies, "ranks": replace(study, claims=claims)})
+def test_every_stored_question_has_its_place(found: dict[str, Study], said: Document, outline: Outline) -> None:
+    assert set(QUESTIONS) == set(validation_names())
+    assert {section.id for section in said.method} >= set(QUESTIONS)
+    for study in found.values():
+        assert study.question in outline.words
 
 
-def test_every_stored_question_has_its_place(page: ValidationPage, outline: Outline) -> None:
-    assert set(page.studies) == set(validation_names()) == set(SHAPES)
-    floats = [attributes.get("id") for tag, attributes in outline.elements if tag == "figure"]
-    for name in page.studies:
-        assert f"fig-{name}" in floats
-        assert f"tbl-{name}" in floats
-        assert page.studies[name].question in outline.words
-
-
-def test_what_was_found_comes_before_how(outline: Outline, page: ValidationPage) -> None:
+def test_what_was_found_comes_before_how(outline: Outline) -> None:
     order = [
         "How often is evalstats wrong?",
-        "promises kept",
-        "Error rates",
-        "Where evalstats is weak",
-        "Promises",
+        "promises about error rates",
         "One model",
-        "Two models",
-        "Many models",
-        "How to rerun",
-        "make validate",
+        "Live arenas",
+        "Method",
         "2718281828",
     ]
     start = outline.words.index("Skip to the report")
@@ -101,141 +94,72 @@ def test_what_was_found_comes_before_how(outline: Outline, page: ValidationPage)
         start = outline.words.index(phrase, start) + 1
 
 
-def test_references_to_figures_and_tables_lead_there(outline: Outline) -> None:
-    targets = [attributes.get("href") for tag, attributes in outline.elements if tag == "a"]
-    for name in SHAPES:
-        assert {f"#fig-{name}", f"#tbl-{name}"} <= set(targets)
-
-
 def test_one_file_that_loads_nothing_and_knows_no_path(rendered: str) -> None:
     assert loads(rendered) == []
     assert str(Path(__file__).parents[2]) not in rendered
 
 
-def test_drawings_say_their_numbers_to_those_who_do_not_see_them(outline: Outline, page: ValidationPage) -> None:
-    labels = [attributes["aria-label"] or "" for tag, attributes in outline.elements if tag == "svg"]
-    assert len(labels) == 2 * len(SHAPES)
-    found = next(row for row in page.studies["false-claims"].rows if row.case.startswith("60 clusters"))
-    assert any(f"{100 * found.rate:.1f}% (" in label for label in labels)
-
-
-def test_all_rates_stand_behind_the_figures(outline: Outline, page: ValidationPage) -> None:
+def test_all_rates_stand_behind_the_tables(outline: Outline, found: dict[str, Study]) -> None:
     links = {
         attributes["download"]: attributes["href"] or ""
         for tag, attributes in outline.elements
         if attributes.get("download")
     }
-    assert set(links) == {f"{name}.csv" for name in SHAPES}
-    for name, study in page.studies.items():
-        frame = pl.read_csv(io.BytesIO(base64.b64decode(links[f"{name}.csv"].partition("base64,")[2])))
+    for name, study in found.items():
+        frame = pl.read_csv(io.BytesIO(base64.b64decode(links[f"{name}-rates.csv"].partition("base64,")[2])))
         assert frame.height == len(study.rows)
         assert frame["rate"].to_list() == pytest.approx([row.rate for row in study.rows])
 
 
-def test_promises_stand_with_their_limits_and_what_was_found(page: ValidationPage) -> None:
-    text = plain(validation.promises(page))
-    for claim in page.claims:
-        assert claim.text in text
-        assert validation.found_words(claim) in text
-    assert text.count("es-good") == len(page.claims)
+def test_a_promise_is_kept_missed_or_undecided(found: dict[str, Study]) -> None:
+    """6.25% of 80 tables has an error of 5.3 points: it tells nothing of a limit of 6%."""
+    claim = next(claim for claim in found["ranks"].claims if claim.high == 0.06)
+    assert (claim.found, claim.replicates) == (0.0625, 80)
+    assert standing_of(claim) == "undecided"
+    assert standing_of(replace(claim, found=0.4)) == "missed"
+    assert standing_of(replace(claim, found=0.04, replicates=None)) == "kept"
+    assert standing_of(replace(claim, found=0.07, replicates=None)) == "missed"
 
 
-def test_a_broken_promise_is_said_first(page: ValidationPage) -> None:
-    whole, less = validation.verdict(page), validation.verdict(broken(page))
-    total = len(page.claims)
-    assert "es-good" in whole
-    assert f"{total} of {total}" in whole
-    assert "es-bad" in less
-    assert "1 promise about error rates did not hold." in less
-    assert f"{total - 1} of {total}" in less
-    assert "es-bad" in validation.promises(broken(page))
+def test_the_chance_of_a_rate_is_wilsons(found: dict[str, Study]) -> None:
+    for claim in (claim for study in found.values() for claim in study.claims if claim.replicates is not None):
+        n = claim.replicates or 0
+        expected = wilson(round(claim.found * n), n)
+        assert chance(claim) == pytest.approx((expected.conf_low, expected.conf_high), abs=0.6 / n)
+
+
+def test_the_card_counts_them_and_a_broken_promise_is_said_first(found: dict[str, Study], said: Document) -> None:
+    claims = [claim for study in found.values() for claim in study.claims]
+    kept = sum(standing_of(claim) == "kept" for claim in claims)
+    assert said.number == f"{kept} of {len(claims)}"
+    assert (said.tone, said.label) == ("good", "no promise broken")
+    worse = document(with_rate(found, 0.5))
+    assert (worse.tone, worse.label) == ("bad", "promise broken")
+    assert "1 is broken" in worse.headline
 
 
 @pytest.mark.parametrize(
-    ("low", "high", "replicates", "limit", "found"),
-    [
-        (None, 0.065, None, "at most 6.5%", "5.00%"),
-        (0.04, 0.06, 10_000, "4% to 6%", "5.00% ± 0.43"),
-        (0.7, None, None, "at least 70%", "5.00%"),
-    ],
+    ("low", "high", "limit"), [(None, 0.065, "at most 6.5%"), (0.04, 0.06, "4% to 6%"), (0.7, None, "at least 70%")]
 )
-def test_words_of_a_promise(low, high, replicates, limit: str, found: str) -> None:
-    """1.96 sqrt(.05 .95 / 10000) = .0043."""
-    claim = Claim(text="t", method="m", cases=(), low=low, high=high, found=0.05, replicates=replicates,
-                  up_to_chance=False, holds=True)  # fmt: skip
-    assert (validation.limit_words(claim), validation.found_words(claim)) == (limit, found)
+def test_words_of_a_limit(low: float | None, high: float | None, limit: str) -> None:
+    claim = Claim(
+        text="t", method="m", cases=(), low=low, high=high, found=0.05, replicates=None, up_to_chance=False, holds=True
+    )
+    assert limit_words(claim) == limit
 
 
-def test_facts_count_rates_and_data_sets_once(page: ValidationPage) -> None:
-    facts = {label: (value, note) for label, value, note in validation.key_facts(page)}
-    frames = [study.to_frame() for study in page.studies.values()]
-    rows = pl.concat(frames, how="diagonal")
-    assert facts["Error rates"][0] == f"{rows.height:,}"
-    assert facts["Exact"][0] == f"{rows['n_replicates'].null_count():,}"
-    drawn = rows.drop_nulls("n_replicates").group_by("study", "case").agg(pl.col("n_replicates").max())
-    assert facts["Simulated"][1] == f"on {drawn['n_replicates'].sum():,} data sets"
+def test_tables_hold_least_and_most_of_every_method(found: dict[str, Study], said: Document) -> None:
+    for name, study in found.items():
+        rows = said.tables[f"{name}-rates"].rows
+        assert [row[0] for row in rows] == list(dict.fromkeys(row.method for row in study.rows))
+        rates = [100 * row.rate for row in study.rows if row.method == rows[0][0]]
+        assert rows[0][2] in (f"{min(rates):.1f} to {max(rates):.1f}", f"{min(rates):.1f}")
 
 
-def test_every_case_is_a_dot_of_its_method(page: ValidationPage) -> None:
-    for name, study in page.studies.items():
-        shape = SHAPES[name]
-        rows = [row for row in figure_rows(study) if row.points]
-        if isinstance(shape, Strips):
-            assert sum(len(row.points) for row in rows) == len(study.rows), name
-        else:
-            ours = [point for row in rows for point in row.points if point.ours]
-            assert [point.rate for point in ours] == [row.rate for row in study.rows if row.method == shape.ours]
-
-
-def test_ranges_at_the_end_of_a_row_are_those_of_its_dots(page: ValidationPage) -> None:
-    wilson = next(row for row in figure_rows(page.studies["one-score"]) if row.label == "Wilson")
-    rates = [100 * point.rate for point in wilson.points]
-    assert wilson.words == f"{min(rates):.1f} to {max(rates):.1f}%"
-
-
-def test_a_situation_names_ours_first_and_the_other_in_brackets(page: ValidationPage) -> None:
-    study = page.studies["false-claims"]
-    row = next(row for row in figure_rows(study) if row.label.startswith("60 clusters of 5 items, 3"))
-    rates = {each.method: f"{100 * each.rate:.1f}%" for each in study.rows if each.case == row.label}
-    assert row.words == f"{rates['evalstats: verdict']} ({rates['t on items']})"
-
-
-def cells(text: str) -> list[list[str]]:
-    body = text[text.index("<tbody") : text.index("</tbody")]
-    return [
-        [re.sub(r"<[^>]+>", "", cell) for cell in re.findall(r"<t[dh][^>]*>(.*?)</t[dh]>", row)]
-        for row in re.findall(r"<tr>(.*?)</tr>", body, re.DOTALL)
-    ]
-
-
-def test_tables_by_size_leave_the_worst_cases_to_the_figure(page: ValidationPage) -> None:
-    """Wilson at n = 20: exact misses 4.14%, 4.32%, 7.55%, 1.69% at p = .5, .9, .95, .99 (golden sim_single_coverage)."""
-    rows = {row[0]: row[1:] for row in cells(table(page.studies["one-score"]))}
-    assert rows["Wilson"][0] == "1.7 to 7.5"
-    assert len(rows) == 6
-
-
-@pytest.mark.parametrize("name", sorted(SHAPES))
-def test_every_cell_of_a_table_has_something_to_say(page: ValidationPage, name: str) -> None:
-    study = page.studies[name]
-    rows = cells(table(study))
-    assert len(rows) in (len({row.case for row in study.rows}), len({row.method for row in study.rows}))
-    assert all(any(cell != "–" for cell in column) for column in zip(*rows, strict=True))
-    assert all(cell for row in rows for cell in row)
-
-
-def test_exact_tests_share_a_column_and_no_situation_lacks_one_where_there_is_one(page: ValidationPage) -> None:
-    study = page.studies["false-claims"]
-    by_case = {row[0]: row[3] for row in cells(table(study))}
-    for row in study.rows:
-        if row.method in ("cluster sign-flip (exact)", "McNemar exact"):
-            assert by_case[row.case] == f"{100 * row.rate:.1f}"
-
-
-def test_weak_points_take_their_numbers_from_the_rates(page: ValidationPage) -> None:
-    study = page.studies["one-score"]
+def test_weak_points_take_their_numbers_from_the_rates(found: dict[str, Study]) -> None:
+    study = found["one-score"]
     worst = max(row.rate for row in study.rows if row.method == "Wilson")
-    assert f"up to {100 * worst:.1f}%" in dict(weaknesses(page.studies))["One score at its worst p"]
+    assert f"up to {100 * worst:.1f}%" in dict(weaknesses(found))["One score at its worst p"]
 
     def shifted(study: Study) -> Study:
         rows: tuple[Rate, ...] = tuple(
@@ -243,8 +167,8 @@ def test_weak_points_take_their_numbers_from_the_rates(page: ValidationPage) -> 
         )
         return replace(study, rows=rows)
 
-    before = dict(weaknesses(page.studies))
-    after = dict(weaknesses({name: shifted(study) for name, study in page.studies.items()}))
+    before = dict(weaknesses(found))
+    after = dict(weaknesses({name: shifted(study) for name, study in found.items()}))
     assert all(before[lead] != after[lead] for lead in before)
 
 
@@ -265,9 +189,9 @@ def test_the_page_takes_no_data_and_no_question(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.slow
-def test_the_pdf_says_the_same(tmp_path: Path, page: ValidationPage, pdf_text) -> None:
+def test_the_pdf_says_the_same(tmp_path: Path, pdf_text) -> None:
     text = re.sub(r"\s+", " ", pdf_text(report("validation", to="pdf", output=tmp_path, engine="embedded")))
-    for phrase in ("How often is evalstats wrong?", "promises kept", "Figure 9", "Table 11", "How to rerun"):
+    for phrase in ("How often is evalstats wrong?", "promises about error rates", "Where evalstats is weak"):
         assert phrase in text
 
 
@@ -304,3 +228,14 @@ def test_nothing_overflows_sideways_and_no_word_of_a_drawing_is_cut(
     )
     tab.close()
     assert outside == []
+
+
+@pytest.mark.browser
+def test_the_page_is_short(browser: Any, rendered: str, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(rendered, encoding="utf-8")
+    tab = browser.new_page(viewport={"width": 1280, "height": 900})
+    tab.goto(file.as_uri())
+    words = tab.evaluate("document.querySelector('main').innerText.split(/\\s+/).length")
+    tab.close()
+    assert words <= MOST_WORDS

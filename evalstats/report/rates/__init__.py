@@ -1,1 +1,0 @@
-"""Parts of the page of our own error rates."""

@@ -1,0 +1,288 @@
+"""What is said of the error rates of evalstats itself: which promises are kept, where it is weak, every rate in a table."""
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from evalstats.datasets.validation import Claim, Rate, Study, load_validation
+from evalstats.document.model import Code, Column, Document, Figure, Items, Note, Section, Table, Text, Tone
+from evalstats.document.numbers import plural, share_in_percent
+from evalstats.report.weaknesses import weaknesses
+
+Standing = Literal["kept", "undecided", "missed"]
+
+# Questions in the order of the page, by what they are about, with their short names.
+_NAMES: Mapping[str, str] = {
+    "one-score": "One score, one trial",
+    "mean-score": "Trials, grades, clusters",
+    "pairs": "One trial",
+    "mean-pairs": "Three trials",
+    "graded-pairs": "Graded scores",
+    "full-runs": "Full runs that move all items",
+    "missing-failures": "Failures that are missing",
+    "clusters": "Cluster-robust intervals",
+    "false-claims": "The whole decision",
+    "undeclared-clusters": "Clusters that nobody declared",
+    "suspected-groups": "Columns taken for clusters",
+    "ranks": "Ten models ranked",
+    "scenarios": "Models by scenarios",
+    "peeking": "Looking after every item",
+    "power": "Detectable differences",
+    "arena-checks": "Trust checks of honest votes",
+}
+CHAPTERS: Mapping[str, tuple[str, ...]] = {
+    "One model": ("one-score", "mean-score"),
+    "Two models on the same items": ("pairs", "mean-pairs", "graded-pairs", "full-runs", "missing-failures"),
+    "Clusters, declared or not": ("clusters", "false-claims", "undeclared-clusters", "suspected-groups"),
+    "Many models, many looks, plans": ("ranks", "scenarios", "peeking", "power"),
+    "Live arenas": ("arena-checks",),
+}
+QUESTIONS = tuple(name for names in CHAPTERS.values() for name in names)
+_TONES: dict[str, Tone] = {"kept": "good", "undecided": "caution", "missed": "bad"}
+_Z = 1.959963984540054
+
+
+def studies() -> dict[str, Study]:
+    """Read all stored questions; nothing is simulated."""
+    return {name: load_validation(name) for name in QUESTIONS}
+
+
+def document(found: Mapping[str, Study]) -> Document:
+    """Return what is said of stored error rates."""
+    claims = [claim for study in found.values() for claim in study.claims]
+    counts = {standing: sum(standing_of(claim) == standing for claim in claims) for standing in _TONES}
+    rates = [row for study in found.values() for row in study.rows]
+    exact = sum(row.replicates is None for row in rates)
+    missed, undecided = counts["missed"], counts["undecided"]
+    headline = f"{counts['kept']} of {len(claims)} promises about error rates are kept, {missed or 'none'} {_is(missed)} broken"
+    return Document(
+        kind="validation",
+        title="How often is evalstats wrong?",
+        label="promise broken" if missed else "no promise broken",
+        tone="bad" if missed else "good",
+        headline=headline,
+        number=f"{counts['kept']} of {len(claims)}",
+        number_words=f"kept; {undecided} need more simulation" if undecided else "kept",
+        scope=(
+            f"{len(rates):,} error rates in worlds whose truth is known: {exact:,} by enumeration of all outcomes, "
+            f"{len(rates) - exact:,} simulated"
+        ),
+        answer=(_promises(claims),),
+        notes=tuple(Note(kind="few", text=text) for _, text in weaknesses(found)[:_CAUTIONS]),
+        evidence=tuple(_chapter(title, [found[name] for name in names]) for title, names in CHAPTERS.items()),
+        method=(*(_details(study) for study in found.values()), _limits(found), _again(found)),
+    )
+
+
+_CAUTIONS = 5
+
+
+def standing_of(claim: Claim) -> Standing:
+    """Return whether a promise is kept: an exact rate, or the whole Monte Carlo interval of a simulated one, decides.
+
+    Examples
+    --------
+    >>> told = dict(text="", method="", cases=(), low=None, high=0.06, up_to_chance=False, holds=True)
+    >>> [standing_of(Claim(found=0.05, replicates=n, **told)) for n in (None, 200, 20_000)]
+    ['kept', 'undecided', 'kept']
+    """
+    least, most = chance(claim)
+    low, high = (-1.0 if claim.low is None else claim.low), (2.0 if claim.high is None else claim.high)
+    if low <= least and most <= high:
+        return "kept"
+    return "missed" if least > high or most < low else "undecided"
+
+
+def chance(claim: Claim) -> tuple[float, float]:
+    """Return the 95% Monte Carlo interval of the rate that was found (Wilson); an exact rate is its own."""
+    p, n = claim.found, claim.replicates
+    if n is None:
+        return p, p
+    middle, whole = p + _Z**2 / (2 * n), 1 + _Z**2 / n
+    half = _Z * (p * (1 - p) / n + _Z**2 / (4 * n**2)) ** 0.5
+    return max((middle - half) / whole, 0.0), min((middle + half) / whole, 1.0)
+
+
+def _promises(claims: Sequence[Claim]) -> Figure:
+    order = sorted(claims, key=lambda claim: list(_TONES).index(standing_of(claim)), reverse=True)
+    limits = [claim.high if claim.high is not None else (claim.low or 1.0) for claim in order]
+    ends = [chance(claim) for claim in order]
+    return Figure(
+        id="promises",
+        plot="forest",
+        rows={
+            "label": [claim.text for claim in order],
+            "estimate": [100 * claim.found / limit for claim, limit in zip(order, limits, strict=True)],
+            "conf_low": [100 * low / limit for (low, _), limit in zip(ends, limits, strict=True)],
+            "conf_high": [100 * high / limit for (_, high), limit in zip(ends, limits, strict=True)],
+            "words": [f"{share_in_percent(claim.found)} of {limit_words(claim)}" for claim in order],
+            "tone": [_TONES[standing_of(claim)] for claim in order],
+            "settled": [standing_of(claim) != "undecided" for claim in order],
+        },
+        options={"title": "Rate found, in percent of its limit", "reference": 100.0},
+        alt=f"Rates found for {plural(len(order), 'promise')} against their limits, with Monte Carlo intervals.",
+        caption=(
+            "The rate closest to its limit, with the 95% interval of the simulation. A promise is undecided while that "
+            "interval crosses the limit"
+        ),
+        table=_promise_table(order),
+    )
+
+
+def _promise_table(claims: Sequence[Claim]) -> Table:
+    return Table(
+        id="promises",
+        columns=(
+            Column(title="Error rate of"),
+            Column(title="Limit", kind="amount"),
+            Column(title="Found", kind="number", scale=100, digits=2),
+            Column(title="95% of simulation", kind="interval", scale=100, digits=2, spare=True),
+            Column(title="Result", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                claim.text,
+                limit_words(claim),
+                claim.found,
+                None if claim.replicates is None else chance(claim),
+                standing_of(claim),
+            )
+            for claim in claims
+        ),
+        caption="What is promised of error rates, in percent, and the rate that came closest to its limit",
+        tones=_TONES,
+        frame={
+            "promise": [claim.text for claim in claims],
+            "low": [claim.low for claim in claims],
+            "high": [claim.high for claim in claims],
+            "found": [claim.found for claim in claims],
+            "n_replicates": [claim.replicates for claim in claims],
+            "result": [standing_of(claim) for claim in claims],
+        },
+    )
+
+
+def limit_words(claim: Claim) -> str:
+    """Write a limit in percent.
+
+    Examples
+    --------
+    >>> told = dict(text="", method="", cases=(), found=0.05, replicates=None, up_to_chance=False, holds=True)
+    >>> limit_words(Claim(low=None, high=0.065, **told)), limit_words(Claim(low=0.75, high=0.87, **told))
+    ('at most 6.5%', '75% to 87%')
+    """
+    if claim.low is not None and claim.high is not None:
+        return f"{100 * claim.low:g}% to {100 * claim.high:g}%"
+    if claim.high is not None:
+        return f"at most {100 * claim.high:g}%"
+    return f"at least {100 * (claim.low or 0.0):g}%"
+
+
+def _chapter(title: str, chapter: Sequence[Study]) -> Section:
+    """Return one table for a chapter: what evalstats decides by, beside what else is in use."""
+    rows = tuple(row for study in chapter for row in _worst_rows(study))
+    return Section(
+        id=title.lower().replace(",", "").replace(" ", "-"),
+        heading=_finding(title, chapter),
+        blocks=(
+            Table(
+                id=f"rates-{title.split(maxsplit=1)[0].lower().strip(',')}",
+                columns=(
+                    Column(title="Question"),
+                    Column(title="What is counted"),
+                    Column(title="evalstats", kind="amount"),
+                    Column(title="Other methods", kind="amount"),
+                ),
+                rows=rows,
+                caption="Least and most over all situations, in percent",
+            ),
+        ),
+    )
+
+
+def _finding(title: str, chapter: Sequence[Study]) -> str:
+    claims = [claim for study in chapter for claim in study.claims]
+    kept = sum(standing_of(claim) == "kept" for claim in claims)
+    return f"{title}: {kept} of {plural(len(claims), 'promise')} kept"
+
+
+def _worst_rows(study: Study) -> list[tuple[str, str, str, str]]:
+    counted = {"misses": "intervals that miss", "false claims": "false claims", "power": "true differences found"}
+    ours = [row.rate for row in study.rows if row.role == "ours" and _is_promised(row, study)]
+    others = [row.rate for row in study.rows if row.role == "elsewhere"]
+    return [(_NAMES[study.name], counted[study.measure], _range(ours), _range(others))]
+
+
+def _is_promised(row: Rate, study: Study) -> bool:
+    """Whether a promise is about this rate; a question without promises about a method has all of its rates."""
+    about = [claim for claim in study.claims if claim.method == row.method]
+    return not about or any(not claim.cases or row.case in claim.cases for claim in about)
+
+
+def _range(rates: Sequence[float]) -> str:
+    if not rates:
+        return "–"
+    least, most = (f"{100 * end(rates):.1f}" for end in (min, max))
+    return least if least == most else f"{least} to {most}"
+
+
+def _details(study: Study) -> Section:
+    """Return every rate of a question, by situation and method; the CSV has the design of each."""
+    return Section(
+        id=study.name,
+        heading=study.question,
+        blocks=(Text(text=study.design), _rates_table(study), *(Text(text=note) for note in study.notes)),
+    )
+
+
+def _rates_table(study: Study) -> Table:
+    methods: dict[str, list[Rate]] = {}
+    for row in study.rows:
+        methods.setdefault(row.method, []).append(row)
+    who = {"ours": "decides", "beside": "shown beside", "elsewhere": "other tools"}
+    return Table(
+        id=f"{study.name}-rates",
+        columns=(
+            Column(title="Method"),
+            Column(title="In evalstats"),
+            Column(title="Least to most (%)", kind="amount"),
+            Column(title="Worst situation"),
+        ),
+        rows=tuple(
+            (method, who[rows[0].role], _range([row.rate for row in rows]), _worst(rows, study).case)
+            for method, rows in methods.items()
+        ),
+        caption=f"{plural(len(study.rows), 'rate')} of this question by method; the CSV has all, with the interval of each",
+        frame=study.to_frame().to_dict(as_series=False),
+    )
+
+
+def _worst(rows: Sequence[Rate], study: Study) -> Rate:
+    return (min if study.measure == "power" else max)(rows, key=lambda row: row.rate)
+
+
+def _limits(found: Mapping[str, Study]) -> Section:
+    items = tuple(f"{lead}. {text}" for lead, text in weaknesses(found))
+    return Section(id="weak", heading="Where evalstats is weak", blocks=(Items(items=items),))
+
+
+def _again(found: Mapping[str, Study]) -> Section:
+    seeds = sorted({study.seed for study in found.values() if study.seed is not None})
+    versions = ", ".join(sorted({study.version for study in found.values()}))
+    return Section(
+        id="again",
+        heading="How the simulations are run again",
+        blocks=(
+            Text(
+                text=(
+                    "Every cell has a seed of its own, derived from one root and the cell's name, so a cell run alone gives "
+                    "the numbers it gives among the others. Rates of right/wrong tables are enumerated and need no seed."
+                )
+            ),
+            Code(code="make validate\npython -m validation ranks --cell '40 clusters'  # some cells of one question"),
+            Items(items=(f"evalstats {versions}; root of all seeds: {', '.join(map(str, seeds))}.",)),
+        ),
+    )
+
+
+def _is(n: int) -> str:
+    return "is" if n < 2 else "are"
