@@ -1,1 +1,1 @@
-"""Lab versus live, on arrays: agreement, the calibrated gap, decomposition, forecasts."""
+"""Differences of live and lab: on one scale, by scenario, and the drop from ideal to non-ideal users."""

@@ -113,6 +113,7 @@ def cell_table(
     )
 
 
+# Sums may be complex: their derivatives are taken by steps along the imaginary axis.
 Sums = npt.NDArray[Any]
 # (n_lab, total_lab, n_live, total_live), each of shape (..., n_models, n_cells), to (..., n_models, n_statistics); a model's
 # statistics depend on its own sums alone, and on each side only through shares and rates.
