@@ -2,13 +2,83 @@
 
 Each message is one sentence or two: what was found, what was expected, what to do next.
 The command line turns `exit_status` into the process's exit status.
+
+Messages are written with the options of the shell, and read with the arguments of Python wherever no command runs; a form that
+does not follow from the option stands behind it: "--reference MODEL (references= in Python)".
 """
+
+import re
+from collections.abc import Generator
+from contextlib import contextmanager
+
+_ON_THE_SHELL = [False]
+_PAIR = re.compile(r"(--[a-z][^()]*?) \(((?:[^()]|\([^()]*\))*) in Python\)")
+# How a table of one's own is mapped: on the shell by an option, in Python by what from_frame takes.
+_OF_FRAMES = re.compile(r"--map [^()]*? \((?:in from_frame: |in Python: )((?:[^()]|\([^()]*\))*)\)")
+_FLAGS = {
+    "--lower-is-better": "higher_is_better=False",
+    "--higher-is-better": "higher_is_better=True",
+    "--trials-from-runs": "data.trials_from_runs()",
+    "--shared-trials": "shared_trials=True",
+    "--independent-trials": "shared_trials=False",
+    "--sequential": "sequential=True",
+}
+_FLAG = re.compile(rf"(?<![\w-])(?:{'|'.join(_FLAGS)})\b(?!-)")
+_COMMAND = re.compile(r"(`[^`]*`)")
+_WHERE = re.compile(r"(?<![\w-])--where (\w+)=(\w+|'[^']*')")
+_ACCEPTED = re.compile(r"(?<![\w-])--accept \w+(?: --accept \w+)*")
+_MAPPED = re.compile(r"(?<![\w-])--map (?=\w+=)")
+_FORMAT = re.compile(r"(?<![\w-])--input-format (\w+)")
+_OPTION = re.compile(
+    r"(?<![\w-])--([a-z]+(?:-[a-z]+)*)(?: (none|macro|micro|ignorable|bounded|fixed|random|[A-Z]+\b))?"
+)
+
+
+@contextmanager
+def on_the_shell() -> Generator[None]:
+    """Let the errors made meanwhile speak of options."""
+    before, _ON_THE_SHELL[0] = _ON_THE_SHELL[0], True
+    try:
+        yield
+    finally:
+        _ON_THE_SHELL[0] = before
+
+
+def as_arguments(text: str) -> str:
+    """Return a message that names options of the shell with the arguments of Python; commands in backticks stay.
+
+    Examples
+    --------
+    >>> as_arguments("choose one with --metric, or --where benchmark=NAME; --lower-is-better says so")
+    'choose one with metric=, or data.where(benchmark=NAME); higher_is_better=False says so'
+    >>> as_arguments("leave the clusters out (--cluster none) or average with --average-over (over= in Python)")
+    "leave the clusters out (cluster='none') or average with over="
+    """
+    return "".join(part if part.startswith("`") else _translated(part) for part in _COMMAND.split(text))
+
+
+def _translated(text: str) -> str:
+    text = _OF_FRAMES.sub(r"\1", _PAIR.sub(r"\2", text))
+    text = _FORMAT.sub(r"format='\1'", text)
+    text = _FLAG.sub(lambda found: _FLAGS[found[0]], text)
+    text = _WHERE.sub(lambda found: f"data.where({found[1]}={_value(found[2])})", text)
+    text = _ACCEPTED.sub(lambda found: f"accept={found[0].replace('--accept ', '').split()}", text)
+    text = _MAPPED.sub("", text)
+    return _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}={_value(found[2] or '')}", text)
+
+
+def _value(word: str) -> str:
+    return word if word.isupper() or not word or word.startswith("'") else repr(word)
 
 
 class EvalStatsError(Exception):
     """Base of all errors raised on purpose. `except EvalStatsError` catches every one of them."""
 
     exit_status: int = 2
+
+    def __init__(self, message: str = "", *more: object) -> None:
+        spoken = _PAIR.sub(r"\1", message) if _ON_THE_SHELL[0] else as_arguments(message)
+        super().__init__(spoken, *more)
 
 
 class InputError(EvalStatsError):

@@ -138,7 +138,7 @@ def choose_metric(data: EvalData, outcomes: pl.DataFrame, metric: str | None, *,
     if len(benchmarks) > 1:
         message = (
             f"the data hold {len(benchmarks)} benchmarks ({listed(benchmarks)}); scores of different benchmarks "
-            "are not one quantity: choose one with --where benchmark=NAME (where(benchmark=...) in Python)"
+            "are not one quantity: choose one with --where benchmark=NAME"
         )
         raise InputError(message)
     name = metric if metric is not None else _headline(data, outcomes, benchmarks[0])
@@ -448,7 +448,7 @@ def _refuse_overlap(found: pl.DataFrame, name: str, role: str) -> None:
         message = (
             f"the {role} {name!r} is ambiguous: {len(runs)} runs answered the same {shared.height} items; "
             f"name one of the runs {listed(runs)}, or, if they are repetitions (other seeds), take them as its trials: "
-            "--trials-from-runs (data.trials_from_runs() in Python)"
+            "--trials-from-runs"
         )
         raise InputError(message)
 

@@ -63,7 +63,7 @@ class Average:
             if without:
                 message = (
                     f"{_listed(without)} of {self.label} {'has' if len(without) == 1 else 'have'} no share in the weights; give "
-                    "every level one, or keep the levels that shall count with --where (where(...) in Python)"
+                    "every level one, or keep the levels that shall count with --where (data.where(...) in Python)"
                 )
                 raise InputError(message)
             weights = [self.shares[name] for name in names]
@@ -110,7 +110,7 @@ class Average:
         if lost:
             message = (
                 f"{lost} of {items.height} items have no single level of {self.label}, so they stand in no average over it; "
-                "fill the column, or average over another one (--average-over; over= in Python)"
+                "fill the column, or average over another one: --average-over (over= in Python)"
             )
             raise InputError(message)
         return levels
@@ -220,7 +220,7 @@ def _checked(weights: Mapping[str, float]) -> dict[str, float]:
         raise InputError(message)
     if any(share == 0 for share in weights.values()):
         name = next(name for name, share in weights.items() if share == 0)
-        message = f"the weight of {name!r} is 0; leave its items out with --where (where(...) in Python) instead"
+        message = f"the weight of {name!r} is 0; leave its items out with --where (data.where(...) in Python) instead"
         raise InputError(message)
     return {str(name): float(share) for name, share in weights.items()}
 

@@ -211,7 +211,7 @@ def labels_in_common(arms: Sequence[Arm]) -> bool:
 
 
 def _told(named: str, called: str, *, declared: bool | None) -> str:
-    way_out = "" if declared else "; if they have nothing in common, add --independent-trials (shared_trials=False)"
+    way_out = "" if declared else "; if they have nothing in common, add --independent-trials"
     return f"trials are paired by {called} ({named} on both sides): what one adds to both cancels{way_out}"
 
 
@@ -228,13 +228,13 @@ def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[st
     if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
         message = (
             f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
-            f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials (shared_trials in Python)"
+            f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials"
         )
         raise InputError(message)
     if not set(names[0]) & set(names[1]):
         message = (
             f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
-            f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials (shared_trials in Python)"
+            f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials"
         )
         raise InputError(message)
 

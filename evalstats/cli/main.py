@@ -30,7 +30,7 @@ from evalstats.cli import (
     store,
 )
 from evalstats.document.width import wrapped
-from evalstats.errors import EvalStatsError
+from evalstats.errors import EvalStatsError, on_the_shell
 
 app = typer.Typer(
     name="evalstats",
@@ -52,11 +52,13 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _root(
-    version: Annotated[
+    context: typer.Context,
+    version: Annotated[  # noqa: ARG001 - its callback does the work
         bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version and stop.")
     ] = False,
 ) -> None:
     """Turn LLM-evaluation results into conclusions one can defend."""
+    context.with_resource(on_the_shell())
 
 
 for command in (

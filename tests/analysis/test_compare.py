@@ -344,7 +344,7 @@ def test_benchmarks_are_not_mixed() -> None:
         rows_of("a", [1.0] * 5, benchmark="other"),
         rows_of("b", [1.0] * 5, benchmark="other"),
     )
-    with pytest.raises(InputError, match=r"2 benchmarks .*--where benchmark="):
+    with pytest.raises(InputError, match=r"2 benchmarks .*data\.where\(benchmark="):
         compare(data, "a", "b")
     assert compare(data.where(benchmark="other"), "a", "b").benchmark == "other"
 

@@ -100,7 +100,7 @@ def test_sources_that_declare_two_ranges_are_refused() -> None:
 def test_a_percentage_whose_scores_are_shares_is_refused() -> None:
     shares = {"a": SHARES["a"], "b": SHARES["a"] ** 2}
     with pytest.raises(
-        InputError, match=r"'acc_pct' is called a percentage, and its scores all lie between .*scale=percent"
+        InputError, match=r"'acc_pct' is called a percentage, and its scores all lie between .*scale=.percent"
     ):
         read(shares, "acc_pct")
     assert es.compare(read(shares, "acc_pct", scale="proportion"), "a", "b").verdict == "worse"
@@ -212,9 +212,7 @@ def test_a_value_that_stands_alone_is_warned_of_with_the_cure() -> None:
 
 
 def test_outside_a_declared_scale_the_error_names_the_cure() -> None:
-    with pytest.raises(
-        InputError, match=r"a row has a score below 1 .*if -1 stands for no score, say --map unscored=-1"
-    ):
+    with pytest.raises(InputError, match=r"a row has a score below 1 .*if -1 stands for no score, say unscored="):
         rated(scale="1..10")
 
 

@@ -97,7 +97,7 @@ def test_no_outcomes_at_all() -> None:
 
 
 def test_unknown_system_lists_what_there_is() -> None:
-    with pytest.raises(InputError, match="models 'a'"):
+    with pytest.raises(InputError, match="no model, system or run"):
         score(data_of(rows_of("a", [1.0])), "z")
 
 

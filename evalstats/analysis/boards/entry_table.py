@@ -151,7 +151,7 @@ class EntryTable:
         if 2 * int(keep.sum()) < len(keep):
             message = (
                 f"an average over {average.label} needs items that every model has, and only {int(keep.sum()):,} of "
-                f"{len(keep):,} are; name models that answered the same items (--models; models= in Python)"
+                f"{len(keep):,} are; name models that answered the same items with --models"
             )
             raise CannotAnswerError(message)
         return replace(

@@ -70,7 +70,7 @@ def board_runs(
             return found
         message = (
             "shared trials need three or more that every model has on the same items, and there are none; leave out "
-            "--shared-trials (shared_trials in Python)"
+            "--shared-trials"
         )
         raise InputError(message)
     parts = [run_variance_of(items, [arm], shared=False, weights=weights) for arm in arms]

@@ -415,7 +415,7 @@ def _check_level(conf_level: float, margin: float | str | None) -> None:
 
 def _check_looks(by: str | None, planned_n: int | None, method: str, *, sequential: bool) -> None:
     if sequential and method != "auto":
-        message = f"method {method!r} gives an interval for one look; leave it out with sequential (--sequential)"
+        message = f"method {method!r} gives an interval for one look; leave it out with --sequential"
         raise InputError(message)
     if sequential and by is not None:
         message = (
@@ -423,7 +423,7 @@ def _check_looks(by: str | None, planned_n: int | None, method: str, *, sequenti
         )
         raise InputError(message)
     if planned_n is not None and not sequential:
-        message = "planned_n is for looks while the run goes on; ask for them with sequential (--sequential)"
+        message = "planned_n is for looks while the run goes on; ask for them with --sequential"
         raise InputError(message)
 
 

@@ -177,7 +177,7 @@ def _design(*, split: str | None, date: str | None, twin: str | None) -> tuple[D
     given: list[tuple[Design, str]] = [(name, column) for name, column in designs.items() if column is not None]
     if len(given) != 1:
         have = " and ".join(name for name, _ in given) or "none of them"
-        message = f"give exactly one of split, date and twin (--split, --date, --twin); found {have}"
+        message = f"give exactly one of --split, --date and --twin; found {have}"
         raise InputError(message)
     return given[0]
 
@@ -190,7 +190,9 @@ def _check_options(
             f"alternative is {alternative!r}; give two-sided, or greater where that was declared before looking"
         )
     if design == "date" and not cutoffs:
-        raise InputError("a break at a date needs the suspects' cut-offs: --cutoff MODEL=2024-03-01 (cutoffs={...})")
+        raise InputError(
+            "a break at a date needs the suspects' cut-offs: --cutoff MODEL=2024-03-01 (cutoffs={...} in Python)"
+        )
     if design != "date" and cutoffs:
         raise InputError("cut-offs go with date; old and new levels go with split and twin")
     if design == "date" and any(each is not None for each in sides):

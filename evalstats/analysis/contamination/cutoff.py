@@ -52,7 +52,9 @@ def ask_of_date(
         )
     lacking = [name for name in table.suspects if name not in known]
     if table.named and lacking:
-        raise InputError(f"{lacking[0]!r} has no cut-off; give it: --cutoff {lacking[0]}=2024-03-01 (cutoffs={{...}})")
+        raise InputError(
+            f"{lacking[0]!r} has no cut-off; give it: --cutoff {lacking[0]}=2024-03-01 (cutoffs={{...}} in Python)"
+        )
     suspects = [name for name in table.suspects if name in known]
     if not suspects:
         raise InputError(f"no suspect has a cut-off; the suspects are {listed(table.suspects)}")

@@ -73,8 +73,10 @@ def side_levels(
             known[1],
             f"by their names, {known[0][0]!r} of {column} is taken as old and {known[1][0]!r} as new",
         )
-    message = f"which items are old and which new? {column} has {listed(found)}: name them, --old LEVEL --new LEVEL (old=, new=)"
-    raise InputError(message)
+    raise InputError(
+        f"which items are old and which new? {column} has {listed(found)}: "
+        "name them, --old LEVEL --new LEVEL (old=, new= in Python)"
+    )
 
 
 def _as_levels(given: Levels) -> tuple[str, ...] | None:

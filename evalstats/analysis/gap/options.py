@@ -41,6 +41,7 @@ def score_side(data: EvalData, *, live: bool, **options: Any) -> Prepared:
         return prepared_side(data, live=live, **options)
     except (InputError, CannotAnswerError) as error:
         text = str(error).replace("--metric", f"--{where}-metric").replace("--where", f"--{where}-where")
+        text = text.replace("metric=", f"{where}_metric=").replace("data.where", f"{where}.where")
         said = (
             text if text.startswith((f"the {where}", f"{where} ", "no model of the")) else f"the {where} side: {text}"
         )

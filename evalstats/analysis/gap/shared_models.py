@@ -129,7 +129,7 @@ def _refuse_one_side_twice(lab: Side, live: Side) -> None:
     if alike and np.array_equal(lab.estimate, live.estimate):
         raise InputError(
             f"both sides hold the same scores ({lab.metric!r} of {lab.name}), so there is nothing to compare: give the lab's "
-            "results as one side (--lab) and what live users did as the other (--live)"
+            "results as --lab and what live users did as --live"
         )
 
 
@@ -183,10 +183,10 @@ def _too_few(n: int, names: NameMatch) -> str:
         f"{_some(names.only_lab)}; live has {_some(names.only_live)}"
     )
     if not names.near:
-        return f"{said}. No names look alike: name what belongs together in an alias file (--aliases)"
+        return f"{said}. No names look alike: name what belongs together with --aliases (aliases={...} in Python)"
     near = "; ".join(f"{one!r} and {other!r}" for one, other in names.near[:_NAMED])
     more = f" and {len(names.near) - _NAMED} more pairs" if len(names.near) > _NAMED else ""
-    how = "Join them with aliases (--aliases FILE; --near-names FILE writes one to check)"
+    how = "Join them with --aliases FILE, which --near-names FILE writes (aliases={...} in Python)"
     return f"{said}. Names that look alike and were not joined: {near}{more}. {how}"
 
 
@@ -242,7 +242,7 @@ def _cells(asked: Asked, lab_models: Sequence[str], live_models: Sequence[str]) 
         return _joint(lab, live, factors, lab_models, live_models, asked.min_cell), None
     if mixed is None:
         what = "are no outcomes" if live is None else f"have no level of {', '.join(factors)}"
-        return None, f"the live data {what}, so the live mix is unknown; give it with mix (--mix)"
+        return None, f"the live data {what}, so the live mix is unknown; give it with --mix"
     own = (mixed,)
     levels = sorted(levels_of(lab, lab_models, own) | {(level,) for level in asked.options.mix})
     return Cells(factors=own, levels=tuple(levels), lab=cell_sums(lab, lab_models, own, levels), live=None), None

@@ -267,7 +267,7 @@ def by_setting(data: EvalData) -> tuple[EvalData, EvalData]:
         if not (part.outcomes.height or part.comparisons.height or part.aggregates.height):
             raise InputError(
                 f"one set of data was given, and none of its rows has the setting {setting!r}: name the two sides apart "
-                "(--lab and --live; gap(lab, live)), or fill the column `setting`"
+                "with --lab and --live (gap(lab, live) in Python), or fill the column `setting`"
             )
     return lab, live
 

@@ -484,7 +484,7 @@ def _checked(
         message = f"as_ is {as_!r}; scenarios are 'fixed' or 'random'"
         raise InputError(message)
     if as_ is not None and formula is not None:
-        message = "a formula says itself whether scenarios are fixed or random; give either it or as_ (--as)"
+        message = "a formula says itself whether scenarios are fixed or random; give either it or --as (as_= in Python)"
         raise InputError(message)
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         message = f"seed is {seed}; it must be a whole number from 0"

@@ -132,16 +132,14 @@ def _check_claim(
 ) -> None:
     if against is None:
         if n is not None or std_error is not None:
-            message = (
-                "against_n and against_se say how precise a claim is; give the claim itself with against (--against)"
-            )
+            message = "against_n and against_se say how precise a claim is; give the claim itself with --against"
             raise InputError(message)
         return
     quantities = sorted({f"{metric.name} on {metric.benchmark}" for _, metric in arms})
     if len(quantities) > 1:
         message = (
             f"a claim is of one metric, and there are {len(quantities)}: {', '.join(quantities)}; choose one with --metric, or "
-            "--where benchmark=NAME (metric=, where() in Python)"
+            "--where benchmark=NAME"
         )
         raise InputError(message)
 

@@ -164,7 +164,7 @@ def test_a_plan_settles_margin_and_level_and_departures_are_said():
 @pytest.mark.parametrize(
     ("options", "error", "said"),
     [
-        ({}, InputError, "exactly one of split, date and twin"),
+        ({}, InputError, "exactly one of split=, date= and twin="),
         ({"split": "source", "twin": "variant"}, InputError, "split and twins"),
         ({"split": "nothing"}, InputError, "no column 'nothing'"),
         ({"split": "source", "old": "olden"}, InputError, "no level 'olden'"),

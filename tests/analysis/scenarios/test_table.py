@@ -79,7 +79,7 @@ def test_no_scenario():
     every = rows(graded(np.random.default_rng(1), n_items=5))
     for row in every:
         del row["scenario"]
-    with pytest.raises(InputError, match="name the column with --scenario"):
+    with pytest.raises(InputError, match="name the column with scenario="):
         ask(data_of(every, kind="continuous"))
 
 

@@ -1,0 +1,14 @@
+"""Files are read as a command reads them: errors speak of options."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from evalstats.errors import on_the_shell
+
+
+@pytest.fixture(autouse=True)
+def shell() -> Iterator[None]:
+    """Let errors name options, as they do while a command runs."""
+    with on_the_shell():
+        yield

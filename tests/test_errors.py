@@ -1,0 +1,37 @@
+"""Errors speak of arguments in Python and of options on the shell."""
+
+import pytest
+
+import evalstats as es
+from evalstats import datasets
+from evalstats.errors import InputError, as_arguments, on_the_shell
+
+
+@pytest.mark.parametrize(
+    ("shell", "python"),
+    [
+        ("choose one with --metric, before", "choose one with metric=, before"),
+        ("models of the same items (--models)", "models of the same items (models=)"),
+        ("add --shared-trials", "add shared_trials=True"),
+        ("--lower-is-better or --higher-is-better says so", "higher_is_better=False or higher_is_better=True says so"),
+        ("with --where task=LEVEL", "with data.where(task=LEVEL)"),
+        ("add --accept n_shots --accept judge", "add accept=['n_shots', 'judge']"),
+        ('say --map scale=percent (in from_frame: scale="percent"), or', 'say scale="percent", or'),
+        ("--reference MODEL (references= in Python)", "references="),
+        ("make one with `evalstats ingest FILES --store x`", "make one with `evalstats ingest FILES --store x`"),
+        ("a model called x--metric", "a model called x--metric"),
+    ],
+)
+def test_an_option_becomes_its_argument(shell: str, python: str) -> None:
+    assert as_arguments(shell) == python
+    assert as_arguments(python) == python
+
+
+def test_the_same_error_on_the_shell_and_in_python() -> None:
+    data = datasets.tenacious_held_out()
+    with pytest.raises(InputError) as here:
+        es.compare(data, "baseline", "trained", planned_n=100)
+    with on_the_shell(), pytest.raises(InputError) as there:
+        es.compare(data, "baseline", "trained", planned_n=100)
+    assert "sequential=True" in str(here.value)
+    assert "--sequential" in str(there.value)
