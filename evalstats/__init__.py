@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from evalstats import datasets
     from evalstats.analysis.arenas.arena import arena
     from evalstats.analysis.arenas.results import ArenaRanking
-    from evalstats.analysis.boards.leaderboard import leaderboard
-    from evalstats.analysis.boards.results import Leaderboard
     from evalstats.analysis.compare.compare import compare
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.contamination.contamination import contamination
@@ -20,6 +18,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.frontier.result import Frontier
     from evalstats.analysis.gap.gap import gap
     from evalstats.analysis.gap.result import LabLiveGap
+    from evalstats.analysis.leaderboard.leaderboard import leaderboard
+    from evalstats.analysis.leaderboard.result import Leaderboard
     from evalstats.analysis.mixing.mean_results import Means
     from evalstats.analysis.mixing.mixed import mixed
     from evalstats.analysis.mixing.results import MixedModel
@@ -63,7 +63,7 @@ _WHERE = {
     "Frontier": "evalstats.analysis.frontier.result",
     "InputError": "evalstats.errors",
     "LabLiveGap": "evalstats.analysis.gap.result",
-    "Leaderboard": "evalstats.analysis.boards.results",
+    "Leaderboard": "evalstats.analysis.leaderboard.result",
     "Means": "evalstats.analysis.mixing.mean_results",
     "MixedModel": "evalstats.analysis.mixing.results",
     "Plan": "evalstats.schema.plan",
@@ -81,7 +81,7 @@ _WHERE = {
     "frontier": "evalstats.analysis.frontier.frontier",
     "gap": "evalstats.analysis.gap.gap",
     "glossary": "evalstats.schema.columns",
-    "leaderboard": "evalstats.analysis.boards.leaderboard",
+    "leaderboard": "evalstats.analysis.leaderboard.leaderboard",
     "load_result": "evalstats.analysis.result",
     "mixed": "evalstats.analysis.mixing.mixed",
     "open_store": "evalstats.store.read",

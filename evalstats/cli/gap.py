@@ -249,7 +249,7 @@ def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
     InputError
         If a condition is none, or there is no such column or level.
     """
-    from evalstats.analysis.boards.published import keep_published
+    from evalstats.analysis.leaderboard.published import keep_published
     from evalstats.cli.arena import with_votes_of
     from evalstats.cli.load import conditions as levels_of
     from evalstats.cli.load import filtered

@@ -71,8 +71,8 @@ def leaderboard(
     no_color: options.NoColor = False,
 ) -> None:
     """How do all models stand, and which ranks are certain?"""
-    from evalstats.analysis.boards.leaderboard import leaderboard as leaderboard_of
-    from evalstats.analysis.boards.published import keep_published
+    from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
+    from evalstats.analysis.leaderboard.published import keep_published
     from evalstats.cli.load import averages, column_map, conditions, load
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import show_result, step_line

@@ -354,8 +354,8 @@ def _comparison(documents: Documents, sources: Sources, question: dict[str, Any]
 
 
 def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
-    from evalstats.analysis.boards.leaderboard import leaderboard
-    from evalstats.analysis.boards.published import keep_published
+    from evalstats.analysis.leaderboard.leaderboard import leaderboard
+    from evalstats.analysis.leaderboard.published import keep_published
     from evalstats.cli.leaderboard import names_of
     from evalstats.cli.load import column_map, conditions
     from evalstats.cli.plan import columns_for, declared_plan

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from evalstats.analysis.boards.figures import (
+from evalstats.analysis.leaderboard.figures import (
     MOST_GROUPS,
     MOST_PAIRS,
     against_baseline,
@@ -10,8 +10,8 @@ from evalstats.analysis.boards.figures import (
     is_worth_drawing,
     score_digits,
 )
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
-from evalstats.analysis.boards.wording import pairs_table
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.wording import pairs_table
 from evalstats.document.blocks import Block, Bullets, Paragraph, Table, Tone
 from evalstats.document.numbers import interval, p_value, plural, scaled
 from evalstats.report.board.opening import ADJUSTMENTS, n_parts, tier_letters

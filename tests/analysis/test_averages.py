@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.explaining.explain import explain_text
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame

@@ -10,11 +10,11 @@ import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.explaining.explain import add_explainer, explain, explain_text
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import MethodText, add_method, known_methods, texts_for
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score

@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
 

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.score.score import score
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError

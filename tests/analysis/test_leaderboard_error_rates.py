@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.boards.standings import Plan, Scores, standings
+from evalstats.analysis.leaderboard.standings import Plan, Scores, standings
 
 CORRECT = Metric(
     benchmark="bench", name="correct", kind="binary", low=0.0, high=1.0, higher_is_better=True, unit="proportion"

@@ -7,8 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.published import keep_published
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.published import keep_published
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard, PairRow, Winner, snapped_pairs
-from evalstats.analysis.boards.wording import leaderboard_sentences, models_table, pairs_table
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, Winner, snapped_pairs
+from evalstats.analysis.leaderboard.wording import leaderboard_sentences, models_table, pairs_table
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

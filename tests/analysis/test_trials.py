@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.compare.compare import compare
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.score.score import score
 from evalstats.errors import InputError
 from evalstats.loaders.frames import from_frame

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats import datasets
-from evalstats.analysis.boards.leaderboard import leaderboard
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.question import as_invalid
 from evalstats.analysis.compare.verdict import Evidence, decide
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.document.blocks import Banner
 from evalstats.report.opening import answer_line
 

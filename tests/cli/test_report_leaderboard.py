@@ -128,7 +128,7 @@ def test_what_cannot_be_asked_makes_no_page(file: str, asked: list[dict[str, Any
 
 
 def test_published_numbers_can_be_filtered() -> None:
-    from evalstats.analysis.boards.published import keep_published
+    from evalstats.analysis.leaderboard.published import keep_published
     from evalstats.cli.load import conditions
     from evalstats.schema.data import EvalData
     from evalstats.schema.tables import frame_from_rows

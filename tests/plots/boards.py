@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
 

@@ -14,8 +14,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats.analysis.boards.leaderboard import leaderboard as leaderboard_of
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
+from evalstats.analysis.leaderboard.leaderboard import leaderboard as leaderboard_of
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow
 from evalstats.errors import InputError
 from evalstats.plots.style import contrast
 from evalstats.report import leaderboard_pairs as pairs

@@ -277,7 +277,7 @@ def _result(  # noqa: PLR0917 - what a result is made of
             *as_notes("scale", metric.cautions),
             *cautions(rows, found.asked, table, suspected, options),
             *as_notes("choice", (*found.notes, *table.notes), caution=False),
-            *as_notes("comparability", table.table.rulers.of("note"), caution=False),
+            *as_notes("comparability", table.table.measured.of("note"), caution=False),
             *(note for each in found.asked for note in each.notes if not note.caution),
         ),
     )

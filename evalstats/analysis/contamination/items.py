@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.arms import Arm, Metric, listed
-from evalstats.analysis.boards.entries import entries_of, entry_of
-from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
+from evalstats.analysis.leaderboard.entries import entries_of, entry_of
+from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -79,11 +79,11 @@ class ItemTable:
 
     def measured_apart(self, suspect: str, others: Sequence[str]) -> str | None:
         """Return why a suspect cannot be held against these: they were measured by another ruler."""
-        kind = dict(zip(self.table.names, self.table.rulers.kind, strict=True))
+        kind = dict(zip(self.table.names, self.table.measured.kind, strict=True))
         apart = [name for name in others if kind[name] != kind[suspect]]
         if not apart:
             return None
-        return f"measured otherwise than {listed(apart)}: {'; '.join(self.table.rulers.refusal())}"
+        return f"measured otherwise than {listed(apart)}: {'; '.join(self.table.measured.refusal())}"
 
     def of_groups(self) -> dict[str, Ints]:
         """Return the columns that may make items hang together and were not declared."""

@@ -209,7 +209,7 @@ def cautions(
         *_of_missing(rows),
         *(note for row in rows for note in _of_df(row)),
         *(note for each in asked for note in each.notes if note.caution),
-        *as_notes("comparability", (*table.table.rulers.refusal(), *table.table.rulers.of("weakens"))),
+        *as_notes("comparability", (*table.table.measured.refusal(), *table.table.measured.of("weakens"))),
         *as_notes("dependence", dependence_warnings(suspected)),
         *(
             [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]

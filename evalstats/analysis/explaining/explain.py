@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 from evalstats.analysis.arenas.results import ArenaRanking
-from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
@@ -18,6 +17,7 @@ from evalstats.analysis.explaining.power import explain_power
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
 from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.mixing.results import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.scenarios.results import ScenarioModel

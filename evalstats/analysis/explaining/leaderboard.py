@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
-from evalstats.analysis.boards.wording import nil_correction
 from evalstats.analysis.explaining.words import described, percent, section, sentence, sources_of, with_unit
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.wording import nil_correction
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, p_value, plural
 

@@ -10,9 +10,6 @@ import polars as pl
 
 from evalstats.aggregate.items import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric, require_outcomes
-from evalstats.analysis.boards.entries import ENTRY, entries_of
-from evalstats.analysis.boards.item_values import ItemValues, item_values
-from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.costs import item_amounts, log_scale_mean
 from evalstats.analysis.frontier.options import Cost
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
@@ -26,6 +23,8 @@ from evalstats.analysis.grouping import (
     with_item_column,
     without_clusters,
 )
+from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
+from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, entries_of, item_values
 from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
@@ -63,7 +62,7 @@ class _Field:
     values: ItemValues
     costs: Floats
     every: Pairs
-    rulers: Rulers
+    measured: Measured
 
     @property
     def runs(self) -> tuple[str, ...]:
@@ -212,9 +211,9 @@ def frontier(
         notes=(
             *run_notes(data, field.runs),
             *as_notes("scale", chosen.cautions),
-            *as_notes("comparability", field.rulers.refusal()),
+            *as_notes("comparability", field.measured.refusal()),
             *_cautions(field, cases, cost),
-            *as_notes("comparability", field.rulers.of("weakens")),
+            *as_notes("comparability", field.measured.of("weakens")),
             *(
                 ()
                 if without_clusters(cluster)
@@ -222,7 +221,7 @@ def frontier(
             ),
             *as_notes("choice", (*declared, *notes), caution=False),
             *as_notes("left_out", told, caution=False),
-            *as_notes("comparability", field.rulers.of("note"), caution=False),
+            *as_notes("comparability", field.measured.of("note"), caution=False),
             *as_notes("source", (text for arm in field.arms for text in arm.remarks), caution=False),
         ),
     )
@@ -257,7 +256,7 @@ def _field(
         values=values.ordered(kept),
         costs=costs[:, kept],
         every=_all_items(matrix),
-        rulers=Rulers(kind=(0,) * len(kept)),
+        measured=Measured(kind=(0,) * len(kept)),
     )
     return field, (*lacking, *unpriced), tuple(told)
 
@@ -270,20 +269,22 @@ def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tu
     CannotAnswerError
         If no two were measured alike.
     """
-    rulers = rulers_of(field.data, field.arms, contrast=contrast, accept=accept)
-    counts = np.bincount(rulers.kind)
+    measured = measured_alike(field.data, field.arms, contrast=contrast, accept=accept)
+    counts = np.bincount(measured.kind)
     if counts.max() < 2:
-        message = f"no two systems were measured alike, so that no frontier can be drawn: {'; '.join(rulers.refusal())}"
+        message = (
+            f"no two systems were measured alike, so that no frontier can be drawn: {'; '.join(measured.refusal())}"
+        )
         raise CannotAnswerError(message)
     most = int(counts.argmax())
-    kept = [j for j, kind in enumerate(rulers.kind) if kind == most]
-    apart = tuple(arm.name for arm, kind in zip(field.arms, rulers.kind, strict=True) if kind != most)
+    kept = [j for j, kind in enumerate(measured.kind) if kind == most]
+    apart = tuple(arm.name for arm, kind in zip(field.arms, measured.kind, strict=True) if kind != most)
     smaller = replace(
         field,
         arms=tuple(field.arms[j] for j in kept),
         values=field.values.ordered(kept),
         costs=field.costs[:, kept],
-        rulers=rulers,
+        measured=measured,
     )
     return smaller, apart
 

@@ -8,11 +8,11 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.boards.checks import some
-from evalstats.analysis.boards.entries import ENTRY, entries_of
-from evalstats.analysis.boards.entry_table import EntryTable, entry_table
 from evalstats.analysis.gap.material import CellSums, RankSets, Side
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
+from evalstats.analysis.leaderboard.checks import some
+from evalstats.analysis.leaderboard.entries import ENTRY, entries_of
+from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
 from evalstats.analysis.provenance import notes_of, sources_of
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -111,8 +111,8 @@ def lab_units(
         runs=table.runs,
         table=table,
         codes=codes,
-        warnings=(*table.rulers.refusal(), *table.rulers.of("weakens")),
-        notes=(*told, *more, *notes, *remarks, *table.rulers.of("note"), *_lost(rows, "lab")),
+        warnings=(*table.measured.refusal(), *table.measured.of("weakens")),
+        notes=(*told, *more, *notes, *remarks, *table.measured.of("note"), *_lost(rows, "lab")),
     )
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.boards.entries import ENTRY
 from evalstats.analysis.gap.aliases import NameMatch, match_models
 from evalstats.analysis.gap.disclosure import too_small
 from evalstats.analysis.gap.material import Cells, Material, Options, Side
 from evalstats.analysis.gap.outcomes import Units, cell_sums, clusters_by_level, levels_of, unlabelled
 from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
+from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

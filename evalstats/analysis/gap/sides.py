@@ -10,9 +10,9 @@ from evalstats.analysis.arenas.arena import arena
 from evalstats.analysis.arenas.preparing import comparisons_of
 from evalstats.analysis.arenas.results import ArenaRanking
 from evalstats.analysis.arms import Metric, choose_metric
-from evalstats.analysis.boards.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.gap.material import RankSets, Side
 from evalstats.analysis.gap.outcomes import Units, outcome_side
+from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.provenance import notes_of, sources_of
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import require_outcomes
-from evalstats.analysis.boards.entries import entries_of
+from evalstats.analysis.leaderboard.entries import entries_of
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.scenarios.choice import As, Choice, chosen_model, weight_shares
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows, pair_rows
@@ -353,7 +353,7 @@ def _answer(
             *([no_pooling] if no_pooling else []),
             *untested,
             *unsplit,
-            *table.rulers.of("note"),
+            *table.measured.of("note"),
             *notes_of(table.data, table.runs),
         ),
     )
@@ -444,7 +444,7 @@ def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> 
         out.append(
             f"{plural(lost, 'trial')} have no score ({' and '.join(part for part in parts if part)}): they are missing, not wrong"
         )
-    return (*out, *table.rulers.refusal(), *table.rulers.of("weakens"))
+    return (*out, *table.measured.refusal(), *table.measured.of("weakens"))
 
 
 def _planned(

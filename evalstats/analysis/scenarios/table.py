@@ -9,9 +9,9 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
 from evalstats.analysis.arms import Arm, Metric, listed
-from evalstats.analysis.boards.entries import ENTRY
-from evalstats.analysis.boards.rulers import Rulers, rulers_of
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
+from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
+from evalstats.analysis.leaderboard.entries import ENTRY
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -57,7 +57,7 @@ class ScenarioTable:
     clusters: tuple[str, ...]
     cluster_columns: tuple[str, ...]
     cluster: Ints
-    rulers: Rulers
+    measured: Measured
     n_error: int
     n_unscored: int
     notes: tuple[str, ...]
@@ -137,7 +137,7 @@ def scenario_table(
         clusters=tuple(label_of(name, data.factor_names()) for name in clusters),
         cluster_columns=tuple(clusters),
         cluster=np.unique(frame[_CLUSTER].to_numpy(), return_inverse=True)[1].astype(np.int64),
-        rulers=rulers_of(data, keep, contrast=contrast, accept=accept),
+        measured=measured_alike(data, keep, contrast=contrast, accept=accept),
         n_error=int(sums["n_error"].sum()),
         n_unscored=int(sums["n_unscored"].sum()),
         notes=(*notes, *told, *crossed, *_remarks(arms)),

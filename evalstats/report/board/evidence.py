@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from evalstats.analysis.boards.figures import MOST_MODELS, ranks, score_digits
-from evalstats.analysis.boards.results import Leaderboard, Winner
-from evalstats.analysis.boards.wording import models_table
+from evalstats.analysis.leaderboard.figures import MOST_MODELS, ranks, score_digits
+from evalstats.analysis.leaderboard.result import Leaderboard, Winner
+from evalstats.analysis.leaderboard.wording import models_table
 from evalstats.document.blocks import Table
 from evalstats.document.numbers import interval, p_value, plural, scaled
 from evalstats.report.board.opening import n_parts

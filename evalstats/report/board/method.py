@@ -1,6 +1,6 @@
 """How a leaderboard was reached: the method in words, its sources, and where it all came from."""
 
-from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document.numbers import plural
 from evalstats.report.board.page import LeaderboardPage

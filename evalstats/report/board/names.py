@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
-from evalstats.analysis.boards.graph import ComparabilityGraph
-from evalstats.analysis.boards.results import Leaderboard
+from evalstats.analysis.leaderboard.comparability import ComparabilityGraph
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.report.names import different_short_names, replacing
 
 

@@ -1,8 +1,8 @@
 """What a reader of a leaderboard sees first: the question, who may be the best, what it rests on, what to beware of."""
 
-from evalstats.analysis.boards.figures import score_digits
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow
-from evalstats.analysis.boards.wording import leaderboard_sentences
+from evalstats.analysis.leaderboard.figures import score_digits
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow
+from evalstats.analysis.leaderboard.wording import leaderboard_sentences
 from evalstats.document.numbers import plural, scaled
 from evalstats.report.banner import fact_strip, verdict_banner
 from evalstats.report.board.page import LeaderboardPage

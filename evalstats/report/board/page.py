@@ -6,9 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal
 
-from evalstats.analysis.boards.leaderboard import leaderboard
-from evalstats.analysis.boards.results import Leaderboard
 from evalstats.analysis.grouping import without_clusters
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.errors import EvalStatsError
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.again import plan_again

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from evalstats.analysis.boards.results import Leaderboard
-from evalstats.analysis.boards.wording import (
+from evalstats.analysis.leaderboard.result import Leaderboard
+from evalstats.analysis.leaderboard.wording import (
     beside_the_table,
     dependence_table,
     graph_blocks,
@@ -45,7 +45,7 @@ def leaderboard_words(result: Leaderboard) -> LeaderboardWords:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.boards.leaderboard import leaderboard
+    >>> from evalstats.analysis.leaderboard.leaderboard import leaderboard
     >>> leaderboard_words(leaderboard(datasets.tenacious_held_out())).banner.label
     'one best'
     """
@@ -67,7 +67,7 @@ def statement(text: str, board: Leaderboard) -> str:
     Examples
     --------
     >>> from evalstats import datasets
-    >>> from evalstats.analysis.boards.leaderboard import leaderboard
+    >>> from evalstats.analysis.leaderboard.leaderboard import leaderboard
     >>> board = leaderboard(datasets.tenacious_held_out())
     >>> statement("trained: no score", board), statement("no model has a score", board)
     ('trained: no score.', 'No model has a score.')

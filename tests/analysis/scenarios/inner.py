@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from evalstats.analysis.boards.entries import entries_of
+from evalstats.analysis.leaderboard.entries import entries_of
 from evalstats.analysis.scenarios.choice import Choice, chosen_model
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows
 from evalstats.analysis.scenarios.design import cell_design

@@ -8,7 +8,15 @@ import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
 from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.boards.checks import (
+from evalstats.analysis.compare.missing import checked_missing
+from evalstats.analysis.grouping import (
+    ITEM_OF_VARIANTS,
+    chosen_clusters,
+    duplicate_rows_warning,
+    label_of,
+    named_clusters,
+)
+from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
     failures_of_the_best,
@@ -18,23 +26,14 @@ from evalstats.analysis.boards.checks import (
     omnibus_of,
     some,
 )
-from evalstats.analysis.boards.entries import entries_of, entry_of
-from evalstats.analysis.boards.entry_table import EntryTable, entry_table
-from evalstats.analysis.boards.graph import MIN_SHARED, ComparabilityGraph, shared_counts
-from evalstats.analysis.boards.lines import model_rows, pair_rows
-from evalstats.analysis.boards.luck import luck_of, uncorrected
-from evalstats.analysis.boards.published import published_leaderboard
-from evalstats.analysis.boards.results import Leaderboard, PairRow, snapped_pairs, snapped_rows
-from evalstats.analysis.boards.rulers import Rulers
-from evalstats.analysis.boards.standings import Plan, Scores, Standings, standings
-from evalstats.analysis.compare.missing import checked_missing
-from evalstats.analysis.grouping import (
-    ITEM_OF_VARIANTS,
-    chosen_clusters,
-    duplicate_rows_warning,
-    label_of,
-    named_clusters,
-)
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
+from evalstats.analysis.leaderboard.entries import entries_of, entry_of
+from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.leaderboard.published import published_leaderboard
+from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
+from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
+from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
+from evalstats.analysis.leaderboard.winners_curse import corrected, uncorrected
 from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.analysis.trials import wanted_pass
@@ -308,10 +307,10 @@ def _answer(
     found = standings(scores, plan)
     labels = tuple(label_of(name, data.factor_names()) for name in clusters)
     graph = table.graph()
-    luck = luck_of(scores, plan, table.names, graph)
+    correction = corrected(scores, plan, table.names, graph)
     if table.n_left_out:
-        luck = uncorrected(table.own_scores(), plan, table.names, "the models did not see the same items")
-    lines = snapped_rows(model_rows(table, found, plan, clusters, luck), metric.span)
+        correction = uncorrected(table.own_scores(), plan, table.names, "the models did not see the same items")
+    lines = snapped_rows(model_rows(table, found, plan, clusters, correction), metric.span)
     pairs = snapped_pairs(pair_rows(table, found, plan), metric.span)
     head = table.names[plan.baseline or 0]
     gate, no_gate = omnibus_of(scores)
@@ -343,7 +342,7 @@ def _answer(
         basis=_basis(graph, labels, found),
         rows=lines,
         pairs=pairs,
-        rank_reason=_rank_reason(found, graph, table.rulers),
+        rank_reason=_rank_reason(found, graph, table.measured),
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
         qualifiers=metric.qualifiers(*limits, *failures_of_the_best(table, found, plan, lines)),
@@ -356,8 +355,8 @@ def _answer(
         n_clusters=_fewest(scores),
         clusters=labels,
         graph=graph,
-        run_differences=table.rulers.differences,
-        winner=luck.winner,
+        run_differences=table.measured.differences,
+        winner=correction.winner,
         omnibus=gate,
         omnibus_reason=no_gate,
         dependence=suspects,
@@ -370,7 +369,7 @@ def _answer(
             *_left_out_of_average(table),
             *_compared_with_nobody(plan, pairs, table.names),
             *found.warnings,
-            *table.rulers.refusal(),
+            *table.measured.refusal(),
             *cautions(table, found, plan, lines),
             *([] if settled else dependence_warnings(suspects)),
             *([duplicates] if duplicates else []),
@@ -380,7 +379,7 @@ def _answer(
             *table.values.notes,
             *untested,
             *_remarks(table, scores),
-            *table.rulers.of("note"),
+            *table.measured.of("note"),
             *notes_of(data, table.runs),
         ),
     )
@@ -389,8 +388,8 @@ def _answer(
 def _refuse_if_all_are_apart(table: EntryTable) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
     enough = np.triu(shared_counts(table.scored) >= MIN_SHARED, 1)
-    if table.rulers.apart and enough.any() and not (enough & table.rulers.allowed()).any():
-        message = f"no two of the {len(table.arms)} models can be compared: {'; '.join(table.rulers.refusal())}"
+    if table.measured.apart and enough.any() and not (enough & table.measured.allowed()).any():
+        message = f"no two of the {len(table.arms)} models can be compared: {'; '.join(table.measured.refusal())}"
         raise CannotAnswerError(message)
 
 
@@ -430,12 +429,12 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
     return f"each pair of models on the items that both have: {shared} of {graph.n_items:,}{within}"
 
 
-def _rank_reason(found: Standings, graph: ComparabilityGraph, rulers: Rulers) -> str | None:
+def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
     """Return why there is no rank over all models."""
     if graph.connected:
         return found.ranks.reasons[0]
     parts = f"the models fall into {len(graph.components)} parts that cannot be compared with one another"
-    why = "were measured differently" if rulers.apart else f"share fewer than {graph.min_shared} items"
+    why = "were measured differently" if measured.apart else f"share fewer than {graph.min_shared} items"
     return f"{parts}, since they {why}: ranks are counted within each part, and there is none over all"
 
 

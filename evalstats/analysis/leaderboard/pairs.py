@@ -1,4 +1,4 @@
-"""Pairs of models with the variation of full runs counted: no pair is separated by what a run does to all items."""
+"""Pairs of models beyond plain items: crossed clusters, and the variation of full runs counted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,12 +12,93 @@ from evalstats.analysis.run_variance import run_matrix, run_variance_of
 from evalstats.analysis.trials import ENOUGH, labels_in_common
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
+from evalstats.stats.clusters import multiway_mean
 from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
-from evalstats.stats.many.pairwise import PairwiseDifferences
+from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.trials import RunVariance, shared_run_variances
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def crossed_pairs(
+    values: Floats,
+    clusters: Sequence[Ints],
+    pairs: Sequence[tuple[int, int]],
+    *,
+    span: float | None,
+    conf_level: float,
+    adjust: Adjust,
+) -> PairwiseDifferences:
+    """Compare pairs of models on items that are clustered in several ways at once.
+
+    Parameters
+    ----------
+    values
+        float64, shape (n_items, n_models); NaN where there is none.
+    clusters
+        Codes of each cluster column, shape (n_items,).
+    pairs
+        Columns of the pairs that are the family.
+    span
+        Highest less lowest score, to which intervals are clipped; None where there are no bounds.
+    adjust
+        "max-t" is answered by Holm's method, and a warning says so: random signs need one way of clustering.
+    """
+    stepped = "holm" if adjust == "max-t" else adjust
+    strict = stepped == "holm"
+    level = 1.0 - (1.0 - conf_level) / (len(pairs) if strict else 1)
+    rows: list[tuple[float, ...]] = []
+    for i, j in pairs:
+        d = values[:, i] - values[:, j]
+        both = ~np.isnan(d)
+        codes = [each[both] for each in clusters]
+        low, high = (None, None) if span is None else (-span, span)
+        found = multiway_mean(d[both], codes, conf_level=level, low=low, high=high)
+        own = found.estimate
+        p = own.p_value if d[both].any() else 1.0
+        numbers = (own.estimate, own.std_error, own.df, p, own.conf_low, own.conf_high)
+        rows.append((*(np.nan if x is None else x for x in numbers), int(both.sum()), found.n_clusters))
+    table = np.array(rows, dtype=np.float64).reshape(len(rows), 8)
+    first, second = np.array(pairs, dtype=np.int64).reshape(len(pairs), 2).T
+    return PairwiseDifferences(
+        first=first,
+        second=second,
+        estimate=table[:, 0],
+        std_error=table[:, 1],
+        df=table[:, 2],
+        p_value=table[:, 3],
+        p_adjusted=adjusted(table[:, 3], stepped),
+        conf_low=table[:, 4],
+        conf_high=table[:, 5],
+        n_items=table[:, 6].astype(np.int64),
+        n_clusters=table[:, 7].astype(np.int64),
+        critical=np.nan,
+        conf_level=conf_level,
+        method=f"CR2 on {len(clusters)} cluster columns, Satterthwaite df{', Bonferroni intervals' if strict else ''}",
+        adjust=stepped,
+        exact=True,
+        n_resamples=None,
+        seed=None,
+        warnings=(
+            ("max-T needs one way of clustering, and there are several: p is adjusted by Holm's method",)
+            if adjust == "max-t"
+            else ()
+        ),
+    )
+
+
+def adjusted(p_values: Floats, adjust: str) -> Floats:
+    """Adjust p-values as one family; a pair without a p is not of it."""
+    found = np.full(len(p_values), np.nan)
+    tested = ~np.isnan(p_values)
+    if tested.any():
+        by = {"holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}[adjust]
+        found[tested] = by(p_values[tested])
+    return found
+
+
 _ADJUSTMENTS = {"max-t": holm, "holm": holm, "bh": benjamini_hochberg, "by": benjamini_yekutieli}
 
 
@@ -77,7 +158,7 @@ def board_runs(
     known = [part if part is not None and part.n_runs[0] > 1 else None for part in parts]
     if not any(known):
         return None
-    raw, slack, df = (np.array([_part(part, name) for part in known]) for name in ("raw", "slack", "df"))
+    raw, slack, df = (np.array([_run_part(part, name) for part in known]) for name in ("raw", "slack", "df"))
     total = df[:, np.newaxis] + df
     alone = np.minimum(df[:, np.newaxis], df) == 0
     return BoardRuns(
@@ -88,7 +169,7 @@ def board_runs(
     )
 
 
-def _part(part: RunVariance | None, name: str) -> float:
+def _run_part(part: RunVariance | None, name: str) -> float:
     if part is None:
         return 0.0
     return {"raw": part.raw, "slack": part.slack, "df": float(part.n_runs[0] - 1)}[name]

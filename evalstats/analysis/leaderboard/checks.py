@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.boards.entry_table import EntryTable
-from evalstats.analysis.boards.graph import MIN_SHARED
-from evalstats.analysis.boards.results import LeaderboardRow
-from evalstats.analysis.boards.standings import Plan, Scores, Standings, separated, standings
 from evalstats.analysis.comparability.comparability import identical_runs
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED
+from evalstats.analysis.leaderboard.entry_table import EntryTable
+from evalstats.analysis.leaderboard.result import LeaderboardRow
+from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, separated, standings
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.document.numbers import many, plural, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
@@ -103,7 +103,7 @@ def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[Le
         *_turned_round(found, plan, lines),
         *_own_scores(lines),
         *_unseen_failures(found, plan),
-        *table.rulers.of("weakens"),
+        *table.measured.of("weakens"),
         *_one_run_twice(table, found),
     ]
 

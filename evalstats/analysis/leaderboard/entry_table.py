@@ -10,13 +10,16 @@ import polars as pl
 from evalstats.aggregate.items import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.averages import Average, fixed_by
-from evalstats.analysis.boards.entries import ENTRY
-from evalstats.analysis.boards.graph import ComparabilityGraph, comparability_graph
-from evalstats.analysis.boards.item_values import ItemValues, item_values
-from evalstats.analysis.boards.rulers import Rulers, rulers_of
-from evalstats.analysis.boards.run_pairs import BoardRuns, board_runs
-from evalstats.analysis.boards.standings import Scores
 from evalstats.analysis.grouping import candidate_groups, group_columns, with_item_column
+from evalstats.analysis.leaderboard.comparability import (
+    ComparabilityGraph,
+    Measured,
+    comparability_graph,
+    measured_alike,
+)
+from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, item_values
+from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
+from evalstats.analysis.leaderboard.standings import Scores
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.trials import PassKind
 from evalstats.errors import CannotAnswerError
@@ -40,7 +43,7 @@ class EntryTable:
     every
         The items of any of them, in the shape that groupings work on; `groups` names the columns that describe items
         and may group them, `ungrouped` says which only just do not.
-    rulers
+    measured
         Which of them were measured alike.
     silent
         Systems without a single scored item.
@@ -56,7 +59,7 @@ class EntryTable:
     arms: tuple[Arm, ...]
     values: ItemValues
     every: Pairs
-    rulers: Rulers
+    measured: Measured
     silent: tuple[Arm, ...]
     groups: tuple[str, ...]
     ungrouped: tuple[str, ...] = ()
@@ -81,7 +84,7 @@ class EntryTable:
 
     def graph(self) -> ComparabilityGraph:
         """Return who can be compared with whom."""
-        return comparability_graph(self.scored, self.names, self.rulers.allowed())
+        return comparability_graph(self.scored, self.names, self.measured.allowed())
 
     def place(self, name: str) -> int:
         """Return the column of a system.
@@ -104,7 +107,7 @@ class EntryTable:
             values=raw if strata is None else linearised(raw, strata),
             clusters=tuple(each for each in codes if len(np.unique(each)) < len(each)),
             single=self.values.single and strata is None,
-            allowed=self.rulers.allowed(),
+            allowed=self.measured.allowed(),
             raw=None if strata is None else raw,
             weights=None if strata is None else strata.item_weights,
             runs=self.board_runs(),
@@ -178,7 +181,7 @@ class EntryTable:
             self,
             arms=tuple(self.arms[j] for j in order),
             values=self.values.ordered(order),
-            rulers=self.rulers.ordered(order),
+            measured=self.measured.ordered(order),
             whole=None if self.whole is None else self.whole.ordered(order),
         )
 
@@ -233,7 +236,7 @@ def entry_table(
         arms=kept,
         values=values.ordered(scored),
         every=every,
-        rulers=rulers_of(data, kept, contrast=contrast, accept=accept, reference=head),
+        measured=measured_alike(data, kept, contrast=contrast, accept=accept, reference=head),
         silent=tuple(arm for j, arm in enumerate(arms) if j not in scored),
         groups=candidates.names,
         ungrouped=candidates.notes,

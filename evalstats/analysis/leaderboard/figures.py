@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from string import ascii_letters
 from typing import Any
 
-from evalstats.analysis.boards.graph import ComparabilityGraph, ItemGroup
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, ItemGroup
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, plural, scaled
 

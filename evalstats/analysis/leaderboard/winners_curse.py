@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.boards.graph import ComparabilityGraph
-from evalstats.analysis.boards.results import Winner
-from evalstats.analysis.boards.standings import Plan, Scores
+from evalstats.analysis.leaderboard.comparability import ComparabilityGraph
+from evalstats.analysis.leaderboard.result import Winner
+from evalstats.analysis.leaderboard.standings import Plan, Scores
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.winners_curse import WinnerInterval, shrunken_means, winner_interval
@@ -23,21 +23,21 @@ _MIN_ITEMS, _MIN_CLUSTERS, _MIN_EITHER = 100, 40, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Luck:
+class Correction:
     """Shrunken scores in column order (None where there are none), and the winner."""
 
     shrunken: tuple[float | None, ...]
     winner: Winner | None = None
 
 
-def luck_of(scores: Scores, plan: Plan, names: Sequence[str], graph: ComparabilityGraph) -> Luck:
+def corrected(scores: Scores, plan: Plan, names: Sequence[str], graph: ComparabilityGraph) -> Correction:
     """Correct the scores of models on the same or overlapping items for the luck of the draw of items.
 
     The covariance is that of items, or of the clusters that are fewest. Models that fall into unconnected parts have no
     common mean to be drawn to, and no winner.
     """
     if not graph.connected:
-        return Luck(shrunken=(None,) * len(names))
+        return Correction(shrunken=(None,) * len(names))
     estimates = np.nanmean(scores.values, axis=0)
     codes = min(scores.clusters, key=lambda each: len(np.unique(each)), default=None)
     groups = codes if codes is not None else np.arange(len(scores.values))
@@ -52,12 +52,12 @@ def luck_of(scores: Scores, plan: Plan, names: Sequence[str], graph: Comparabili
         return uncorrected(estimates, plan, names, few)
     near = _near_an_end(scores.values[:, int(np.argmax(plan.turned(estimates)))], plan)
     if near is not None:
-        found = luck_of_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
+        found = corrected_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
         return replace(uncorrected(estimates, plan, names, near), shrunken=found.shrunken)
-    return luck_of_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
+    return corrected_estimates(estimates, score_covariance(scores.values, clusters=codes), plan, names)
 
 
-def luck_of_estimates(estimates: Floats, covariance: Floats, plan: Plan, names: Sequence[str]) -> Luck:
+def corrected_estimates(estimates: Floats, covariance: Floats, plan: Plan, names: Sequence[str]) -> Correction:
     """Do the same for estimates with a known covariance, shape (n_models, n_models)."""
     noise = np.diagonal(covariance)
     flat = [
@@ -71,8 +71,10 @@ def luck_of_estimates(estimates: Floats, covariance: Floats, plan: Plan, names: 
     best = int(np.argmax(plan.turned(estimates)))
     tied = _tied(estimates, plan, names)
     if len(tied) > 1:
-        luck = uncorrected(estimates, plan, names, f"{len(tied)} models share it, so the data picked none of them")
-        return replace(luck, shrunken=tuple(drawn))
+        correction = uncorrected(
+            estimates, plan, names, f"{len(tied)} models share it, so the data picked none of them"
+        )
+        return replace(correction, shrunken=tuple(drawn))
     found = winner_interval(plan.turned(estimates), covariance, conf_level=plan.conf_level)
     found = _sober(found, math.sqrt(float(noise[best])))
     ends = plan.turned(np.array([found.estimate, found.conf_low, found.conf_high]))
@@ -87,7 +89,7 @@ def luck_of_estimates(estimates: Floats, covariance: Floats, plan: Plan, names: 
         conf_high=max(ends[1:]),
         shrunken=drawn[best],
     )
-    return Luck(shrunken=tuple(drawn), winner=winner)
+    return Correction(shrunken=tuple(drawn), winner=winner)
 
 
 def _sober(found: WinnerInterval, sd: float) -> WinnerInterval:
@@ -123,12 +125,12 @@ def _near_an_end(values: Floats, plan: Plan) -> str | None:
     return f"it lies within {_MIN_EITHER} items of an end of the scale, where its noise is not normal"
 
 
-def uncorrected(estimates: Floats, plan: Plan, names: Sequence[str], reason: str) -> Luck:
+def uncorrected(estimates: Floats, plan: Plan, names: Sequence[str], reason: str) -> Correction:
     """Name the model on top and say why its score is not corrected."""
     tied = _tied(estimates, plan, names)
     best = float(estimates[int(np.argmax(plan.turned(estimates)))])
     winner = Winner(name=", ".join(tied), estimate=best, conf_level=plan.conf_level, reason=reason)
-    return Luck(shrunken=(None,) * len(names), winner=winner)
+    return Correction(shrunken=(None,) * len(names), winner=winner)
 
 
 def _tied(estimates: Floats, plan: Plan, names: Sequence[str]) -> list[str]:

@@ -9,13 +9,12 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Metric, choose_metric, listed
-from evalstats.analysis.boards.crossed_pairs import adjusted
-from evalstats.analysis.boards.lines import pair_row, with_ties
-from evalstats.analysis.boards.luck import Luck, luck_of_estimates
-from evalstats.analysis.boards.published_alike import check_one_quantity, rulers_of_published
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
-from evalstats.analysis.boards.rulers import Rulers
-from evalstats.analysis.boards.standings import Plan, best_from_pairs, given, separated, separated_matrix
+from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
+from evalstats.analysis.leaderboard.pairs import adjusted
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
+from evalstats.analysis.leaderboard.rows import pair_row, with_ties
+from evalstats.analysis.leaderboard.standings import Plan, best_from_pairs, given, separated, separated_matrix
+from evalstats.analysis.leaderboard.winners_curse import Correction, corrected_estimates
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -51,7 +50,7 @@ class _Published:
     without: pl.DataFrame
     notes: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    rulers: Rulers | None = None
+    measured: Measured | None = None
 
     @property
     def names(self) -> list[str]:
@@ -159,16 +158,16 @@ def _published(
         raise CannotAnswerError(_without_noise(rows, usable, chosen))
     refuse_several(rows, chosen)
     intended = check_one_quantity(rows, entry=PUBLISHED_ENTRY, metric=chosen, contrast=contrast, accept=accept)
-    rulers = rulers_of_published(data, rows, entry=PUBLISHED_ENTRY, contrast=contrast, accept=accept)
+    measured = published_alike(data, rows, entry=PUBLISHED_ENTRY, contrast=contrast, accept=accept)
     order = pl.col("estimate").round(12)
     ordered = rows.filter(usable).sort(order, PUBLISHED_ENTRY, descending=[chosen.higher_is_better, False])
     return _Published(
         metric=chosen,
         rows=ordered,
         without=rows.filter(~usable).sort(PUBLISHED_ENTRY),
-        notes=(*notes, *intended, *(() if rulers is None else rulers.of("note"))),
-        warnings=() if rulers is None else rulers.of("weakens"),
-        rulers=rulers,
+        notes=(*notes, *intended, *(() if measured is None else measured.of("note"))),
+        warnings=() if measured is None else measured.of("weakens"),
+        measured=measured,
     )
 
 
@@ -177,7 +176,7 @@ def _without_noise(rows: pl.DataFrame, usable: pl.Series, metric: Metric) -> str
     return (
         f"{plural(n_models, 'model')} {'has' if n_models == 1 else 'have'} a published {metric.name!r} on {metric.benchmark}, "
         f"{n_known} of them with a standard error or an interval. At least two are needed: without these no rank can be told "
-        "from luck"
+        "from correction"
     )
 
 
@@ -236,8 +235,8 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
     ranks = rank_sets_normal(
         plan.turned(found.estimates), covariance, conf_level=plan.conf_level, top=plan.top, seed=plan.seed
     )
-    luck = luck_of_estimates(found.estimates, covariance, plan, names)
-    lines = with_ties(_rows(found, plan, every, ranks, luck))
+    correction = corrected_estimates(found.estimates, covariance, plan, names)
+    lines = with_ties(_rows(found, plan, every, ranks, correction))
     stepped = adjusted(shown.p_value, "holm"), adjusted(shown.p_value, "bh")
     apart = separated(shown, plan.conf_level)
     family: list[tuple[int, int]] = list(zip(shown.first.tolist(), shown.second.tolist(), strict=True))
@@ -274,18 +273,18 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
         exact=shown.exact,
         n_resamples=shown.n_resamples,
         n_models=m + found.without.height,
-        winner=luck.winner,
+        winner=correction.winner,
         seed=plan.seed,
         version=toolkit_version(),
         sources=sources_of(data, runs),
-        run_differences=() if found.rulers is None else found.rulers.differences,
+        run_differences=() if found.measured is None else found.measured.differences,
         warnings=(*_left_out(found), _INDEPENDENT, *ranks.warnings, *found.warnings),
         notes=(*found.notes, *notes_of(data, runs)),
     )
 
 
 def _rows(
-    found: _Published, plan: Plan, every: PairwiseDifferences, ranks: RankSets, luck: Luck
+    found: _Published, plan: Plan, every: PairwiseDifferences, ranks: RankSets, correction: Correction
 ) -> list[LeaderboardRow]:
     m = len(found.names)
     letters = compact_letters(separated_matrix(every, m, plan.conf_level), np.arange(m))
@@ -314,7 +313,7 @@ def _rows(
             tier=letters[j],
             best_low=best_low[j],
             best_high=best_high[j],
-            shrunken=luck.shrunken[j],
+            shrunken=correction.shrunken[j],
             runs=runs[j],
             component=1,
         )

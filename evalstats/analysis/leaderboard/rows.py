@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.arms import Arm
-from evalstats.analysis.boards.crossed_pairs import adjusted
-from evalstats.analysis.boards.entry_table import EntryTable
-from evalstats.analysis.boards.graph import MIN_SHARED, shared_counts
-from evalstats.analysis.boards.luck import TIED, Luck
-from evalstats.analysis.boards.results import LeaderboardRow, PairRow, PairVerdict
-from evalstats.analysis.boards.standings import Plan, Standings, separated
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
+from evalstats.analysis.leaderboard.entry_table import EntryTable
+from evalstats.analysis.leaderboard.pairs import adjusted
+from evalstats.analysis.leaderboard.result import LeaderboardRow, PairRow, PairVerdict
+from evalstats.analysis.leaderboard.standings import Plan, Standings, separated
+from evalstats.analysis.leaderboard.winners_curse import TIED, Correction
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.stats.many.pairwise import PairwiseDifferences
@@ -21,13 +21,13 @@ Floats = npt.NDArray[np.float64]
 
 
 def model_rows(
-    table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...], luck: Luck
+    table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...], correction: Correction
 ) -> tuple[LeaderboardRow, ...]:
     """Return the line of every model, those without a score at the end."""
     part = np.array(found.ranks.part)
     values = (table.whole or table).values
     items = {label: values.seen(part == label) for label in np.unique(part).tolist()}
-    rows = [_row(table, found, plan, clusters, luck, j, items[int(part[j])]) for j in range(len(table.arms))]
+    rows = [_row(table, found, plan, clusters, correction, j, items[int(part[j])]) for j in range(len(table.arms))]
     return (*with_ties(rows), *(_silent_row(arm, table) for arm in table.silent))
 
 
@@ -36,7 +36,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
     found: Standings,
     plan: Plan,
     clusters: tuple[str, ...],
-    luck: Luck,
+    correction: Correction,
     j: int,
     items: npt.NDArray[np.bool_],
 ) -> LeaderboardRow:
@@ -82,7 +82,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         tier=found.tiers[j],
         best_low=found.best_low[j],
         best_high=found.best_high[j],
-        shrunken=luck.shrunken[j],
+        shrunken=correction.shrunken[j],
         runs=score.runs,
         component=ranks.part[j],
         warnings=score.warnings,
@@ -137,7 +137,7 @@ def pair_rows(table: EntryTable, found: Standings, plan: Plan) -> tuple[PairRow,
         wanted = [(i, j) for i in range(n) for j in range(i + 1, n)]
     else:
         wanted = [(j, plan.baseline) for j in range(n) if j != plan.baseline]
-    shared, allowed = shared_counts(table.scored), table.rulers.allowed()
+    shared, allowed = shared_counts(table.scored), table.measured.allowed()
     stepped = adjusted(family.p_value, "holm"), adjusted(family.p_value, "bh")
     apart = separated(family, plan.conf_level)
     names = table.names

@@ -22,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.boards.crossed_pairs import adjusted, crossed_pairs
-from evalstats.analysis.boards.graph import MIN_SHARED, components, shared_counts
-from evalstats.analysis.boards.run_pairs import BoardRuns, counting_runs
+from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
+from evalstats.analysis.leaderboard.pairs import BoardRuns, adjusted, counting_runs, crossed_pairs
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import compact_letters

@@ -4,10 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from evalstats.analysis.boards.graph import ComparabilityGraph
-from evalstats.analysis.boards.results import Leaderboard, LeaderboardRow, PairRow, Winner
 from evalstats.analysis.compare.missing import MOST_MISSING
 from evalstats.analysis.compare.result import qualified
+from evalstats.analysis.leaderboard.comparability import ComparabilityGraph
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow, Winner
 from evalstats.analysis.notes import average_sentence, plan_items
 from evalstats.analysis.scales import ASSUMED
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone

@@ -7,9 +7,8 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.boards.graph import ComparabilityGraph
-from evalstats.analysis.boards.rulers import EntryDifference
 from evalstats.analysis.compare.result import qualified
+from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import json_safe, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.blocks import Block
@@ -281,13 +280,13 @@ class Leaderboard:
 
     def summary(self) -> str:
         """Sentences for a person: who may be the best, what is certain, what to beware of."""
-        from evalstats.analysis.boards.wording import leaderboard_sentences
+        from evalstats.analysis.leaderboard.wording import leaderboard_sentences
 
         return " ".join(leaderboard_sentences(self))
 
     def blocks(self) -> list[Block]:
         """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.boards.wording import leaderboard_blocks
+        from evalstats.analysis.leaderboard.wording import leaderboard_blocks
 
         return leaderboard_blocks(self)
 

@@ -1,1 +1,0 @@
-"""Many models: scores, pairs, rank sets, and which models can be compared with which."""

@@ -1,0 +1,1 @@
+"""How all models stand: scores, pairs, rank sets, tiers, and which models can be compared with which."""

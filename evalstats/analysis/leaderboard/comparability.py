@@ -1,0 +1,426 @@
+"""Which models can be compared: who saw enough of the same items, who was measured alike, which numbers are one quantity."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from evalstats.analysis.arms import Arm, Metric, listed
+from evalstats.analysis.comparability.comparability import RunDifference, Severity, run_comparability
+from evalstats.errors import CannotAnswerError
+from evalstats.schema.data import EvalData
+from evalstats.schema.plan import check_settings
+from evalstats.schema.tables import frame_from_rows
+from evalstats.stats.checks import FEW_ITEMS
+
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+# Two models with fewer items in common than this are not compared: no method is reliable below it.
+MIN_SHARED = FEW_ITEMS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedItems:
+    """How many items two models, or two groups of models that each saw the same items, have in common."""
+
+    first: str
+    second: str
+    n_items: int
+    compared: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ItemGroup:
+    """Models that were scored on exactly the same items, and measured alike."""
+
+    models: tuple[str, ...]
+    n_items: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparabilityGraph:
+    """The comparability graph: models are its points, enough shared items its lines.
+
+    Attributes
+    ----------
+    same_items
+        Whether all models were scored on the same items.
+    measured_alike
+        Whether nothing grave sets the runs of the models apart, such as another judge.
+    n_items
+        Items that at least one model was scored on.
+    n_common
+        Items that all models were scored on.
+    min_shared
+        Fewest shared items with which two models are compared.
+    components
+        Models that are connected, directly or through others, in the order given; the largest part first.
+    groups
+        Models that were scored on exactly the same items.
+    edges
+        For every two groups, how many items they share.
+    """
+
+    same_items: bool
+    measured_alike: bool
+    n_items: int
+    n_common: int
+    min_shared: int
+    components: tuple[tuple[str, ...], ...]
+    groups: tuple[ItemGroup, ...]
+    edges: tuple[SharedItems, ...]
+
+    @property
+    def connected(self) -> bool:
+        """Whether every model is connected to every other."""
+        return len(self.components) == 1
+
+
+def comparability_graph(scored: Bools, names: Sequence[str], allowed: Bools | None = None) -> ComparabilityGraph:
+    """Draw the comparability graph of models that were scored on some items each.
+
+    Parameters
+    ----------
+    scored
+        bool array, shape (n_items, n_models).
+    names
+        The models, shape (n_models,).
+    allowed
+        Which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
+
+    Examples
+    --------
+    >>> seen = np.zeros((40, 3), dtype=bool)
+    >>> seen[:20, :2] = seen[20:, 2] = True
+    >>> found = comparability_graph(seen, ["a", "b", "c"])
+    >>> found.components, [(edge.first, edge.second, edge.n_items) for edge in found.edges]
+    ((('a', 'b'), ('c',)), [('a', 'c', 0)])
+    """
+    shared = shared_counts(scored)
+    linked = shared >= MIN_SHARED if allowed is None else (shared >= MIN_SHARED) & allowed
+    parts: dict[int, list[str]] = {}
+    for name, part in zip(names, components(linked).tolist(), strict=True):
+        parts.setdefault(part, []).append(name)
+    groups = _groups(scored, linked)
+    edges = [
+        SharedItems(
+            first=names[one[0]],
+            second=names[other[0]],
+            n_items=int(shared[one[0], other[0]]),
+            compared=bool(linked[one[0], other[0]]),
+        )
+        for i, one in enumerate(groups)
+        for other in groups[i + 1 :]
+    ]
+    return ComparabilityGraph(
+        same_items=bool((scored == scored[:, :1]).all()),
+        measured_alike=allowed is None or bool(allowed.all()),
+        n_items=int(scored.any(axis=1).sum()),
+        n_common=int(scored.all(axis=1).sum()),
+        min_shared=MIN_SHARED,
+        components=tuple(sorted(map(tuple, parts.values()), key=len, reverse=True)),
+        groups=tuple(
+            ItemGroup(models=tuple(names[j] for j in group), n_items=int(shared[group[0], group[0]]))
+            for group in groups
+        ),
+        edges=tuple(edges),
+    )
+
+
+def shared_counts(scored: Bools) -> Ints:
+    """Return how many items every two models were both scored on, shape (n_models, n_models)."""
+    # In float64, where the product runs in BLAS; counts stay exact below 2^53.
+    seen = scored.astype(np.float64)
+    return np.rint(seen.T @ seen).astype(np.int64)
+
+
+def components(linked: Bools) -> Ints:
+    """Return the connected component of every point, numbered in the order of their first points.
+
+    Examples
+    --------
+    >>> components(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], dtype=bool)).tolist()
+    [0, 1, 0]
+    """
+    labels = np.full(len(linked), -1, dtype=np.int64)
+    for start in range(len(linked)):
+        if labels[start] >= 0:
+            continue
+        reached = np.zeros(len(linked), dtype=np.bool_)
+        reached[start] = True
+        while True:
+            further = reached | linked[reached].any(axis=0)
+            if np.array_equal(further, reached):
+                break
+            reached = further
+        labels[reached] = labels.max() + 1
+    return labels
+
+
+def _groups(scored: Bools, linked: Bools) -> list[list[int]]:
+    """Models with the same column that are compared with the same others, in the order of their first."""
+    found: dict[bytes, list[int]] = {}
+    for j in range(scored.shape[1]):
+        found.setdefault(np.packbits([*scored[:, j], *linked[:, j]]).tobytes(), []).append(j)
+    return list(found.values())
+
+
+# Which items a system has is the comparability graph's matter, in full.
+_ELSEWHERE = frozenset({"items", "n_trials"})
+_SHOWN = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntryDifference:
+    """One thing in which the runs of some systems differ from those of another, the reference.
+
+    `explanation` is that of the first of them, a clause without a full stop; `alike` is whether it is the same for all.
+    Severities are those of `RunDifference`.
+    """
+
+    setting: str
+    severity: Severity
+    reference: str
+    models: tuple[str, ...]
+    explanation: str
+    alike: bool = True
+
+    def __str__(self) -> str:
+        if self.setting == "unrecorded":
+            return self.explanation
+        shown = ", ".join(self.models[:_SHOWN])
+        more = f" and {len(self.models) - _SHOWN} more" if len(self.models) > _SHOWN else ""
+        so = "" if self.alike else f" (so for {self.models[0]}, and likewise for the rest)"
+        return f"{shown}{more} against {self.reference}: {self.explanation}{so}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """Who was measured alike: the number of every system's kind, and all differences that are known.
+
+    `apart` are the settings that set the kinds apart; empty where there is one kind.
+    """
+
+    kind: tuple[int, ...]
+    differences: tuple[EntryDifference, ...] = ()
+    apart: tuple[str, ...] = ()
+
+    def allowed(self) -> Bools:
+        """Return which two systems may be compared, shape (n_models, n_models)."""
+        kinds = np.array(self.kind)
+        return np.asarray(kinds[:, np.newaxis] == kinds, dtype=np.bool_)
+
+    def of(self, severity: Severity) -> tuple[str, ...]:
+        """Return the differences of one severity in words."""
+        return tuple(str(each) for each in self.differences if each.severity == severity)
+
+    def refusal(self) -> tuple[str, ...]:
+        """Return why some are not compared with others, and how to declare that the difference is intended."""
+        if not self.apart:
+            return ()
+        options = " ".join(f"--accept {name}" for name in self.apart)
+        listed = ", ".join(f'"{name}"' for name in self.apart)
+        advice = (
+            f"models whose runs differ in {' or '.join(self.apart)} are not compared with one another; where the difference is "
+            f"intended, declare it: {options} (in Python: accept=[{listed}])"
+        )
+        return (*self.of("invalid"), advice)
+
+    def ordered(self, order: Sequence[int]) -> "Measured":
+        """Put the systems in another order."""
+        return Measured(kind=tuple(self.kind[j] for j in order), differences=self.differences, apart=self.apart)
+
+
+def measured_alike(
+    data: EvalData, arms: Sequence[Arm], *, contrast: str, accept: Collection[str], reference: int = 0
+) -> Measured:
+    """Compare what is recorded of the systems' runs, and gather those that were measured alike.
+
+    Parameters
+    ----------
+    accept
+        Settings in which the runs differ on purpose.
+    reference
+        The system to look at first; it is of kind 0.
+    """
+    order = [reference, *(j for j in range(len(arms)) if j != reference)]
+    firsts: list[int] = []
+    kind = [0] * len(arms)
+    seen: list[tuple[str, str, RunDifference]] = []
+    grave: list[RunDifference] = []
+    for j in order:
+        for number, first in enumerate(firsts):
+            found = _differences(data, arms[first], arms[j], contrast, accept)
+            invalid = [each for each in found if each.severity == "invalid"]
+            grave.extend(invalid)
+            seen.extend((arms[first].name, arms[j].name, each) for each in (invalid or found))
+            if not invalid:
+                kind[j] = number
+                break
+        else:
+            kind[j] = len(firsts)
+            firsts.append(j)
+    apart = tuple(dict.fromkeys(each.setting for each in grave)) if len(firsts) > 1 else ()
+    return Measured(kind=tuple(kind), differences=_gathered(seen), apart=apart)
+
+
+def _differences(
+    data: EvalData, first: Arm, second: Arm, contrast: str, accept: Collection[str]
+) -> list[RunDifference]:
+    found = run_comparability(
+        data,
+        first.runs,
+        second.runs,
+        first_rows=first.rows,
+        second_rows=second.rows,
+        contrast=contrast,
+        accept=accept,
+    )
+    return [each for each in found if each.setting not in _ELSEWHERE]
+
+
+def _gathered(seen: Sequence[tuple[str, str, RunDifference]]) -> tuple[EntryDifference, ...]:
+    """Say of several systems at once that they differ from one in the same setting."""
+    models: dict[tuple[str, str, Severity], list[str]] = {}
+    words: dict[tuple[str, str, Severity], list[str]] = {}
+    for reference, name, each in seen:
+        key = (reference, each.setting, each.severity)
+        models.setdefault(key, []).append(name)
+        words.setdefault(key, []).append(each.explanation)
+    unrecorded = False
+    found: list[EntryDifference] = []
+    for key, names in models.items():
+        reference, setting, severity = key
+        # That nothing is recorded is said once, whoever was looked at.
+        if setting == "unrecorded" and unrecorded:
+            continue
+        unrecorded = unrecorded or setting == "unrecorded"
+        found.append(
+            EntryDifference(
+                setting=setting,
+                severity=severity,
+                reference=reference,
+                models=tuple(names),
+                explanation=words[key][0],
+                alike=len(set(words[key])) == 1,
+            )
+        )
+    return tuple(found)
+
+
+# Columns that say what a number is of, and the setting that declares a difference in them as intended.
+_OF = {"task": "items", "scenario": "items", "variant": "items", "setting": "lab_or_live"}
+_SAME_UNIT = {"%": "percent", "pct": "percent"}
+_NOT_GIVEN = "not given"
+
+
+def check_one_quantity(
+    rows: pl.DataFrame, *, entry: str, metric: Metric, contrast: str, accept: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Refuse numbers that are of different tasks, scenarios, variants, settings or in different units.
+
+    Parameters
+    ----------
+    rows
+        Published numbers, one row for each model.
+    entry
+        The column that names the models.
+    metric
+        What they are numbers of.
+    contrast
+        The column that is compared; it may differ.
+    accept
+        Settings that differ on purpose: "items" for what the numbers are of, "lab_or_live" for the setting. A unit cannot be
+        accepted: a percentage and a proportion are not ordered by their numbers.
+
+    Returns
+    -------
+    tuple of str
+        What differs and was accepted.
+
+    Raises
+    ------
+    CannotAnswerError
+        Naming the column, its levels and a model of each.
+    """
+    accepted = check_settings(accept)
+    told: list[str] = []
+    for column in (*_OF, "unit"):
+        if column == contrast:
+            continue
+        levels = _levels(rows, column, entry)
+        if len(levels) < 2:
+            continue
+        differ = f"the published {metric.name!r} on {metric.benchmark} differ in {column} ({_in_words(levels)})"
+        if column == "unit":
+            message = (
+                f"{differ}: numbers in different units have no order; bring them to one unit, or keep one with "
+                "--where unit=LEVEL"
+            )
+            raise CannotAnswerError(message)
+        setting = _OF[column]
+        if setting not in accepted:
+            message = (
+                f"{differ}, so they are not one quantity and are not ranked; keep one with --where {column}=LEVEL, or where the "
+                f'difference is intended, declare it: --accept {setting} (in Python: accept=["{setting}"])'
+            )
+            raise CannotAnswerError(message)
+        told.append(f"{differ}; declared as intended")
+    return tuple(told)
+
+
+def published_alike(
+    data: EvalData, rows: pl.DataFrame, *, entry: str, contrast: str, accept: Collection[str]
+) -> Measured | None:
+    """Compare what is recorded of the runs behind published numbers; None where none of them is known.
+
+    Raises
+    ------
+    CannotAnswerError
+        If the runs differ gravely and the difference is not declared as intended.
+    """
+    known = rows["run"].is_in(data.runs["run"].to_list()).fill_null(value=False)
+    if not known.any():
+        return None
+    found = measured_alike(data, [_arm(row, entry) for row in rows.to_dicts()], contrast=contrast, accept=accept)
+    if found.apart:
+        raise CannotAnswerError("; ".join(found.refusal()))
+    return found
+
+
+def _arm(row: dict[str, object], entry: str) -> Arm:
+    """Return a published number as the one row of a side, which is what runs are compared by."""
+    run = str(row["run"] or "")
+    shared = {name: row[name] for name in ("model", "benchmark", "task", "variant", "metric", "setting")}
+    outcome = {
+        **shared,
+        "run": run,
+        "system": str(row[entry]),
+        "item": "published",
+        "status": "scored",
+        "score": row["estimate"],
+    }
+    return Arm(name=str(row[entry]), rows=frame_from_rows([outcome], "outcomes"), runs=(run,) if run else ())
+
+
+def _levels(rows: pl.DataFrame, column: str, entry: str) -> dict[str, list[str]]:
+    """Return the models of every level of a column; a number that does not say its level is of a level of its own."""
+    found: dict[str, list[str]] = {}
+    for level, name in zip(rows[column].to_list(), rows[entry].to_list(), strict=True):
+        text = _NOT_GIVEN if level in (None, "") else str(level)
+        if column == "unit":
+            text = _SAME_UNIT.get(text.lower(), text.lower())
+        found.setdefault(text, []).append(name)
+    return found
+
+
+def _in_words(levels: dict[str, list[str]]) -> str:
+    shown = [f"{level}: {_names(names)}" for level, names in sorted(levels.items())[:_SHOWN]]
+    return "; ".join([*shown, *([f"and {len(levels) - _SHOWN} more"] if len(levels) > _SHOWN else [])])
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed(names) if len(names) <= _SHOWN else f"{listed(names[:_SHOWN])} and {len(names) - _SHOWN} more"
