@@ -77,8 +77,8 @@ def test_the_order_has_no_circle() -> None:
 
 
 # Both may only fall: whoever takes a module out of a circle, or wires or deletes one, lowers the number.
-MOST_IN_CIRCLES = 73
-MOST_UNREACHABLE = 8
+MOST_IN_CIRCLES = 71
+MOST_UNREACHABLE = 1
 
 
 def test_modules_import_one_another_in_no_circle() -> None:
