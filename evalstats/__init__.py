@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from evalstats.analysis.gap.result import LabLiveGap
     from evalstats.analysis.leaderboard.leaderboard import leaderboard
     from evalstats.analysis.leaderboard.result import Leaderboard
-    from evalstats.analysis.mixing.mean_results import Means
-    from evalstats.analysis.mixing.mixed import mixed
-    from evalstats.analysis.mixing.results import MixedModel
+    from evalstats.analysis.mixed.means import Means
+    from evalstats.analysis.mixed.mixed import mixed
+    from evalstats.analysis.mixed.result import MixedModel
     from evalstats.analysis.planning.power import power
     from evalstats.analysis.planning.results import PowerPlan
     from evalstats.analysis.result import load_result
-    from evalstats.analysis.scenarios.results import ScenarioModel
+    from evalstats.analysis.scenarios.result import ScenarioModel
     from evalstats.analysis.scenarios.scenarios import scenarios
     from evalstats.analysis.score.result import Score
     from evalstats.analysis.score.score import score
@@ -64,12 +64,12 @@ _WHERE = {
     "InputError": "evalstats.errors",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "Leaderboard": "evalstats.analysis.leaderboard.result",
-    "Means": "evalstats.analysis.mixing.mean_results",
-    "MixedModel": "evalstats.analysis.mixing.results",
+    "Means": "evalstats.analysis.mixed.means",
+    "MixedModel": "evalstats.analysis.mixed.result",
     "Plan": "evalstats.schema.plan",
     "PowerPlan": "evalstats.analysis.planning.results",
     "RenderError": "evalstats.errors",
-    "ScenarioModel": "evalstats.analysis.scenarios.results",
+    "ScenarioModel": "evalstats.analysis.scenarios.result",
     "Score": "evalstats.analysis.score.result",
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
@@ -83,7 +83,7 @@ _WHERE = {
     "glossary": "evalstats.schema.columns",
     "leaderboard": "evalstats.analysis.leaderboard.leaderboard",
     "load_result": "evalstats.analysis.result",
-    "mixed": "evalstats.analysis.mixing.mixed",
+    "mixed": "evalstats.analysis.mixed.mixed",
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.planning.power",
     "read": "evalstats.loaders.registry",

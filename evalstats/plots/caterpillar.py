@@ -7,7 +7,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from evalstats.analysis.scenarios.results import EffectRow, ScenarioModel
+from evalstats.analysis.scenarios.result import EffectRow, ScenarioModel
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import MINUS, interval, number, plural
 from evalstats.plots.labels import spread

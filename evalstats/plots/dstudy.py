@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel
+from evalstats.analysis.scenarios.result import DesignPoint, Needed, Reliability, ScenarioModel
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural
 from evalstats.plots.style import LIGHT, SIZES, Medium, Size, house_style, new_figure, untyped

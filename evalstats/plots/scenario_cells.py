@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from evalstats.analysis.scenarios.results import CellRow, DropRow, ScenarioModel
+from evalstats.analysis.scenarios.result import CellRow, DropRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.document.blocks import Tone
 from evalstats.document.numbers import number

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from evalstats.analysis.scenarios.results import CellRow, DropRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.result import CellRow, DropRow, MeanRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import MINUS, number, plural

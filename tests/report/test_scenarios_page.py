@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.errors import InputError
 from evalstats.report.constructs import check_constructs
 from evalstats.report.document import read_document

@@ -18,9 +18,9 @@ from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.leaderboard.result import Leaderboard
-from evalstats.analysis.mixing.results import MixedModel
+from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.planning.results import PowerPlan
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Block
 from evalstats.document.text import to_text

@@ -2,7 +2,7 @@
 
 from evalstats.analysis.explaining.words import described, frequency, percent, section, sources_of
 from evalstats.analysis.method_texts import MethodText
-from evalstats.analysis.mixing.results import FixedEffect, MixedModel
+from evalstats.analysis.mixed.result import FixedEffect, MixedModel
 from evalstats.document.blocks import Block, Heading, Paragraph
 from evalstats.document.numbers import interval, number, plural
 

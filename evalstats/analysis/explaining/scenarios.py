@@ -13,7 +13,7 @@ from evalstats.analysis.explaining.words import (
     with_unit,
 )
 from evalstats.analysis.method_texts import MethodText, texts_for
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel, VarianceRow
 from evalstats.analysis.scenarios.wording_answer import answers, headline
 from evalstats.analysis.scenarios.wording_spread import is_interaction
 from evalstats.analysis.scenarios.wording_tables import weights_words

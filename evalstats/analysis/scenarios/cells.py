@@ -1,11 +1,25 @@
-"""Cells of models and scenarios on the metric's own scale, with one covariance from which every contrast is taken."""
+"""Cells of models and scenarios with one covariance: from a mixed model, as plain means, and partially pooled."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
+
+from evalstats.analysis.scenarios.design import MOST_FIXED, CellDesign, Choice
+from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.checks import too_few_clusters
+from evalstats.stats.mixed.binomial import fit_binomial
+from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
+from evalstats.stats.mixed.design import MixedFit
+from evalstats.stats.mixed.linear import fit_linear
+from evalstats.stats.mixed.marginal_means import cell_means
+from evalstats.stats.mixed.population_means import averaged_expit
+from evalstats.stats.mixed.prediction import pooled_table, prediction_covariance
+from evalstats.stats.mixed.robust import RobustCovariance, robust_covariance
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -109,3 +123,347 @@ class Contrasts:
         quantile = stats.t.isf((1 - conf_level) / (2 * family), self.df)
         half = np.where(self.has_spread, quantile * self.std_error, np.nan)
         return self.estimate - half, self.estimate + half
+
+
+_SMALL = 0.3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedScenarios:
+    """The fit, its layout, its cells, and where their covariance comes from.
+
+    There is no fit where plain means of cells are the answer. `covariance_method` says in words where the covariance comes
+    from; `notes` hold why it is not the clustered one where it is not, and `no_interval` why there is none at all.
+    `model_means` are the models over new scenarios, where scenarios are a sample.
+    """
+
+    laid: CellDesign
+    fit: MixedFit | None
+    cells: Cells
+    covariance_method: str
+    robust: RobustCovariance | None
+    notes: tuple[str, ...]
+    no_interval: str = ""
+    model_means: Contrasts | None = None
+    scores: Literal["gaussian", "binomial"] = "gaussian"
+
+    @property
+    def family(self) -> Literal["gaussian", "binomial"]:
+        """Of the model that was fitted; without one, of the scores."""
+        return self.scores if self.fit is None else self.fit.family
+
+
+def no_model_because(table: ScenarioTable, choice: Choice) -> str:
+    """Return why plain means of cells are the answer; "" where a model is to be fitted.
+
+    They are the model's estimates where scenarios are fixed, each with items of its own, and nothing is missing. Beyond eight
+    fixed scenarios they are the answer in any case: a model of so many cells takes minutes.
+    """
+    if choice.given or choice.scenario_as != "fixed":
+        return ""
+    counts = table.frame[COUNT].to_numpy()
+    questions = table.frame.select("item", "version", "scenario").n_unique()
+    complete = table.frame.height == questions * len(table.models) and counts.min() == counts.max()
+    nested = table.frame.select("item", "scenario").n_unique() == table.frame["item"].n_unique()
+    if complete and nested:
+        return "no score is missing, so that a model would give the same"
+    return "a model of so many cells takes long" if len(table.scenarios) > MOST_FIXED else ""
+
+
+def plain_scenarios(table: ScenarioTable, laid: CellDesign) -> FittedScenarios:
+    """Take plain means of cells, with a covariance clustered by unit."""
+    few = too_few_clusters(table.n_clusters) or ""
+    score = table.frame["score"].to_numpy().astype(np.float64)
+    sizes = _sizes(table, laid)
+    if few:
+        means = np.bincount(laid.of_frame, weights=score) / np.bincount(laid.of_frame)
+        covariance = np.zeros((len(means), len(means)))
+        influence, method, df = None, "none", _no_df
+    else:
+        found = cell_means(score, laid.of_frame, np.unique(table.cluster, return_inverse=True)[1])
+        means, covariance, influence, df = found.mean, found.covariance, found.influence, found.df
+        method = f"CR2 covariance of {found.n_clusters} clusters"
+    slope, link, own = np.ones(len(means)), means, covariance
+    if table.is_single:
+        # Half an answer of either kind keeps log-odds finite where all answers are alike, and gives them a spread.
+        alike = (means <= 0) | (means >= 1)
+        share = np.where(alike, (means * sizes + 0.5) / (sizes + 1), means)
+        slope, link = 1 / (share * (1 - share)), np.log(share / (1 - share))
+        own = covariance + np.diag(np.maximum(share * (1 - share) / sizes - np.diag(covariance), 0.0)) * (not few)
+    n_cells = len(means)
+    cells = Cells(
+        cells=laid.cells,
+        value=means,
+        link=link,
+        jacobian=np.eye(n_cells),
+        link_jacobian=np.diag(slope),
+        covariance=covariance,
+        model_covariance=own,
+        influence=influence,
+        df=lambda rows: np.clip(df(rows), 1.0, max(1.0, float(table.n_clusters - 1))),
+        shape=(len(table.models), len(table.scenarios)),
+        thin=np.zeros(n_cells, dtype=np.bool_),
+        sizes=sizes,
+        binary=table.is_single and not few and not table.clusters,
+    )
+    return FittedScenarios(
+        laid=laid,
+        fit=None,
+        cells=cells,
+        covariance_method=method,
+        robust=None,
+        notes=(),
+        no_interval=few,
+        scores="binomial" if table.is_single else "gaussian",
+    )
+
+
+def _no_df(rows: Floats) -> Floats:
+    return np.ones(len(rows))
+
+
+def fitted_scenarios(table: ScenarioTable, choice: Choice, laid: CellDesign) -> FittedScenarios:
+    """Fit by REML or Laplace, and find the covariance: clustered by item where scenarios are fixed.
+
+    Raises
+    ------
+    InputError, CannotAnswerError
+        As the fits do, in words.
+    """
+    fit = _binomial(laid) if choice.family == "binomial" else fit_linear(laid.design)
+    if choice.scenario_as == "random":
+        return _sampled(table, laid, fit)
+    notes: list[str] = []
+    few = too_few_clusters(table.n_clusters) or ""
+    try:
+        robust = robust_covariance(fit, laid.cluster)
+    except CannotAnswerError as error:
+        robust = None
+        if not few:
+            notes.append(f"the model's own covariance is in force: {error}")
+    return FittedScenarios(
+        laid=laid,
+        fit=fit,
+        cells=_fixed_cells(table, laid, fit, robust, known=not few),
+        covariance_method="none" if few else robust.method if robust else "the model's own covariance",
+        robust=robust,
+        no_interval=few,
+        notes=tuple(notes) + (robust.notes if robust else ()),
+    )
+
+
+def _binomial(laid: CellDesign) -> MixedFit:
+    """Fit by Laplace; where the search ran off, once more from small standard deviations, and keep the likelier fit."""
+    fit = fit_binomial(laid.design)
+    if fit.convergence.converged:
+        return fit
+    again = fit_binomial(laid.design, start=_SMALL * np.ones(laid.design.n_theta))
+    return again if again.convergence.converged or again.log_likelihood > fit.log_likelihood else fit
+
+
+def _fixed_cells(
+    table: ScenarioTable, laid: CellDesign, fit: MixedFit, robust: RobustCovariance | None, *, known: bool
+) -> Cells:
+    """Cells of fixed scenarios: a mean over the population of items, from (theta, beta) of a binomial model, or beta."""
+    link = laid.rows @ fit.beta
+    if fit.family == "gaussian":
+        own, joint, jacobian, value = fit.covariance, None if robust is None else robust.covariance, laid.rows, link
+        n_theta = 0
+    else:
+        n_theta = len(fit.theta)
+        own = _joint(fit)
+        joint = None if robust is None else robust.joint
+        value, by_link, by_spread = averaged_expit(link, laid.spread(fit.theta))
+        jacobian = np.hstack([by_spread[:, None] * laid.spread_slope(fit.theta), by_link[:, None] * laid.rows])
+    link_jacobian = np.hstack([np.zeros((len(link), n_theta)), laid.rows])
+    return Cells(
+        cells=laid.cells,
+        value=value,
+        link=link,
+        jacobian=jacobian,
+        link_jacobian=link_jacobian,
+        covariance=np.zeros_like(own) if not known else own if joint is None else joint,
+        model_covariance=own,
+        influence=None if robust is None else robust.influence,
+        df=_df(table, fit, robust, n_theta),
+        shape=(len(table.models), len(table.scenarios)),
+        thin=laid.thin(),
+        sizes=_sizes(table, laid),
+    )
+
+
+def _sizes(table: ScenarioTable, laid: CellDesign) -> Floats:
+    """Questions in each cell."""
+    question = table.codes("item", "version")
+    pairs = np.unique(laid.of_frame * (int(question.max()) + 1) + question)
+    return np.bincount(pairs // (int(question.max()) + 1), minlength=len(laid.cells)).astype(np.float64)
+
+
+def _joint(fit: MixedFit) -> Floats:
+    """Covariance of (theta, beta) by the model."""
+    if fit.joint_covariance is not None:
+        return fit.joint_covariance
+    n_theta = len(fit.theta)
+    out = np.zeros((n_theta + len(fit.beta),) * 2)
+    out[n_theta:, n_theta:] = fit.covariance
+    return out
+
+
+def _df(
+    table: ScenarioTable, fit: MixedFit, robust: RobustCovariance | None, n_theta: int
+) -> Callable[[Floats], Floats]:
+    """Degrees of freedom of contrasts: Satterthwaite's, of the clustered covariance where it is in force."""
+
+    def of(rows: Floats) -> Floats:
+        fixed = rows[:, n_theta:]
+        if robust is not None:
+            found = robust.df(fixed)
+        elif fit.family == "gaussian" and len(fit.theta):
+            found = satterthwaite(fit, fixed)
+        else:
+            found = np.full(len(rows), float(table.n_clusters - 1))
+        # No contrast rests on more than the clusters there are, whatever the approximation gives.
+        return np.clip(found, 1.0, max(1.0, float(table.n_clusters - 1)))
+
+    return of
+
+
+def _sampled(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> FittedScenarios:
+    """Cells of sampled scenarios: the model's mean plus what is predicted for the scenario and for the pair."""
+    design = fit.design
+    sampled = [k for k in range(len(design.terms)) if k not in laid.averaged]
+    covariance = prediction_covariance(fit, sampled)
+    few = too_few_clusters(table.n_clusters) or ""
+    if few:
+        covariance = np.zeros_like(covariance)
+    first_row = np.unique(laid.of_row, return_index=True)[1]
+    parts = [laid.rows]
+    effects = [fit.beta]
+    for k in sampled:
+        term = design.terms[k]
+        part = np.zeros((len(laid.cells), term.n_levels))
+        part[np.arange(len(laid.cells)), term.level[first_row]] = 1.0
+        parts.append(part)
+        effects.append(fit.effects[k].ravel())
+    rows = np.hstack(parts)
+    link = rows @ np.concatenate(effects)
+    value, jacobian = link, rows
+    if fit.family == "binomial":
+        value, by_link, _ = averaged_expit(link, laid.spread(fit.theta))
+        jacobian = by_link[:, None] * rows
+    n_scenarios = len(table.scenarios)
+    cells = Cells(
+        cells=laid.cells,
+        value=value,
+        link=link,
+        jacobian=jacobian,
+        link_jacobian=rows,
+        covariance=covariance,
+        model_covariance=covariance,
+        influence=None,
+        df=lambda some: np.full(len(some), float(min(n_scenarios, table.n_clusters) - 1)),
+        shape=(len(table.models), n_scenarios),
+        thin=np.zeros(len(laid.cells), dtype=np.bool_),
+        sizes=_sizes(table, laid),
+    )
+    method = "the model's own covariance of fixed effects and predictions"
+    return FittedScenarios(
+        laid=laid,
+        fit=fit,
+        cells=cells,
+        covariance_method="none" if few else method,
+        robust=None,
+        notes=(),
+        no_interval=few,
+        model_means=None if few else _means_over_new(table, laid, fit),
+    )
+
+
+def _means_over_new(table: ScenarioTable, laid: CellDesign, fit: MixedFit) -> Contrasts:
+    """Mean of each model over scenarios that could come: its fixed effects, averaged over all random effects."""
+    rows = np.stack([laid.rows[laid.cells[:, 0] == i].mean(axis=0) for i in range(len(table.models))])
+    value, jacobian, covariance = rows @ fit.beta, rows, fit.covariance
+    if fit.family == "binomial":
+        over_all = replace(laid, averaged=tuple(range(len(fit.design.terms))))
+        spread, slope = over_all.spread(fit.theta), over_all.spread_slope(fit.theta)
+        own = [np.flatnonzero(laid.cells[:, 0] == i) for i in range(len(rows))]
+        value, by_link, by_spread = averaged_expit(value, np.array([spread[each].mean() for each in own]))
+        by_theta = by_spread[:, None] * np.stack([slope[each].mean(axis=0) for each in own])
+        jacobian, covariance = np.hstack([by_theta, by_link[:, None] * rows]), _joint(fit)
+    error = np.sqrt(np.maximum(np.einsum("kp,pq,kq->k", jacobian, covariance, jacobian), 0.0))
+    df = np.full(len(rows), float(min(len(table.scenarios), table.n_clusters) - 1))
+    return Contrasts(estimate=value, std_error=error, model_std_error=error, df=df, rows=jacobian)
+
+
+# A clustered covariance of c cells needs about this many times c clusters to be used as if it were known.
+_CLUSTERS_A_CELL = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PooledCells:
+    """Pooled values of all cells with a score on the metric's scale, with intervals; `variance` is on the model's scale.
+
+    `slope` is the derivative of the metric's scale in the model's, `errors` the covariance of the predictions on the latter.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    slope: Floats
+    errors: Floats
+    variance: float
+    deviance_drop: float
+    note: str
+
+    def contrast(self, weights: Floats, conf_level: float) -> tuple[Floats, Floats, Floats]:
+        """Return linear combinations of cells with their intervals."""
+        rows = weights * self.slope
+        error = np.sqrt(np.maximum(np.einsum("kc,cd,kd->k", rows, self.errors, rows), 0.0))
+        known = ~np.isnan(self.low).any()
+        half = stats.norm.isf((1 - conf_level) / 2) * error if known else np.full(len(error), np.nan)
+        center = weights @ self.value
+        return center, center - half, center + half
+
+
+def pooled_cells(table: ScenarioTable, fitted: FittedScenarios, conf_level: float) -> tuple[PooledCells | None, str]:
+    """Pool the cells of fixed scenarios; None and a reason where there is nothing to pool."""
+    cells = fitted.cells
+    if min(cells.shape) < 2:
+        return None, "one model alone is not pooled with others"
+    of = cells.link_jacobian
+    enough = table.n_clusters >= _CLUSTERS_A_CELL * len(cells.value)
+    clustered = fitted.robust is not None and enough and not cells.thin.any()
+    covariance = of @ (cells.covariance if clustered else cells.model_covariance) @ of.T
+    try:
+        found = pooled_table(cells.grid(cells.link), covariance)
+    except (CannotAnswerError, np.linalg.LinAlgError) as error:
+        return None, f"cells are not pooled: {error}"
+    link = found.values[cells.cells[:, 0], cells.cells[:, 1]]
+    half = stats.norm.isf((1 - conf_level) / 2) * np.sqrt(np.maximum(np.diag(found.covariance), 0.0))
+    if fitted.family == "binomial":
+        # Plain means are averaged over items as they are.
+        spread = np.zeros(len(link)) if fitted.fit is None else fitted.laid.spread(fitted.fit.theta)
+        value, slope, _ = averaged_expit(link, spread)
+        low, high = averaged_expit(link - half, spread)[0], averaged_expit(link + half, spread)[0]
+    else:
+        value, slope, low, high = link, np.ones(len(link)), link - half, link + half
+        if table.metric.low is not None and table.metric.high is not None:
+            low, high = np.maximum(low, table.metric.low), np.minimum(high, table.metric.high)
+    if fitted.no_interval:
+        low, high = np.full(len(value), np.nan), np.full(len(value), np.nan)
+    why = "some cells hold next to nothing but one score" if enough else "there are few clusters for so many cells"
+    source = "clustered by item" if clustered else f"by the model, since {why}"
+    note = f"cells are pooled with the covariance {source}"
+    return (
+        PooledCells(
+            value=value,
+            low=low,
+            high=high,
+            slope=slope,
+            errors=found.covariance,
+            variance=found.variance,
+            deviance_drop=found.deviance_drop,
+            note=note,
+        ),
+        "",
+    )

@@ -10,16 +10,27 @@ import polars as pl
 from evalstats.analysis.arms import require_outcomes
 from evalstats.analysis.leaderboard.entries import entries_of
 from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.scenarios.choice import As, Choice, chosen_model, weight_shares
-from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows, pair_rows
-from evalstats.analysis.scenarios.design import CellDesign, cell_design, formula_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, no_model_because, plain_scenarios
-from evalstats.analysis.scenarios.paired import item_means
-from evalstats.analysis.scenarios.pooled import pooled_cells
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
-from evalstats.analysis.scenarios.spread import effect_rows, reliability_of, variance_rows
+from evalstats.analysis.scenarios.cells import (
+    FittedScenarios,
+    fitted_scenarios,
+    no_model_because,
+    plain_scenarios,
+    pooled_cells,
+)
+from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows
+from evalstats.analysis.scenarios.design import (
+    As,
+    CellDesign,
+    Choice,
+    cell_design,
+    chosen_model,
+    formula_design,
+    weight_shares,
+)
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
 from evalstats.analysis.scenarios.term_tests import ranking, term_tests
+from evalstats.analysis.scenarios.variation import effect_rows, reliability_of, variance_rows
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data

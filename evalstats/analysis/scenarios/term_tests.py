@@ -7,10 +7,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.scenarios.choice import Choice
-from evalstats.analysis.scenarios.design import places
-from evalstats.analysis.scenarios.fitting import FittedScenarios
-from evalstats.analysis.scenarios.results import Crossing, RankingChange, TermTest
+from evalstats.analysis.scenarios.cells import FittedScenarios
+from evalstats.analysis.scenarios.design import Choice, places
+from evalstats.analysis.scenarios.result import Crossing, RankingChange, TermTest
 from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial

@@ -1,7 +1,7 @@
 """Where models break, in words: what is shown, what is left open, and what to beware of. Only what is in the result is said."""
 
 from evalstats.analysis.notes import plan_items
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import (
     answer_label,
     answer_tone,

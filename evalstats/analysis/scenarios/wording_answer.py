@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.compare.result import qualified
 from evalstats.analysis.scales import direction_phrases
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel, VarianceRow
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel, VarianceRow
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, scale_words, spread_ends
 from evalstats.analysis.scenarios.wording_tables import weights_words
 from evalstats.analysis.scenarios.words import (

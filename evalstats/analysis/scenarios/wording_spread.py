@@ -1,6 +1,6 @@
 """What varies, in words: tests of terms, sources of variation, and how well the benchmark tells its models apart."""
 
-from evalstats.analysis.scenarios.results import DesignPoint, Needed, Reliability, ScenarioModel, TermTest, VarianceRow
+from evalstats.analysis.scenarios.result import DesignPoint, Needed, Reliability, ScenarioModel, TermTest, VarianceRow
 from evalstats.analysis.scenarios.words import capital, level_text, p_text, stopped
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table
 from evalstats.document.numbers import interval, number, p_value, plural

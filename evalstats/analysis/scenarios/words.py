@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 
-from evalstats.analysis.scenarios.results import DropRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel
 from evalstats.document.numbers import interval, p_value, scaled
 
 AVERAGE = "average"

@@ -1,7 +1,7 @@
 """The same question of further metrics: each in short, with its own map."""
 
 from evalstats.analysis.scenarios.figures import drop_map
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.analysis.scenarios.words import stopped
 from evalstats.document.numbers import plural

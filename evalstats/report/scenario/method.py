@@ -2,7 +2,7 @@
 
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.scenarios.figures import base_name
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording import method_items
 from evalstats.analysis.scenarios.words import AVERAGE
 from evalstats.report.callouts import notes_list, says_simulated

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.report.names import different_short_names, replacing
 
 # Columns of the rows of a result that hold names of models or scenarios.

@@ -1,7 +1,7 @@
 """What a reader of the page of scenarios sees first: the question, where models break, what it rests on, what to beware of."""
 
 from evalstats.analysis.scenarios.figures import base_name
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording_answer import answer_label, answer_tone, answers, headline
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence
 from evalstats.analysis.scenarios.wording_tables import weights_words

@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.errors import EvalStatsError, InputError
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.again import plan_again

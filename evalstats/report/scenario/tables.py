@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.scenarios.figures import base_name
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.words import change_text, digits_of, ends_text, of, worst_first
 from evalstats.document.blocks import Table, Tone
 from evalstats.document.numbers import p_value, plural, scaled

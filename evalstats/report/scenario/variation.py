@@ -1,7 +1,7 @@
 """What scores vary by, which levels stand out, and how reliable the benchmark is."""
 
 from evalstats.analysis.scenarios import figures
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording_spread import reliability_blocks, variance_blocks
 from evalstats.document.blocks import Heading, Paragraph, Table
 from evalstats.plots.caterpillar import caterpillar, caterpillar_alt, shown_effects

@@ -12,7 +12,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from evalstats.analysis.scenarios.results import (
+from evalstats.analysis.scenarios.result import (
     CellRow,
     Crossing,
     DesignPoint,

@@ -3,12 +3,16 @@
 from dataclasses import dataclass
 
 from evalstats.analysis.leaderboard.entries import entries_of
-from evalstats.analysis.scenarios.choice import Choice, chosen_model
-from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, mean_rows
-from evalstats.analysis.scenarios.design import cell_design
-from evalstats.analysis.scenarios.fitting import FittedScenarios, fitted_scenarios, no_model_because, plain_scenarios
-from evalstats.analysis.scenarios.paired import item_means
-from evalstats.analysis.scenarios.pooled import PooledCells, pooled_cells
+from evalstats.analysis.scenarios.cells import (
+    FittedScenarios,
+    PooledCells,
+    fitted_scenarios,
+    no_model_because,
+    plain_scenarios,
+    pooled_cells,
+)
+from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows
+from evalstats.analysis.scenarios.design import Choice, cell_design, chosen_model
 from evalstats.analysis.scenarios.table import ScenarioTable, scenario_table
 
 LEVEL = 0.95

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from evalstats.analysis.scenarios.choice import MOST_FIXED, weight_shares
+from evalstats.analysis.scenarios.design import MOST_FIXED, weight_shares
 from evalstats.errors import InputError
 from tests.analysis.scenarios.inner import inner
 from tests.analysis.scenarios.tables import binary, graded, table

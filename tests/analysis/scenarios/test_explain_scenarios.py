@@ -12,7 +12,7 @@ import pytest
 import evalstats
 from evalstats.analysis.explaining.explain import explain, explain_text
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.scenarios.results import ScenarioModel, TermTest
+from evalstats.analysis.scenarios.result import ScenarioModel, TermTest
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from tests.analysis.scenarios import example
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.scenarios.results import DropRow, RankingChange, ScenarioModel, TermTest
+from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
 from evalstats.analysis.scenarios.wording import scenario_blocks, scenario_sentences
 from evalstats.analysis.scenarios.wording_answer import answer_label, answers, headline
 from evalstats.analysis.scenarios.words import digits_of, judged, short_codes, worse, worse_end, worst_first

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.scenarios.results import ScenarioModel
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording_tables import (
     codes_of,
     crossings_table,

@@ -6,13 +6,10 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.mixing.fitted import Fitted
-from evalstats.analysis.mixing.frame import ModelFrame
-from evalstats.analysis.mixing.inference import Inference, TermTest
-from evalstats.analysis.mixing.intervals import OnStep, bootstrap, profile
-from evalstats.analysis.mixing.likelihood_ratio import ModelComparison, likelihood_ratio
-from evalstats.analysis.mixing.mean_results import Means
-from evalstats.analysis.mixing.means import ContrastKind, Scale, means
+from evalstats.analysis.mixed.frame import ModelFrame
+from evalstats.analysis.mixed.inference import Fitted, Inference, TermTest
+from evalstats.analysis.mixed.intervals import ModelComparison, OnStep, bootstrap, likelihood_ratio, profile
+from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import json_safe, row_named, unknown_name
 from evalstats.document.blocks import Block
 from evalstats.document.markup import to_html
@@ -225,7 +222,7 @@ class MixedModel(Fitted):
 
         Examples
         --------
-        >>> from evalstats.analysis.mixing.mixed import mixed
+        >>> from evalstats.analysis.mixed.mixed import mixed
         >>> table = {
         ...     "score": [3.1, 2.9, 4.0, 3.8, 2.2, 2.5, 3.3, 3.0, 4.1, 3.7, 2.6, 2.4],
         ...     "model": list("ababab" * 2),
@@ -380,13 +377,13 @@ class MixedModel(Fitted):
 
     def summary(self) -> str:
         """Sentences for a person: what was fitted, what it rests on, what to beware of."""
-        from evalstats.analysis.mixing.wording import model_sentences
+        from evalstats.analysis.mixed.document import model_sentences
 
         return " ".join(model_sentences(self))
 
     def blocks(self) -> list[Block]:
         """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.mixing.wording import model_blocks
+        from evalstats.analysis.mixed.document import model_blocks
 
         return model_blocks(self)
 

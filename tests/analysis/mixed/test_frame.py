@@ -9,11 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.mixing.coding import code_columns
-from evalstats.analysis.mixing.columns import Covariate, Factor, combinations
-from evalstats.analysis.mixing.formula import parse_formula
-from evalstats.analysis.mixing.frame import ModelFrame, model_frame
-from evalstats.analysis.mixing.rank import independent_columns
+from evalstats.analysis.mixed.columns import Covariate, Factor, code_columns, combinations, independent_columns
+from evalstats.analysis.mixed.formula import parse_formula
+from evalstats.analysis.mixed.frame import ModelFrame, model_frame
 from evalstats.errors import InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())

@@ -8,10 +8,9 @@ import numpy.typing as npt
 import polars as pl
 from scipy import stats
 
-from evalstats.analysis.scenarios.choice import Choice
-from evalstats.analysis.scenarios.design import random_intercept
-from evalstats.analysis.scenarios.fitting import FittedScenarios
-from evalstats.analysis.scenarios.results import DesignPoint, EffectRow, Needed, Reliability, VarianceRow
+from evalstats.analysis.scenarios.cells import FittedScenarios
+from evalstats.analysis.scenarios.design import Choice, random_intercept
+from evalstats.analysis.scenarios.result import DesignPoint, EffectRow, Needed, Reliability, VarianceRow
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from evalstats.analysis.mixing.formula import parse_formula
+from evalstats.analysis.mixed.formula import parse_formula
 from evalstats.errors import InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())

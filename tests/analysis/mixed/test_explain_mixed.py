@@ -8,8 +8,8 @@ import pytest
 
 from evalstats.analysis.explaining.explain import explain_text
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.mixing.mixed import mixed
-from evalstats.analysis.mixing.results import MixedModel
+from evalstats.analysis.mixed.mixed import mixed
+from evalstats.analysis.mixed.result import MixedModel
 
 # Effort to get up from four types of stool, nine people (Pinheiro & Bates 2000, Mixed-Effects Models in S and S-PLUS).
 _EFFORT = [

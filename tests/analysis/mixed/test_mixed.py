@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 import evalstats as es
-from evalstats.analysis.mixing.mixed import mixed
-from evalstats.analysis.mixing.results import MixedModel
+from evalstats.analysis.mixed.mixed import mixed
+from evalstats.analysis.mixed.result import MixedModel
 from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 

@@ -4,9 +4,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.mixing.frame import model_frame
-from evalstats.analysis.mixing.hypotheses import estimable_part, term_rows
-from evalstats.analysis.mixing.mixed import mixed
+from evalstats.analysis.mixed.frame import model_frame
+from evalstats.analysis.mixed.inference import estimable_part, term_rows
+from evalstats.analysis.mixed.mixed import mixed
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.frames import from_frame
 from evalstats.stats.mixed.degrees_of_freedom import kenward_roger_f
@@ -94,7 +94,7 @@ def test_outcomes_of_several_metrics_are_refused() -> None:
 
 
 def test_a_method_without_an_answer_is_replaced_and_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalstats.analysis.mixing import inference
+    from evalstats.analysis.mixed import inference
 
     def none(*_: object) -> None:
         raise CannotAnswerError("too few units for it")

@@ -6,8 +6,32 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.mixing.checks import (
+from evalstats.analysis.mixed.columns import (
+    Bools,
+    Coded,
+    Column,
+    Covariate,
+    Factor,
+    Kept,
+    code_columns,
+    combinations,
+    grid_column,
+    independent_columns,
+    read_covariate,
+)
+from evalstats.analysis.mixed.formula import (
+    INTERCEPT,
+    MixedFormula,
+    RandomPart,
+    Term,
+    columns_of,
+    parse_formula,
+    term_name,
+)
+from evalstats.analysis.mixed.table import (
     EmptyCell,
+    ResponseColumns,
+    TableRead,
     check_groups,
     check_parts,
     check_response,
@@ -15,15 +39,10 @@ from evalstats.analysis.mixing.checks import (
     dropped_warnings,
     empty_cell_warnings,
     empty_cells,
+    merged,
+    read_table,
     used_slopes,
 )
-from evalstats.analysis.mixing.coding import Coded, code_columns, grid_column
-from evalstats.analysis.mixing.columns import Column, Covariate, Factor, combinations, read_covariate
-from evalstats.analysis.mixing.formula import parse_formula
-from evalstats.analysis.mixing.rank import Bools, Kept, independent_columns
-from evalstats.analysis.mixing.reading import TableRead, read_table
-from evalstats.analysis.mixing.response import ResponseColumns, merged
-from evalstats.analysis.mixing.terms import INTERCEPT, MixedFormula, RandomPart, Term, columns_of, term_name
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
 

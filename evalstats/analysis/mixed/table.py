@@ -1,0 +1,493 @@
+"""What a table or a model must not be, in words; and what a reader of the result should know."""
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+from scipy.special import gammaln
+
+from evalstats.analysis.mixed.columns import (
+    Column,
+    Factor,
+    check_column,
+    combinations,
+    is_missing,
+    read_covariate,
+    read_factor,
+)
+from evalstats.analysis.mixed.formula import MixedFormula, Response, Term, term_name
+from evalstats.document.numbers import plural
+from evalstats.errors import InputError
+from evalstats.schema.data import EvalData
+from evalstats.schema.tables import as_polars
+from evalstats.stats.mixed.design import Family, Floats, Ints, RandomTerm
+
+FEW_LEVELS = 5
+_LISTED = 4
+_MOST_CELLS = 1_000_000
+
+EmptyCell = tuple[tuple[str, str], ...]  # (factor, level) of each factor of a product
+
+
+def check_parts(formula: MixedFormula, *, random: bool) -> None:
+    """Raise InputError for a formula without fixed effects or, where they are wanted, without random ones."""
+    if random and not formula.random:
+        raise InputError(
+            f"the formula '{formula}' has no random part, and a mixed model needs a grouping whose levels are a sample; add one, "
+            "such as (1 | item)"
+        )
+    if not formula.intercept and not formula.fixed:
+        raise InputError(f"the formula '{formula}' has no fixed effect; write 1 for an intercept")
+
+
+def check_room(n_fixed: int, n_rows: int) -> None:
+    """Raise InputError where the fixed effects leave no row to judge them by."""
+    if n_fixed >= n_rows:
+        raise InputError(f"there are {plural(n_fixed, 'fixed effect')} for {plural(n_rows, 'row')}; leave terms out")
+
+
+def check_fixed_factors(factors: Mapping[str, Factor]) -> None:
+    """Raise InputError for a fixed factor with one level."""
+    for factor in factors.values():
+        if len(factor.levels) == 1:
+            raise InputError(
+                f"factor {factor.name!r} has one level ({factor.levels[0]!r}) in the rows that are used, so it has no effect to "
+                "estimate; leave it out of the formula"
+            )
+
+
+def check_groups(terms: Sequence[RandomTerm], n_rows: int, *, single: bool) -> list[str]:
+    """Raise InputError for groupings that no variance can be estimated for; warn of few levels.
+
+    `single` says whether a level that holds one row leaves nothing to tell its effect from the noise: rows of a linear model,
+    or single binomial trials.
+    """
+    warnings: list[str] = []
+    for term in terms:
+        if term.n_levels == 1:
+            raise InputError(
+                f"grouping {term.group!r} has one level ({term.levels[0]!r}), so its variance cannot be estimated; leave its "
+                "random part out"
+            )
+        if single and term.n_levels >= n_rows:
+            raise InputError(
+                f"grouping {term.group!r} has as many levels as there are rows ({n_rows:,}), so its effects cannot be "
+                "told from the noise of single rows; leave its random part out, or give several trials"
+            )
+        if single and term.n_levels * term.n_columns >= n_rows:
+            raise InputError(
+                f"the random part of {term.group!r} has {term.n_levels} levels x {term.n_columns} effects for {n_rows:,} "
+                "rows, so it cannot be told from the noise; use fewer slopes"
+            )
+        if term.n_levels < FEW_LEVELS:
+            warnings.append(
+                f"{term.group} has {term.n_levels} levels: a variance between so few is hardly known (at least {FEW_LEVELS}, "
+                f"better 10, are wanted); consider {term.group} as a fixed effect"
+            )
+    return list(dict.fromkeys(warnings))
+
+
+def check_response(value: Floats, within: float, column: str, *, binomial: bool, count: Floats) -> list[str]:
+    """Raise InputError for a constant response; warn of 0/1 data in a linear model."""
+    low, high = float(value.min()), float(value.max())
+    if high - low <= 1e-12 * max(abs(low), abs(high)) and within <= 1e-24 * max(low**2, 1.0) * float(count.sum()):
+        raise InputError(f"the response {column!r} is {low:g} in every row; there is nothing to explain")
+    if binomial:
+        return []
+    # Rows of 0 and 1 have no spread beyond what their means say: sum of y^2 = sum of y.
+    squares = float(count @ value**2) + within
+    if low >= 0.0 and high <= 1.0 and abs(squares - float(count @ value)) <= 1e-9 * squares:
+        said = f"every value of {column} is 0 or 1, and a linear model takes its noise for normal with one variance; "
+        return [said + "family='binomial' fits such data"]
+    return []
+
+
+def empty_cells(terms: Sequence[Term], factors: Mapping[str, Factor], n: int) -> tuple[EmptyCell, ...]:
+    """Return the combinations of the levels of interacting factors that no row has.
+
+    A combination is listed once, for the smallest product that lacks it.
+    """
+    found: list[EmptyCell] = []
+    for term in terms:
+        parts = [factors[name] for name in term if name in factors]
+        size = math.prod(len(part.levels) for part in parts)
+        if len(parts) < 2 or size > _MOST_CELLS:
+            continue
+        _, first = combinations(parts, n)
+        if len(first) == size:
+            continue
+        there = {tuple(int(part.codes[row]) for part in parts) for row in first}
+        for levels in itertools.product(*(range(len(part.levels)) for part in parts)):
+            if levels not in there:
+                cell = tuple((part.name, part.levels[level]) for part, level in zip(parts, levels, strict=True))
+                if not any(set(smaller) <= set(cell) for smaller in found if len(smaller) < len(cell)):
+                    found.append(cell)
+    return tuple(dict.fromkeys(found))
+
+
+def empty_cell_warnings(cells: Sequence[EmptyCell]) -> list[str]:
+    """Name the empty cells."""
+    if not cells:
+        return []
+    shown = "; ".join(cell_name(cell) for cell in cells[:_LISTED])
+    more = f" and {len(cells) - _LISTED} more" if len(cells) > _LISTED else ""
+    have = "combination of levels has" if len(cells) == 1 else "combinations of levels have"
+    return [f"{len(cells):,} {have} no rows ({shown}{more}): their effects and means are not given"]
+
+
+def cell_name(cell: EmptyCell) -> str:
+    """Write a combination of levels."""
+    return ", ".join(f"{factor} = {level}" for factor, level in cell)
+
+
+def dropped_warnings(
+    terms: Sequence[Term],
+    names: Sequence[str],
+    term_of: Sequence[int],
+    dropped: Sequence[int],
+    empty: Sequence[EmptyCell],
+) -> list[str]:
+    """Warn of columns that are combinations of others; raise InputError where a whole term is one.
+
+    `terms` are those that `term_of` counts. An interaction that empty cells leave nothing of is only warned of.
+    """
+    lost = set(dropped)
+    for at, term in enumerate(terms):
+        own = [column for column, of in enumerate(term_of) if of == at]
+        if not own or not lost.issuperset(own):
+            continue
+        if any({name for name, _ in cell} <= set(term) for cell in empty):
+            continue
+        raise InputError(
+            f"{term_name(term)} cannot be told apart from the terms before it: it is a combination of them (the same column "
+            "under two names, or a factor whose levels another one determines); leave one of them out"
+        )
+    if len(dropped) <= len(empty):
+        return []  # the warning of empty cells says it
+    shown = ", ".join(names[column] for column in dropped[:_LISTED])
+    more = f" and {len(dropped) - _LISTED} more" if len(dropped) > _LISTED else ""
+    why = "a combination of the others, so the data cannot tell it apart; means that need it are not given"
+    return [f"{plural(len(dropped), 'fixed effect')} dropped ({shown}{more}), each {why}"]
+
+
+def used_slopes(values: Floats, names: Sequence[str], group: str) -> tuple[list[int], list[str]]:
+    """Return the slopes that are not 0 throughout, and a warning that names the others."""
+    used = [at for at in range(values.shape[1]) if bool(np.any(values[:, at] != 0.0))]
+    gone = [names[at] for at in range(len(names)) if at not in set(used)]
+    warning = (
+        f"the random effects {', '.join(gone[:_LISTED])} by {group} stand for no rows and are dropped" if gone else ""
+    )
+    return used, [warning] if warning else []
+
+
+# Shares are often stored rounded to a few digits: share x trials may miss a whole number by this much.
+_WHOLE = 1e-4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What is known of each row: `value` is its mean, `count` the rows (binomial: trials) behind it, `within` their spread.
+
+    All are float64, shape (n_rows,); `within` is the sum of squared deviations of a row's own rows from its mean.
+    """
+
+    value: Floats
+    count: Floats
+    within: Floats
+
+    def single(self) -> bool:
+        """Whether every row is one trial."""
+        return bool(np.all(self.count == 1.0))
+
+    def where(self, some: npt.NDArray[np.bool_]) -> "Rows":
+        """Return some of the rows."""
+        return Rows(value=self.value[some], count=self.count[some], within=self.within[some])
+
+    def log_binomials(self) -> float:
+        """Sum of the logarithms of the binomial coefficients of the rows."""
+        if self.single():
+            return 0.0
+        n, k = self.count, np.rint(self.value * self.count)
+        return float((gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResponseColumns:
+    """Which columns hold the response, as the user named them."""
+
+    response: Response
+    family: Family
+    count: str | None = None
+    within: str | None = None
+    successes: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check that the columns named go together."""
+        response, given = self.response, self.response.failures or self.response.total
+        if self.family not in ("gaussian", "binomial"):
+            raise InputError(f"family is {self.family!r}; it is 'gaussian' (a linear model) or 'binomial' (successes)")
+        if self.family == "gaussian":
+            if given is not None or self.successes is not None:
+                raise InputError("successes are given to a linear model; pass family='binomial'")
+            if (self.count is None) != (self.within is None):
+                raise InputError(
+                    "a linear model of means needs both count= (rows behind each mean) and within= (their sum of squared "
+                    "deviations from it); for unaggregated rows give neither"
+                )
+            return
+        if self.within is not None:
+            raise InputError("within= is for linear models; a binomial one needs count= only")
+        if given is not None and (self.count is not None or self.successes is not None):
+            raise InputError(f"{response} already names successes and trials; leave out count= and successes=")
+        if self.successes is not None and self.count is None:
+            raise InputError(f"successes={self.successes!r} needs count=, the column of trials")
+
+    def named(self) -> dict[str, str]:
+        """Columns that are read, each with its part."""
+        first = {self.response.column: "the response"} if self.successes is None else {}
+        more = {
+            self.response.failures: "failures",
+            self.response.total: "the total",
+            self.count: "count=",
+            self.within: "within=",
+            self.successes: "successes=",
+        }
+        return first | {name: part for name, part in more.items() if name is not None}
+
+    def read(self, frame: pl.DataFrame) -> Rows:
+        """Return the response of rows without nulls.
+
+        Raises
+        ------
+        InputError
+            If a column holds no numbers, or numbers that cannot be a response of this family.
+        """
+        if self.family == "gaussian":
+            return self._means(frame)
+        if self.response.failures is not None:
+            good, bad = _numbers(frame, self.response.column), _numbers(frame, self.response.failures)
+            return _shares(good, good + bad, str(self.response))
+        if self.response.total is not None:
+            return _shares(
+                _numbers(frame, self.response.column), _numbers(frame, self.response.total), str(self.response)
+            )
+        if self.successes is not None and self.count is not None:
+            return _shares(_numbers(frame, self.successes), _numbers(frame, self.count), self.successes)
+        share = _numbers(frame, self.response.column)
+        _check_share(share, self.response.column, counted=self.count is not None)
+        trials = np.ones(len(share)) if self.count is None else _numbers(frame, self.count)
+        return _shares(share * trials, trials, self.response.column)
+
+    def _means(self, frame: pl.DataFrame) -> Rows:
+        value = _numbers(frame, self.response.column)
+        if self.count is None or self.within is None:
+            return Rows(value=value, count=np.ones(len(value)), within=np.zeros(len(value)))
+        count, within = _numbers(frame, self.count), _numbers(frame, self.within)
+        _check_whole(count, self.count)
+        if bool(np.any(within < 0.0)):
+            raise InputError(f"{self.within!r} holds negative numbers; a sum of squared deviations is 0 or more")
+        alone = int(np.count_nonzero((count == 1.0) & (within > 0.0)))
+        if alone:
+            raise InputError(f"{self.within!r} is above 0 in {alone} rows with a count of 1; one value has no spread")
+        return Rows(value=value, count=count, within=within)
+
+
+def _shares(successes: Floats, trials: Floats, what: str) -> Rows:
+    _check_whole(trials, "the trials")
+    whole = np.rint(successes)
+    off = np.abs(successes - whole) > _WHOLE * np.maximum(trials, 1.0)
+    if bool(np.any(off)):
+        at = int(np.argmax(off))
+        raise InputError(
+            f"{what!r} gives {successes[at]:g} successes in {trials[at]:g} trials in {int(off.sum())} rows; successes are whole "
+            "numbers: name the column of trials in count=, or fit a linear model where the score is a grade"
+        )
+    outside = (whole < 0.0) | (whole > trials)
+    if bool(np.any(outside)):
+        at = int(np.argmax(outside))
+        raise InputError(
+            f"{what!r} gives {whole[at]:g} successes in {trials[at]:g} trials; there can be 0 to {trials[at]:g}"
+        )
+    share = np.divide(whole, trials, out=np.zeros_like(whole), where=trials > 0.0)
+    return Rows(value=share, count=trials, within=np.zeros(len(whole)))
+
+
+def _check_share(share: Floats, column: str, *, counted: bool) -> None:
+    outside = (share < 0.0) | (share > 1.0)
+    if not bool(np.any(outside)):
+        return
+    hint = (
+        f"for counts of successes write cbind({column}, total - {column}) or successes={column!r}"
+        if bool(np.all(share >= 0.0))
+        else "a binomial model explains shares of successes"
+    )
+    needed = "a share" if counted else "0 or 1 (or a share, with its trials in count=)"
+    raise InputError(
+        f"{column!r} holds {share[int(np.argmax(outside))]:g} ({int(outside.sum())} values outside [0, 1]), and {needed} is "
+        f"needed; {hint}"
+    )
+
+
+def _check_whole(count: Floats, what: str) -> None:
+    wrong = (count < 0.0) | (count != np.rint(count))
+    if bool(np.any(wrong)):
+        raise InputError(f"{what!r} holds {count[int(np.argmax(wrong))]:g}; counts are whole numbers of 0 or more")
+
+
+def _numbers(frame: pl.DataFrame, name: str) -> Floats:
+    series = frame[name]
+    if not (series.dtype.is_numeric() or series.dtype == pl.Boolean):
+        shown = ", ".join(repr(value) for value in series.unique(maintain_order=True).head(3).to_list())
+        raise InputError(f"column {name!r} holds {series.dtype} ({shown}), and numbers are needed; convert it first")
+    values = series.cast(pl.Float64).to_numpy().astype(np.float64)
+    if bool(np.any(np.isinf(values))):
+        raise InputError(f"column {name!r} holds infinite values; leave those rows out or make them null")
+    return values
+
+
+def merged(rows: Rows, cells: Ints, n_cells: int) -> tuple[Floats, Floats, float]:
+    """Merge rows to cells: counts and means of the cells, and the sum of squares inside them.
+
+    Rows are added up in the order of their values, so that the order of the table leaves no trace, not even in rounding.
+    """
+    order = np.lexsort((rows.within, rows.count, rows.value, cells))
+    start = np.searchsorted(cells[order], np.arange(n_cells))
+    value, weight = rows.value[order], rows.count[order]
+    count = np.add.reduceat(weight, start)
+    mean = np.add.reduceat(weight * value, start) / count
+    spread = weight * (value - np.repeat(mean, np.diff([*start, len(order)]))) ** 2 + rows.within[order]
+    return count, mean, float(np.add.reduceat(spread, start).sum())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRead:
+    """Rows that are complete: columns of effects (levels or numbers) and of groupings (levels), and the response."""
+
+    effects: Mapping[str, Column]
+    groups: Mapping[str, Factor]
+    rows: Rows
+    binomial: bool
+    n_given: int
+    n_dropped: Mapping[str, int]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """How many rows were left out, and why."""
+        if not self.n_dropped:
+            return []
+        parts = ", ".join(f"{reason}: {n:,}" for reason, n in self.n_dropped.items())
+        return [f"{sum(self.n_dropped.values()):,} of {plural(self.n_given, 'row')} left out ({parts})"]
+
+
+def read_table(
+    frame: object, formula: MixedFormula, named: ResponseColumns, levels: Mapping[str, Sequence[str]]
+) -> TableRead:
+    """Read the columns of a formula.
+
+    Raises
+    ------
+    InputError
+        If a column is not there or holds what it must not, or no row is complete.
+    """
+    table, notes = _table(frame, formula, named, levels)
+    used, n_dropped = _complete(table, formula, named)
+    rows = named.read(used)
+    some = rows.count > 0.0
+    if not bool(np.all(some)):
+        n_dropped["no trials"] = int(np.count_nonzero(~some))
+        used = used.filter(pl.Series(some))
+        rows = rows.where(some)
+    if used.height == 0:
+        raise InputError(f"none of {plural(table.height, 'row')} has a response and every column of the formula")
+    effects, groups = _read_columns(used, formula, levels)
+    return TableRead(
+        effects=effects,
+        groups=groups,
+        rows=rows,
+        binomial=named.family == "binomial",
+        n_given=table.height,
+        n_dropped=n_dropped,
+        notes=tuple(notes),
+    )
+
+
+def _table(
+    frame: object, formula: MixedFormula, named: ResponseColumns, levels: Mapping[str, Sequence[str]]
+) -> tuple[pl.DataFrame, list[str]]:
+    """Return the columns of the formula of any table; a source's own names of standard columns are understood."""
+    wanted = {
+        **dict.fromkeys((*formula.effect_columns, *formula.group_columns), "the formula"),
+        **named.named(),
+    }
+    notes: list[str] = []
+    table = _outcomes(frame, wanted, notes) if isinstance(frame, EvalData) else _as_table(frame)
+    for name, role in wanted.items():
+        check_column(table, name, role)
+    for name in levels:
+        if name not in wanted:
+            raise InputError(f"levels= names {name!r}, which is not in the formula; it has {', '.join(wanted)}")
+    if table.height == 0:
+        raise InputError("the table has no rows")
+    return table.select(list(wanted)), notes
+
+
+def _as_table(frame: object) -> pl.DataFrame:
+    if isinstance(frame, Mapping):
+        # Lists of a dict may mix whole and other numbers.
+        return pl.DataFrame(cast("Mapping[str, Sequence[Any]]", frame), strict=False)
+    return as_polars(frame)
+
+
+def _outcomes(data: EvalData, wanted: Mapping[str, str], notes: list[str]) -> pl.DataFrame:
+    """Return the outcomes of one metric, with the sources' own names of the columns that are wanted."""
+    table = data.outcomes
+    own = [name for name in wanted if name not in table.columns and name in data.factor_names()]
+    table = table.with_columns(pl.col(data.factor(name)).alias(name) for name in own)
+    metrics = sorted(table["metric"].unique().to_list())
+    if "score" in wanted and "metric" not in wanted and len(metrics) > 1:
+        raise InputError(
+            f"the outcomes hold {len(metrics)} metrics ({', '.join(metrics[:6])}), and one is modelled at a time; choose it by "
+            f"data.where(metric={metrics[0]!r})"
+        )
+    n_benchmarks = table["benchmark"].n_unique()
+    if "benchmark" not in wanted and n_benchmarks > 1:
+        together = f"the outcomes of {n_benchmarks} benchmarks are modelled together, and items"
+        notes.append(f"{together} of the same name are taken for the same item")
+    return table
+
+
+def _complete(
+    table: pl.DataFrame, formula: MixedFormula, named: ResponseColumns
+) -> tuple[pl.DataFrame, dict[str, int]]:
+    """Leave out rows with a null or NaN; count them by the first column that has one, the response first."""
+    n_dropped: dict[str, int] = {}
+    complete = pl.repeat(value=True, n=table.height, eager=True)
+    for name in dict.fromkeys([*named.named(), *formula.effect_columns, *formula.group_columns]):
+        missing = is_missing(table[name]) & complete
+        if missing.any():
+            n_dropped[f"{name} missing"] = int(missing.sum())
+            complete &= ~missing
+    return (table.filter(complete) if n_dropped else table), n_dropped
+
+
+def _read_columns(
+    used: pl.DataFrame, formula: MixedFormula, levels: Mapping[str, Sequence[str]]
+) -> tuple[dict[str, Column], dict[str, Factor]]:
+    """Read the columns of effects (factors or numbers) and of groupings (always factors)."""
+    effects: dict[str, Column] = {}
+    for name in formula.effect_columns:
+        numeric = used[name].dtype.is_numeric() and name not in formula.as_factor and name not in levels
+        effects[name] = read_covariate(used[name], name) if numeric else read_factor(used[name], name, levels.get(name))
+    groups: dict[str, Factor] = {}
+    for name in formula.group_columns:
+        known = effects.get(name)
+        groups[name] = known if isinstance(known, Factor) else read_factor(used[name], name, levels.get(name))
+    fixed = set(formula.fixed_columns)
+    check_fixed_factors({name: f for name, f in effects.items() if isinstance(f, Factor) and name in fixed})
+    return effects, groups
