@@ -91,6 +91,9 @@ def unreachable() -> list[str]:
     """Modules that no public name, command, assertion or page reaches; the packages around a reached module count as reached."""
     known, graph = modules(), import_graph(strings=True)
     found = reached(graph, [*_ENTRIES, *(module for page in _pages() for module in _named(page, known, strings=False))])
+    # A result finds its document by its place: the module beside its own.
+    beside = (f"{name.removesuffix('.result')}.document" for name in found if name.endswith(".result"))
+    found = reached(graph, [*found, *beside])
     found |= {name.rsplit(".", depth)[0] for name in found for depth in range(1, name.count(".") + 1)}
     found = reached(graph, found)
     return sorted(set(graph) - found)

@@ -77,7 +77,7 @@ def test_the_order_has_no_circle() -> None:
 
 
 # Both may only fall: whoever takes a module out of a circle, or wires or deletes one, lowers the number.
-MOST_IN_CIRCLES = 71
+MOST_IN_CIRCLES = 61
 MOST_UNREACHABLE = 1
 
 

@@ -69,8 +69,12 @@ class Result:
     __slots__ = ()
 
     def document(self) -> Document:
-        """Return what is said of the result: answer, evidence, method."""
-        raise NotImplementedError
+        """Return what is said of the result: answer, evidence, method.
+
+        It is made by the `document.py` beside the module of the result, which knows the result; the result does not know it.
+        """
+        beside = import_module(f"{type(self).__module__.rpartition('.')[0]}.document")
+        return beside.document(self)
 
     def to_frame(self) -> "pl.DataFrame":
         """Return tidy rows in glossary names."""

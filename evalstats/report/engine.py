@@ -1,4 +1,4 @@
-"""The two engines behind one call, and the choice between them."""
+"""What an engine is given, and what it gives back."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -6,11 +6,9 @@ from datetime import date
 from pathlib import Path
 from typing import Literal, Protocol
 
-from evalstats.errors import InputError
 from evalstats.report.pages import Page
 
 Target = Literal["html", "pdf"]
-EngineName = Literal["auto", "quarto", "embedded"]
 
 
 def no_one_listens(_step: str) -> None:
@@ -56,26 +54,3 @@ class Engine(Protocol):
             With what went wrong, in the words of the program that failed.
         """
         ...
-
-
-def choose_engine(name: str) -> Engine:
-    """Return the engine of that name; "auto" takes Quarto where it is on the machine, else the embedded one.
-
-    Raises
-    ------
-    InputError
-        If there is no such engine.
-    RenderError
-        If Quarto is wanted and not found.
-    """
-    from evalstats.report.embedded import EmbeddedEngine
-    from evalstats.report.quarto import QuartoEngine, find_quarto
-
-    if name == "embedded":
-        return EmbeddedEngine()
-    if name == "quarto":
-        return QuartoEngine(find_quarto(required=True))
-    if name != "auto":
-        raise InputError(f"there is no engine {name!r}; choose auto, quarto or embedded")
-    program = find_quarto(required=False)
-    return QuartoEngine(program) if program else EmbeddedEngine()

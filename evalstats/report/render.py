@@ -10,10 +10,12 @@ from typing import Any, cast
 from evalstats.analysis.result import Result
 from evalstats.errors import InputError
 from evalstats.report.document import read_document
-from evalstats.report.engine import Job, Target, choose_engine, no_one_listens
+from evalstats.report.embedded import EmbeddedEngine
+from evalstats.report.engine import Engine, Job, Target, no_one_listens
 from evalstats.report.handover import write_tables
 from evalstats.report.opened import today
 from evalstats.report.pages import find_page
+from evalstats.report.quarto import QuartoEngine, find_quarto
 from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix
 
@@ -232,6 +234,26 @@ def render_results(
             )
             _put(chosen.render(job), path)
     return tuple(Rendered(path=path, engine=chosen.name) for _, path in paths)
+
+
+def choose_engine(name: str) -> Engine:
+    """Return the engine of that name; "auto" takes Quarto where it is on the machine, else the embedded one.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine.
+    RenderError
+        If Quarto is wanted and not found.
+    """
+    if name == "embedded":
+        return EmbeddedEngine()
+    if name == "quarto":
+        return QuartoEngine(find_quarto(required=True))
+    if name != "auto":
+        raise InputError(f"there is no engine {name!r}; choose auto, quarto or embedded")
+    program = find_quarto(required=False)
+    return QuartoEngine(program) if program else EmbeddedEngine()
 
 
 def _handed_over(given: Mapping[str, Any], temporary: Path, on_step: Callable[[str], None]) -> dict[str, Any]:

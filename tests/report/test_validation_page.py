@@ -22,8 +22,7 @@ from evalstats.report.document import read_document
 from evalstats.report.offline import loads
 from evalstats.report.pages import find_page
 from evalstats.report.render import render_report, report
-from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies
-from evalstats.report.weaknesses import weaknesses
+from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies, weaknesses
 from evalstats.stats.one_sample import wilson
 
 MOST_WORDS = 1800

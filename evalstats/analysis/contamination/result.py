@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
@@ -185,9 +185,3 @@ class ContaminationCheck(Result):
             ],
             schema_overrides={**dict.fromkeys(numbers, pl.Float64), "n_clusters": pl.Int64, "cutoff": pl.String},
         )
-
-    def document(self) -> Document:
-        """Return what is said of it: who is inflated, by how much at most, what that rests on."""
-        from evalstats.analysis.contamination.document import document
-
-        return document(self)

@@ -7,7 +7,7 @@ import polars as pl
 
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 
 Standing = Literal["on the frontier", "open", "dominated"]
@@ -151,9 +151,3 @@ class Frontier(Result):
                 "n_clusters": pl.Int64,
             },
         )
-
-    def document(self) -> Document:
-        """Return what is said of it: who is worth considering, who is beaten for certain, what is open."""
-        from evalstats.analysis.frontier.document import document
-
-        return document(self)
