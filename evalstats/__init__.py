@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from evalstats import datasets
-    from evalstats.analysis.arenas.arena import arena
-    from evalstats.analysis.arenas.results import ArenaRanking
+    from evalstats.analysis.arena.arena import arena
+    from evalstats.analysis.arena.result import ArenaRanking
     from evalstats.analysis.compare.compare import compare
     from evalstats.analysis.compare.result import Comparison
     from evalstats.analysis.contamination.contamination import contamination
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from evalstats.store.read import open_store
 
 _WHERE = {
-    "ArenaRanking": "evalstats.analysis.arenas.results",
+    "ArenaRanking": "evalstats.analysis.arena.result",
     "CannotAnswerError": "evalstats.errors",
     "ColumnMap": "evalstats.loaders.column_map",
     "Comparison": "evalstats.analysis.compare.result",
@@ -73,7 +73,7 @@ _WHERE = {
     "Score": "evalstats.analysis.score.result",
     "StoreError": "evalstats.errors",
     "UnreadableFileError": "evalstats.errors",
-    "arena": "evalstats.analysis.arenas.arena",
+    "arena": "evalstats.analysis.arena.arena",
     "compare": "evalstats.analysis.compare.compare",
     "contamination": "evalstats.analysis.contamination.contamination",
     "from_frame": "evalstats.loaders.frames",

@@ -160,7 +160,7 @@ PLANTED = (
 
 def warned(world: World, rng: np.random.Generator) -> list[str]:
     """Return the checks that warn of one arena."""
-    from evalstats.analysis.arenas.arena import arena
+    from evalstats.analysis.arena.arena import arena
 
     return [line.check for line in arena(world.draw(rng)).checks if line.status == "warning"]
 

@@ -128,7 +128,7 @@ def arena(
     no_color: options.NoColor = False,
 ) -> None:
     """Whom do live users prefer, and which ranks are certain?"""
-    from evalstats.analysis.arenas.arena import arena as arena_of
+    from evalstats.analysis.arena.arena import arena as arena_of
     from evalstats.analysis.arenas.words import has_ranks
     from evalstats.cli.leaderboard import whole_numbers
     from evalstats.cli.load import column_map

@@ -89,7 +89,7 @@ FOREIGN_TO_ARENA = (
 
 def arena_report(documents: "Documents", sources: "Sources", question: dict[str, Any]) -> None:
     """Read the votes, ask once without checks, so that what cannot be answered ends as it does for `arena`, and render."""
-    from evalstats.analysis.arenas.arena import arena
+    from evalstats.analysis.arena.arena import arena
     from evalstats.analysis.arenas.words import has_ranks
     from evalstats.cli.arena import load_votes, names_of
     from evalstats.cli.load import column_map

@@ -4,7 +4,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import ends, level, rating, unit_of, whole
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

@@ -2,7 +2,7 @@
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import level, whole
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import parts, whole
 from evalstats.document.numbers import plural
 from evalstats.plots.row_panel import PanelRow

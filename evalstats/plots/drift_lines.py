@@ -8,8 +8,8 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from evalstats.analysis.arenas.check_results import PeriodRating
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.check_result import PeriodRating
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arenas.words import points, unit_of
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import one_line

@@ -6,7 +6,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.arenas.results import Alternative, ArenaRanking, RatingRow
+from evalstats.analysis.arena.result import Alternative, ArenaRanking, RatingRow
 from evalstats.analysis.arenas.words import digits_of, points, rating, unit_of
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import plural

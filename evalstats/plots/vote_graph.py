@@ -7,8 +7,8 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from evalstats.analysis.arenas.check_results import VoteGraph, WeakLink
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast
+from evalstats.analysis.arena.check_result import VoteGraph, WeakLink
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.arenas.words import some
 from evalstats.document.escape import one_line
 from evalstats.document.numbers import number, plural

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow, turned
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.analysis.arenas.wording_tables import percent
 from evalstats.analysis.arenas.words import apart, compared, level, parts
 from evalstats.document.escape import one_line

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.explaining.arena import error_method, explain_arena
 from evalstats.analysis.explaining.explain import explain, explain_text
 from evalstats.analysis.method_texts import ARENA_TEXTS, known_methods, texts_for
 from evalstats.document.blocks import Bullets, Heading, Paragraph
 from evalstats.document.markup import to_html
-from tests.analysis.arenas import example_ranking as example
+from tests.analysis.arena import example_ranking as example
 
 ALL: dict[str, Callable[[], ArenaRanking]] = {
     "small": example.small,

@@ -13,8 +13,8 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.check_results import CheckLine
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.check_result import CheckLine
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.report.arena import choices, method, opening, pairs, plain, ranking, slices, trust
 from evalstats.report.arena import page as page_of
 from evalstats.report.arena.names import arena_page_names, with_arena_names
@@ -24,7 +24,7 @@ from evalstats.report.document import read_document
 from evalstats.report.names import LONGEST
 from evalstats.report.pages import find_page
 from evalstats.schema.plan import PlanAccount
-from tests.analysis.arenas import example_ranking as example
+from tests.analysis.arena import example_ranking as example
 from tests.report.test_leaderboard_page import words
 
 PARTS: tuple[Callable[[ArenaPage], str], ...] = (
@@ -302,7 +302,7 @@ def test_code_repeats_the_question() -> None:
 
 
 def test_defaults_of_the_page_are_those_of_the_question() -> None:
-    from evalstats.analysis.arenas.arena import arena
+    from evalstats.analysis.arena.arena import arena
 
     asked = inspect.signature(arena).parameters
     for name, given in inspect.signature(page_of.open_page).parameters.items():

@@ -20,7 +20,7 @@ from evalstats.report.render import render_reports, report
 from evalstats.schema.data import EvalData
 from evalstats.simulate.arena import simulate_arena
 from evalstats.simulate.arena_world import ArenaDesign
-from tests.analysis.arenas import example_ranking as example
+from tests.analysis.arena import example_ranking as example
 from tests.report.test_browser import COLOURS, STRUCTURE, browser  # noqa: F401 - a fixture
 
 MODELS = (*example.HOSTILE[:3], example.HOSTILE[3])

@@ -5,7 +5,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.arena import arena
+from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.compare.compare import compare
 from evalstats.errors import InputError
 from evalstats.schema.anonymize import Anonymizer, anonymized

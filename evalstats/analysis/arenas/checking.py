@@ -4,11 +4,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph, guarded
-from evalstats.analysis.arenas.claiming import Options
-from evalstats.analysis.arenas.connecting import connection_line
-from evalstats.analysis.arenas.rating import Part
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.check_result import (
+    CheckLine,
+    Drift,
+    FitChecks,
+    TrustChecks,
+    VoteGraph,
+    connection_line,
+    guarded,
+)
+from evalstats.analysis.arena.ratings import Options, Part
+from evalstats.analysis.arena.votes import VoteTable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +39,9 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
     first = connection_line(graph)
     if not wanted:
         return Checked(lines=(first,), notes=("votes, fit and drift were not checked, as asked",))
-    from evalstats.analysis.arenas.drifting import drift_of
-    from evalstats.analysis.arenas.fitting_checks import fit_checks
-    from evalstats.analysis.arenas.trust import trust_checks
+    from evalstats.analysis.arena.drift import drift_of
+    from evalstats.analysis.arena.fit import fit_checks
+    from evalstats.analysis.arena.trust import trust_checks
 
     notes: list[str] = []
     if part.table.n_models < table.n_models:

@@ -1,6 +1,6 @@
 """A ranking of votes in words and tables. Only what is in the result is said."""
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arenas.wording_answer import (
     answer_label,
     answer_tone,

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arenas.check_results import VoteGraph
-from evalstats.analysis.arenas.results import Alternative, ArenaRanking, ClusterCount, RatingRow
+from evalstats.analysis.arena.check_result import VoteGraph
+from evalstats.analysis.arena.result import Alternative, ArenaRanking, ClusterCount, RatingRow
 from evalstats.analysis.arenas.words import (
     apart,
     compared,

@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from evalstats.analysis.arenas.check_results import BUDGET, CheckLine, WeakLink
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.check_result import BUDGET, CheckLine, WeakLink
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arenas.wording_tables import percent, table_of
 from evalstats.analysis.arenas.words import points, some, stopped
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph, Table

@@ -1,6 +1,6 @@
 """What ratings hang on, in tables: the side and style of answers, and the same votes under other choices."""
 
-from evalstats.analysis.arenas.results import ArenaRanking, VoteCovariate
+from evalstats.analysis.arena.result import ArenaRanking, VoteCovariate
 from evalstats.analysis.arenas.wording_tables import table_of
 from evalstats.analysis.arenas.words import digits_of, level, points, some, unit_of
 from evalstats.document.blocks import Table

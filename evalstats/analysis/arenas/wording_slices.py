@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arenas.results import ArenaRanking, Categories, CategoryRating
+from evalstats.analysis.arena.result import ArenaRanking, Categories, CategoryRating
 from evalstats.analysis.arenas.wording_tables import LINES, table_of
 from evalstats.analysis.arenas.words import (
     capital,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow
 from evalstats.analysis.arenas.wording_answer import rating_words
 from evalstats.analysis.arenas.words import (
     apart,

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow
 from evalstats.analysis.scenarios.words import capital, of, p_text, some, stopped
 from evalstats.document.numbers import interval, number
 

@@ -1,6 +1,6 @@
 """A ranking of votes explained to somebody who is no statistician, with the ratings and pairs of this very one."""
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arenas.wording_answer import connection_sentences, headline
 from evalstats.analysis.arenas.words import has_ranks, shared_word
 from evalstats.analysis.explaining.arena_meaning import (

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast, RatingRow, VoteCovariate
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast, RatingRow, VoteCovariate
 from evalstats.analysis.arenas.wording_answer import in_a_sentence
 from evalstats.analysis.arenas.wording_tables import more_votes, own_clusters, percent
 from evalstats.analysis.arenas.words import apart, compared, has_ranks, level, points, ranked, some, unit_of, whole

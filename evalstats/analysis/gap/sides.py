@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.arena import arena
-from evalstats.analysis.arenas.preparing import comparisons_of
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.arena import arena
+from evalstats.analysis.arena.result import ArenaRanking
+from evalstats.analysis.arena.votes import comparisons_of
 from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.gap.material import RankSets, Side
 from evalstats.analysis.gap.outcomes import Units, outcome_side

@@ -1,6 +1,6 @@
 """How the ranking was reached: the method in words, its sources, and where it all came from."""
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arenas.wording import method_items
 from evalstats.analysis.explaining.explain import explain
 from evalstats.document.blocks import Bullets

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.report.names import different_short_names, with_names_everywhere
 
 

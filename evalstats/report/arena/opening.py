@@ -1,6 +1,6 @@
 """What a reader of the page of an arena sees first: who may be the best, what is certain, what not to conclude."""
 
-from evalstats.analysis.arenas.results import ArenaRanking, ClusterCount
+from evalstats.analysis.arena.result import ArenaRanking, ClusterCount
 from evalstats.analysis.arenas.wording_answer import answer_label, answer_tone, headline, in_a_sentence
 from evalstats.analysis.arenas.words import (
     apart,

@@ -6,7 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalstats.analysis.arenas.results import ArenaRanking
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.loaders.plan_file import read_plan
 from evalstats.report.again import call_of, plan_again
 from evalstats.report.arena.names import arena_page_names, with_arena_names
@@ -87,7 +87,7 @@ def open_page(
     EvalStatsError
         Whatever `evalstats.arena` raises.
     """
-    from evalstats.analysis.arenas.arena import arena
+    from evalstats.analysis.arena.arena import arena
 
     data = read_data(store) if store else _simulated()
     options: dict[str, Any] = {

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from evalstats.analysis.arenas.results import CategoryRating
+from evalstats.analysis.arena.result import CategoryRating
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.words import level
 from evalstats.plots.drift_lines import drift_lines, drift_lines_alt, shown_lines

@@ -1,6 +1,6 @@
 """Whether the votes can be trusted: every check in a line, and the numbers behind those that warn."""
 
-from evalstats.analysis.arenas.check_results import BUDGET, CheckStatus
+from evalstats.analysis.arena.check_result import BUDGET, CheckStatus
 from evalstats.analysis.arenas.wording_checks import checks_blocks
 from evalstats.document.blocks import Table, Tone
 from evalstats.document.numbers import plural

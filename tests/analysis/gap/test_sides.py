@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.arena import arena
+from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.gap.sides import by_setting, cut, on_one_scale, prepared_side, table_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, combine

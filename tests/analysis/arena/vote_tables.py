@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.votes import VoteTable
 from evalstats.stats.arena.votes import vote_rows
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from evalstats.analysis.arenas.results import ArenaRanking, PairContrast
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.arenas.wording import arena_blocks, arena_sentences
 from evalstats.analysis.arenas.wording_answer import (
     answer_label,
@@ -31,7 +31,7 @@ from evalstats.analysis.arenas.words import apart, compared, digits_of, has_rank
 from evalstats.document.blocks import Banner, Block, Bullets, Heading, Table
 from evalstats.document.markup import to_html, to_latex, to_markdown
 from evalstats.document.text import to_text
-from tests.analysis.arenas import example_ranking as example
+from tests.analysis.arena import example_ranking as example
 
 ALL: dict[str, Callable[[], ArenaRanking]] = {
     "small": example.small,

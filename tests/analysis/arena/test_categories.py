@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.arenas.categories import POINTS, categories_of
+from evalstats.analysis.arena.categories import POINTS, categories_of
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from tests.analysis.arenas.vote_tables import some_votes, vote_table
+from tests.analysis.arena.vote_tables import some_votes, vote_table
 
 NAMES = ("code", "essay", "maths")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import (
+from evalstats.analysis.arena.check_result import (
     TEST_LEVEL,
     CalibrationBin,
     CheckLine,
@@ -15,7 +15,7 @@ from evalstats.analysis.arenas.check_results import (
     check_line,
     guarded,
 )
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.scenarios.words import p_text
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError

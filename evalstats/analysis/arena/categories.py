@@ -5,9 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.connecting import votes_of
-from evalstats.analysis.arenas.results import Categories, CategoryRating
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.check_result import votes_of
+from evalstats.analysis.arena.result import Categories, CategoryRating
+from evalstats.analysis.arena.votes import VoteTable
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.arenas.fitting_checks import fit_checks
+from evalstats.analysis.arena.fit import fit_checks
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.votes import merged
-from tests.analysis.arenas.vote_tables import some_votes, vote_table
+from tests.analysis.arena.vote_tables import some_votes, vote_table
 from tests.stats.arena.votes_by_hand import llmfao
 
 CHECKS = ["deviance", "calibration", "prediction", "transitivity", "cycles"]

@@ -4,9 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.covarying import numeric_pairs, relative_differences, style_pairs
-from evalstats.analysis.arenas.preparing import comparisons_of, restricted, vote_table
-from evalstats.analysis.arenas.sharing import shared_sources
+from evalstats.analysis.arena.adjustments import numeric_pairs, relative_differences, style_pairs
+from evalstats.analysis.arena.votes import comparisons_of, restricted, shared_sources, vote_table
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 

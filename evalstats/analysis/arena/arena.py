@@ -7,14 +7,12 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arenas.assembling import Beside, Material, ranking_of
-from evalstats.analysis.arenas.claiming import Options
-from evalstats.analysis.arenas.covarying import Covariates, relative_differences, style_pairs
-from evalstats.analysis.arenas.many_votes import merged_votes
-from evalstats.analysis.arenas.preparing import comparisons_of, restricted, vote_table
-from evalstats.analysis.arenas.rating import Part, rate
-from evalstats.analysis.arenas.results import ArenaRanking, Scale
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
+from evalstats.analysis.arena.merged_votes import merged_votes
+from evalstats.analysis.arena.ranking import Beside, Material, ranking_of
+from evalstats.analysis.arena.ratings import Options, Part, rate
+from evalstats.analysis.arena.result import ArenaRanking, Scale
+from evalstats.analysis.arena.votes import VoteTable, comparisons_of, restricted, vote_table
 from evalstats.analysis.provenance import notes_of, sources_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

@@ -13,7 +13,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from evalstats.analysis.arenas.check_results import (
+from evalstats.analysis.arena.check_result import (
     Burst,
     CalibrationBin,
     CheckLine,
@@ -30,7 +30,7 @@ from evalstats.analysis.arenas.check_results import (
     VoteGraph,
     WeakLink,
 )
-from evalstats.analysis.arenas.results import (
+from evalstats.analysis.arena.result import (
     Alternative,
     ArenaRanking,
     Categories,

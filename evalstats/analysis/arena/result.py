@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arenas.check_results import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arena.check_result import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.result import json_safe, row_named
 from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line

@@ -7,9 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.drifting import POINTS, drift_of
+from evalstats.analysis.arena.drift import POINTS, drift_of
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from tests.analysis.arenas.vote_tables import days, some_votes, vote_table
+from tests.analysis.arena.vote_tables import days, some_votes, vote_table
 
 HALF_YEAR = 182
 

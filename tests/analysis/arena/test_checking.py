@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 from evalstats import arena
-from evalstats.analysis.arenas import trust
-from evalstats.analysis.arenas.check_results import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
-from evalstats.analysis.arenas.drifting import drift_of
-from evalstats.analysis.arenas.preparing import comparisons_of, vote_table
+from evalstats.analysis.arena import trust
+from evalstats.analysis.arena.check_result import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
+from evalstats.analysis.arena.drift import drift_of
+from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.datasets.validation import load_validation
 from evalstats.document.text import to_text
 from evalstats.errors import EvalStatsWarning, InputError

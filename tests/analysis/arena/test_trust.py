@@ -7,10 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arenas.check_results import CheckLine, TrustChecks
-from evalstats.analysis.arenas.preparing import comparisons_of, vote_table
-from evalstats.analysis.arenas.table import VoteTable
-from evalstats.analysis.arenas.trust import ELO_POINTS, trust_checks
+from evalstats.analysis.arena.check_result import CheckLine, TrustChecks
+from evalstats.analysis.arena.trust import ELO_POINTS, trust_checks
+from evalstats.analysis.arena.votes import VoteTable, comparisons_of, vote_table
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from tests.stats.arena.voting_by_hand import Votes, honest, one_side, ring
 

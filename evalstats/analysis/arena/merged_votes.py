@@ -8,8 +8,7 @@ import numpy as np
 
 from evalstats.aggregate.vote_chunks import cluster_chunks
 from evalstats.aggregate.votes import VoteCells, vote_cells
-from evalstats.analysis.arenas.preparing import VoteCounts
-from evalstats.analysis.arenas.table import VoteTable
+from evalstats.analysis.arena.votes import VoteCounts, VoteTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.votes import BOTH_BAD, TIE, VoteRows
