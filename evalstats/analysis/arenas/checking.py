@@ -13,7 +13,10 @@ from evalstats.analysis.arena.check_result import (
     connection_line,
     guarded,
 )
+from evalstats.analysis.arena.drift import drift_of
+from evalstats.analysis.arena.fit import fit_checks
 from evalstats.analysis.arena.ratings import Options, Part
+from evalstats.analysis.arena.trust import trust_checks
 from evalstats.analysis.arena.votes import VoteTable
 
 
@@ -39,10 +42,6 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
     first = connection_line(graph)
     if not wanted:
         return Checked(lines=(first,), notes=("votes, fit and drift were not checked, as asked",))
-    from evalstats.analysis.arena.drift import drift_of
-    from evalstats.analysis.arena.fit import fit_checks
-    from evalstats.analysis.arena.trust import trust_checks
-
     notes: list[str] = []
     if part.table.n_models < table.n_models:
         notes.append(
