@@ -29,8 +29,8 @@ from evalstats.analysis.arena.result import (
     RatingRow,
     VoteCovariate,
 )
+from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import VoteCounts, VoteTable
-from evalstats.analysis.arenas.checking import check_votes
 from evalstats.analysis.provenance import toolkit_version
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.elo import online_elo
