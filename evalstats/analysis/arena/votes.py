@@ -1,4 +1,4 @@
-"""From a table of comparisons to the votes that are analysed, and what these share; what is left out is counted, never guessed."""
+"""The votes that are analysed, and what they share; what is left out of a table of comparisons is counted, never guessed."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence

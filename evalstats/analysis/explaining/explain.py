@@ -6,12 +6,7 @@ The words for methods are in `evalstats.analysis.method_texts`; other kinds of r
 from collections.abc import Callable
 from typing import Any
 
-<<<<<<< HEAD
 from evalstats.analysis.arena.result import ArenaRanking
-=======
-from evalstats.analysis.arena.result import ArenaRanking
-from evalstats.analysis.leaderboard.result import Leaderboard
->>>>>>> 571c867 (The room of the arena is named as its function, in fourteen modules instead of thirty-one)
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison

@@ -1,0 +1,1 @@
+"""What is still said of an arena in the old way."""
