@@ -8,24 +8,60 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from evalstats.plots.caterpillars import caterpillar
     from evalstats.plots.cells import heatmap
+    from evalstats.plots.changes import arrows, dumbbell, waterfall
+    from evalstats.plots.curve_panels import curves, sequence, timeline
+    from evalstats.plots.error_rates import rates
     from evalstats.plots.intervals import forest
+    from evalstats.plots.pair_marks import pairs
     from evalstats.plots.points import frontier, scatter
     from evalstats.plots.rank_sets import ranks
     from evalstats.plots.rings import network
     from evalstats.plots.shares import bars
+    from evalstats.plots.slope_lines import bump, slopes
 
 _WHERE = {
+    "arrows": "changes",
     "bars": "shares",
+    "bump": "slope_lines",
+    "caterpillar": "caterpillars",
+    "curves": "curve_panels",
+    "dumbbell": "changes",
     "forest": "intervals",
     "frontier": "points",
     "heatmap": "cells",
     "network": "rings",
+    "pairs": "pair_marks",
     "ranks": "rank_sets",
+    "rates": "error_rates",
     "scatter": "points",
+    "sequence": "curve_panels",
+    "slopes": "slope_lines",
+    "timeline": "curve_panels",
+    "waterfall": "changes",
 }
 
-__all__ = ["bars", "forest", "frontier", "heatmap", "network", "ranks", "scatter"]
+__all__ = [
+    "arrows",
+    "bars",
+    "bump",
+    "caterpillar",
+    "curves",
+    "dumbbell",
+    "forest",
+    "frontier",
+    "heatmap",
+    "network",
+    "pairs",
+    "ranks",
+    "rates",
+    "scatter",
+    "sequence",
+    "slopes",
+    "timeline",
+    "waterfall",
+]
 
 
 def __getattr__(name: str) -> Any:

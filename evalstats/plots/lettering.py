@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from os.path import commonprefix
 from typing import Any
 
 import matplotlib.font_manager
@@ -102,7 +103,22 @@ def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool =
             best = cut
         if len(set(best)) == len(set(lines)):
             return best
-    return [_numbered(place, best, lines, room, font) for place in range(len(lines))]
+    return _core_names(lines, room, font, bold=bold) or [
+        _numbered(place, best, lines, room, font) for place in range(len(lines))
+    ]
+
+
+def _core_names(lines: Sequence[str], room: float, font: float, *, bold: bool) -> list[str]:
+    """Cut names at both ends, in what all agree in, around the part in which they differ; nothing where that is too long."""
+    n_first = len(commonprefix(lines))
+    n_last = min(len(commonprefix([line[::-1] for line in lines])), min(map(len, lines)) - n_first)
+    for step in range(1, _STEPS + 1):
+        first, last = round(n_first * step / _STEPS), round(n_last * step / _STEPS)
+        head, tail = _ELLIPSIS if first else "", _ELLIPSIS if last else ""
+        cut = [f"{head}{line[first : len(line) - last]}{tail}" for line in lines]
+        if all(text_width(each, font, bold=bold) <= room for each in cut):
+            return cut if len(set(cut)) == len(set(lines)) else []
+    return []
 
 
 def _numbered(place: int, cut: Sequence[str], lines: Sequence[str], room: float, font: float) -> str:

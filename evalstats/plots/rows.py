@@ -266,8 +266,7 @@ def _names_width(lines: Sequence[Line], room: float, font: float) -> float:
     details = max((text_width(f"  {line.detail}", SMALL * font) for line in plain if line.detail), default=0.0)
     strong = any(line.strong for line in plain)
     names = fitted_names([line.name for line in plain], room - details, font, bold=strong)
-    widths = [text_width(name, font, bold=line.strong) for name, line in zip(names, plain, strict=True)]
-    return max(widths, default=0.0) + details
+    return max((text_width(name, font, bold=strong) for name in names), default=0.0) + details
 
 
 def _narrow_edges(sheet: Sheet, columns: Sequence[Words | Marks]) -> tuple[float, list[tuple[float, float]]]:

@@ -106,6 +106,132 @@ SHARES: dict[str, list[Any]] = {
     "faint": [False, False, True, False],
 }
 
+STEPS: dict[str, list[Any]] = {
+    "label": [
+        "Lab",
+        "Mix of scenarios",
+        "– scenario",
+        "– kind of user",
+        "Behaviour within them",
+        "Live",
+        "Lab reweighted",
+    ],
+    "kind": ["score", "step", "part", "part", "step", "score", "mark"],
+    "estimate": [72.0, -10.0, -7.0, -3.0, -0.5, 61.5, 62.0],
+    "conf_low": [70.0, -12.0, -9.0, -5.0, -4.0, 58.0, 59.0],
+    "conf_high": [74.0, -8.0, -5.0, 0.5, 3.0, 65.0, 65.0],
+    "tone": ["", "bad", "bad", "bad", "bad", "", ""],
+}
+MOVES: dict[str, list[Any]] = {
+    "model": list(ALIKE),
+    "start": [1100.0 - 9 * k for k in range(12)],
+    "estimate": [1100.0 - 9 * k + 6 * (k % 4 - 2) for k in range(12)],
+    "move": [f"{6 * (k % 4 - 2):+d}" for k in range(12)],
+}
+COVER: dict[str, list[Any]] = {
+    "label": ["law", "engineering", "harassment", *HOSTILE],
+    "start": [40.0, 30.0, 20.0, 10.0, 0.0, 0.0, 0.0, 0.0],
+    "estimate": [20.0, 30.0, 10.0, 10.0, 15.0, 5.0, 5.0, 5.0],
+    "conf_low": [15.0, 25.0, 5.0, 5.0, 10.0, 2.0, 2.0, 2.0],
+    "conf_high": [25.0, 35.0, 15.0, 15.0, 20.0, 8.0, 8.0, 8.0],
+    "loud": [False, False, False, False, True, True, True, True],
+    "rate": ["71% → 63%"] * 8,
+}
+ERRORS: dict[str, list[Any]] = {
+    "label": ["Wilson"] * 5 + ["Wald"] * 5 + ["a method of a long name", "a method of a long name"],
+    "group": ["p = .5, .9, .95, .99; 20 to 1000 items"] * 10 + ["The worst p"] * 2,
+    "estimate": [0.046, 0.05, 0.052, 0.048, 0.049, 0.08, 0.12, 0.06, 0.3, 0.07, 0.05, 0.2],
+    "conf_low": [None] * 10 + [0.045, 0.19],
+    "conf_high": [None] * 10 + [0.055, 0.21],
+    "ours": [True] * 5 + [False] * 5 + [True, False],
+    "words": ["4.6 to 5.2%"] * 5 + ["6.0 to 30.0%"] * 5 + ["5.0% (20.0%)"] * 2,
+}
+KINDS = {
+    "same": ("square", "good", "both sides separate, same order"),
+    "opposite": ("cross", "bad", "both sides separate, opposite order"),
+    "lab": ("left", "neutral", "only the lab separates"),
+    "live": ("right", "neutral", "only live separates"),
+    "neither": ("dot", "neutral", "neither separates"),
+}
+PAIRS: dict[str, list[Any]] = {
+    "model_a": [ALIKE[j] for j in range(12) for k in range(j)],
+    "model_b": [ALIKE[k] for j in range(12) for k in range(j)],
+    "kind": [list(KINDS)[(3 * j + 5 * k) % 5] for j in range(12) for k in range(j)],
+}
+POWERS: dict[str, list[Any]] = {
+    "panel": ["Power for a true difference of 5.00 pp"] * 9 + ["Difference found with 80% power (pp)"] * 9,
+    "x": [50.0 * 1.6**k for k in range(9)] * 2,
+    "estimate": [1 - 0.9 * 0.72**k for k in range(9)] + [18.0 / 1.27**k for k in range(9)],
+}
+POWER_GOALS = {
+    "panel": ["Power for a true difference of 5.00 pp", "Difference found with 80% power (pp)"],
+    "estimate": [0.8, 5.0],
+    "words": ["80% power", "5.00 asked for"],
+}
+POWER_MARKS = {
+    "panel": POWER_GOALS["panel"],
+    "x": [524.288, 524.288],
+    "estimate": [1 - 0.9 * 0.72**5, 18.0 / 1.27**5],
+    "words": ["524 items: 83%", "524 items"],
+}
+ORDERS: dict[str, list[Any]] = {
+    "panel": [world for world in ("Spread out", "Crowded") for _ in range(6) for _ in range(5)],
+    "line": [
+        name
+        for _ in range(2)
+        for name in ("random", "near", "near, shared", "bandit", "swiss", "uncertain")
+        for _ in range(5)
+    ],
+    "x": [600.0, 1900.0, 6000.0, 19000.0, 60000.0] * 12,
+    "estimate": [70.0 + 2 * j + 5 * k for _ in range(2) for j in range(6) for k in range(5)],
+}
+LOOKS: dict[str, list[Any]] = {
+    "n": list(range(1, 201)),
+    "estimate": [8.0 + 10 / k for k in range(1, 201)],
+    "conf_low": [None, *[8.0 + 10 / k - 90 / k**0.5 for k in range(2, 201)]],
+    "conf_high": [None, *[8.0 + 10 / k + 90 / k**0.5 for k in range(2, 201)]],
+}
+PERIODS: dict[str, list[Any]] = {
+    "model": [name for name in ALIKE for _ in range(8)],
+    "period": [f"2025-{month:02d}" for _ in ALIKE for month in range(1, 9)],
+    "estimate": [10.0 * (k % 5) + (month if k < 2 else 0) * (4 - 8 * k) for k in range(12) for month in range(8)],
+    "conf_low": [10.0 * (k % 5) + (month if k < 2 else 0) * (4 - 8 * k) - 6 for k in range(12) for month in range(8)],
+    "conf_high": [10.0 * (k % 5) + (month if k < 2 else 0) * (4 - 8 * k) + 6 for k in range(12) for month in range(8)],
+    "strong": [k < 2 for k in range(12) for _ in range(8)],
+    "tone": [("good", "bad")[k] if k < 2 else "neutral" for k in range(12) for _ in range(8)],
+}
+WAYS: dict[str, list[Any]] = {
+    "model": [*ALIKE, *ALIKE, *ALIKE],
+    "scenario": ["fabricated_parameters"] * 12 + [HOSTILE[3]] * 12 + ["x"] * 12,
+    "start": [80.0 - 3 * k for k in range(12)] * 3,
+    "start_low": [75.0 - 3 * k for k in range(12)] * 3,
+    "start_high": [85.0 - 3 * k for k in range(12)] * 3,
+    "estimate": [60.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
+    "conf_low": [55.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
+    "conf_high": [65.0 - 2 * k + 7 * (k % 3) for k in range(12)] * 3,
+    "words": [f"{-20 + k + 7 * (k % 3):+d}.0" for k in range(12)] * 3,
+    "tone": ["bad"] * 36,
+    "settled": [k % 3 == 0 for k in range(12)] * 3,
+}
+CLIMBS: dict[str, list[Any]] = {
+    "model": list(ALIKE),
+    "start_rank": list(range(1, 13)),
+    "start_low": [max(1, k - 1) for k in range(12)],
+    "start_high": [min(12, k + 3) for k in range(12)],
+    "end_rank": [3, 1, 2, 4, 12, 6, 7, 5, 9, 8, 11, 10],
+    "end_low": [1, 1, 1, 4, 10, 5, 5, 5, 8, 8, 9, 9],
+    "end_high": [3, 2, 4, 4, 12, 8, 8, 8, 11, 10, 12, 12],
+    "tone": ["neutral"] * 4 + ["bad"] + ["neutral"] * 2 + ["good"] + ["neutral"] * 4,
+    "sign": [""] * 4 + ["▼"] + [""] * 2 + ["▲"] + [""] * 4,
+}
+LEVELS: dict[str, list[Any]] = {
+    "group": ["scenario"] * 9 + ["item"] * 80,
+    "level": [*(f"a scenario of kind {k}" for k in range(9)), *(f"an-item-with-a-long-name-{k}" for k in range(80))],
+    "estimate": [0.4 * (k - 4) for k in range(9)] + [0.03 * (k - 40) for k in range(80)],
+    "conf_low": [0.4 * (k - 4) - 0.5 for k in range(9)] + [0.03 * (k - 40) - 0.6 for k in range(80)],
+    "conf_high": [0.4 * (k - 4) + 0.5 for k in range(9)] + [0.03 * (k - 40) + 0.6 for k in range(80)],
+}
+
 Draw = Callable[..., Figure]
 
 
@@ -143,4 +269,31 @@ GALLERY: dict[str, Draw] = {
     "wins": _with(plots.heatmap, WINS, row="model_a", column="model_b", centre=0.5, reach=0.4),
     "network": _with(plots.network, NODES, edges=EDGES, note="Two further groups not drawn."),
     "bars": _with(plots.bars, SHARES, title="Shares of the variance"),
+    "waterfall": _with(plots.waterfall, STEPS, title="correct (%): mean over models"),
+    "arrows": _with(plots.arrows, MOVES, title="Rating (points)", ends=("Without", "With style")),
+    "dumbbell": _with(plots.dumbbell, COVER, title="Share, %: □ lab, ● live", columns={"rate": "Rate"}),
+    "rates": _with(
+        plots.rates, ERRORS, nominal=0.05, band=(0.04, 0.06), title="Intervals that miss the truth", note="The band."
+    ),
+    "pairs": _with(plots.pairs, PAIRS, kinds=KINDS, note="The other 3 models: in the table."),
+    "curves": _with(
+        plots.curves, POWERS, goals=POWER_GOALS, marks=POWER_MARKS, x_title="Items", note="What each size can find."
+    ),
+    "orders": _with(plots.curves, ORDERS, x_title="Votes", limits=(60.0, 105.0), percent=True),
+    "sequence": _with(
+        plots.sequence,
+        LOOKS,
+        title="Difference in correct, candidate minus baseline (percentage points)",
+        x_title="Items, in order of finishing",
+        margin=5.0,
+        crossing=140,
+        crossing_words="0 first excluded after 140 items",
+        planned=150,
+        tone="good",
+        note="band along 0: margin ±5.00 pp; dashed: 150 items planned",
+    ),
+    "timeline": _with(plots.timeline, PERIODS, title="points, by month"),
+    "slopes": _with(plots.slopes, WAYS, ends=("stable", "scenario"), bounds=(0, 100)),
+    "bump": _with(plots.bump, CLIMBS, note="Coloured: both sides are sure of opposite orders."),
+    "caterpillar": _with(plots.caterpillar, LEVELS, unit="log-odds"),
 }

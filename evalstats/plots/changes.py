@@ -1,0 +1,284 @@
+"""From one number to another, a row each: steps that add up, arrows, and two shares of one thing."""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from evalstats.document.numbers import number
+from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, limits_of, point_style
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+
+
+def waterfall(
+    rows: object,
+    *,
+    title: str = "",
+    columns: Mapping[str, str] | None = None,
+    digits: int = 2,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw the way from one score to another in steps that add up.
+
+    A step is a bar from where the last one ended: filled and coloured where its interval leaves out 0, else a frame; the line
+    on it is the interval of where it may end.
+
+    Parameters
+    ----------
+    rows
+        `label` and `estimate`; `kind` is "score", "step", "part" (of the step above, thin) or "mark" (beside the way); if
+        known `conf_low`, `conf_high` (of the step, not of its end); and any of: `words`, `tone`.
+    title
+        What the axis measures.
+    columns
+        Further columns of `rows` to write at the end of each row, with their headings.
+    digits
+        Decimals of the numbers where there are no `words`.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"label": ["Lab", "Mix", "Live"], "kind": ["score", "step", "score"], "estimate": [70, -10, 60]}
+    >>> [text.get_text() for text in waterfall(rows).axes[0].texts]
+    ['Lab', 'Mix', 'Live', '70.00', '−10.00', '60.00']
+    """
+    table = columns_of(rows, "waterfall")
+    table.need("estimate")
+    table.need("kind")
+    kinds, values = table.texts("kind"), [value or 0.0 for value in table.numbers("estimate")]
+    starts = _starts(kinds, values)
+    ends = [
+        None if both is None else (start + both[0], start + both[1])
+        for start, both in zip(starts, table.intervals(), strict=True)
+    ]
+    words = table.texts("words") if table.has("words") else _numbers(kinds, values, digits)
+    lines = [
+        Line(name=name, strong=kind == "score", faint=kind == "part")
+        for name, kind in zip(table.names("label"), kinds, strict=True)
+    ]
+    reach = [*starts, *(start + value for start, value in zip(starts, values, strict=True))]
+    # Scores and marks start at 0, which need not be on the axis.
+    known = [value for value, kind in zip(reach, kinds * 2, strict=True) if kind in ("step", "part")]
+    known += [value for value, kind in zip(values, kinds, strict=True) if kind in ("score", "mark")]
+    known += [end for both in ends if both for end in both]
+
+    def draw(panel: Panel) -> None:
+        _draw_steps(panel, table, kinds, list(zip(starts, values, strict=True)), ends)
+
+    parts: list[Words | Marks] = [Marks(draw=draw, title=title, limits=limits_of(known)), Words(texts=words)]
+    for name, heading in (columns or {}).items():
+        table.need(name)
+        parts.append(Words(texts=table.texts(name), heading=heading))
+
+    def figure(sheet: Sheet) -> Canvas:
+        return row_figure(sheet, lines, parts, note)
+
+    return drawn(ax, size, figure)
+
+
+def _numbers(kinds: Sequence[str], values: Sequence[float], digits: int) -> list[str]:
+    return [number(value, digits, sign=kind in ("step", "part")) for kind, value in zip(kinds, values, strict=True)]
+
+
+def _starts(kinds: Sequence[str], values: Sequence[float]) -> list[float]:
+    """Return where each row starts: a step where the last one ended, its parts one after the other within it."""
+    starts: list[float] = []
+    at = inner = 0.0
+    for kind, value in zip(kinds, values, strict=True):
+        if kind == "step":
+            starts.append(at)
+            inner, at = at, at + value
+        elif kind == "part":
+            starts.append(inner)
+            inner += value
+        else:
+            starts.append(0.0)
+            at = value if kind == "score" else at
+    return starts
+
+
+def _draw_steps(
+    panel: Panel,
+    table: Columns,
+    kinds: Sequence[str],
+    steps: Sequence[tuple[float, float]],
+    ends: Sequence[tuple[float, float] | None],
+) -> None:
+    colors, font = panel.canvas.colors, panel.font
+    tones, sizes = table.texts("tone"), table.intervals()
+    chain = [place for place, kind in enumerate(kinds) if kind in ("score", "step")]
+    for place, after in pairwise(chain):
+        x = sum(steps[place])
+        # Words stand between narrow rows: a tick below says where the next step begins.
+        end = panel.levels[place] + 0.7 * font if panel.canvas.narrow else panel.levels[after]
+        panel.axes.plot([x, x], [panel.levels[place], end], color=colors.muted, linewidth=0.07 * font, zorder=1)
+    for place, kind in enumerate(kinds):
+        start, end, both = steps[place][0], sum(steps[place]), sizes[place]
+        settled = both is not None and both[0] * both[1] > 0
+        color = panel.canvas.tone(tones[place] or "neutral") if settled else colors.neutral
+        if kind in ("score", "mark"):
+            color, settled = colors.ink, kind == "score"
+        else:
+            look: dict[str, Any] = {"facecolor": color if settled else colors.surface, "edgecolor": color}
+            whole = kind == "step"
+            low, high = sorted((start, end))
+            panel.bar(place, low, high, 0.42 if whole else 0.2, alpha=0.55 if whole else 0.35, **look)
+            panel.bar(
+                place, low, high, 0.42 if whole else 0.2, facecolor="none", edgecolor=color, linewidth=0.07 * font
+            )
+        reach = ends[place]
+        if reach is not None:
+            panel.interval(place, *reach, color=color)
+        look = point_style(colors, color, font, filled=settled, marker="D" if kind == "mark" else "o")
+        panel.point(place, end, **{**look, "markersize": font * (0.34 if kind == "part" else 0.48)})
+
+
+def arrows(
+    rows: object,
+    *,
+    title: str = "",
+    ends: tuple[str, str] = ("From", "To"),
+    digits: int = 0,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw an arrow for each row from one number to another.
+
+    Parameters
+    ----------
+    rows
+        `model` (or `label`), `start`, `estimate` (where the arrow ends); and `move` for the change in words.
+    title
+        What the axis measures.
+    ends
+        What the two ends are, as headings of their numbers.
+    digits
+        Decimals of the numbers.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"model": ["a"], "start": [1000], "estimate": [1024]}
+    >>> [text.get_text() for text in arrows(rows).axes[0].texts]
+    ['a', 'From', '1000', 'To', '1024']
+    """
+    table = columns_of(rows, "arrows")
+    table.need("start")
+    table.need("estimate")
+    starts, stops = table.numbers("start"), table.numbers("estimate")
+    limits = limits_of([*starts, *stops])
+
+    def draw(panel: Panel) -> None:
+        colors, font = panel.canvas.colors, panel.font
+        pixel = (limits[1] - limits[0]) / (panel.right - panel.left)
+        for place, (start, stop) in enumerate(zip(starts, stops, strict=True)):
+            if start is None or stop is None:
+                continue
+            level = panel.levels[place]
+            panel.point(
+                place, start, **{**point_style(colors, colors.ink, font, filled=False), "markersize": 0.45 * font}
+            )
+            panel.axes.plot([start, stop], [level, level], color=colors.ink, linewidth=0.13 * font, zorder=2)
+            # A head on an arrow shorter than itself would point past its own start.
+            head = abs(stop - start) > 0.5 * font * pixel
+            look = point_style(colors, colors.ink, font, marker=(">" if stop > start else "<") if head else "|")
+            panel.point(place, stop, **{**look, "markersize": 0.5 * font})
+
+    parts: list[Words | Marks] = [
+        Marks(draw=draw, title=title, limits=limits),
+        Words(texts=[number(value, digits) for value in starts], heading=ends[0]),
+        Words(texts=[number(value, digits) for value in stops], heading=ends[1]),
+    ]
+    if table.has("move"):
+        parts.append(Words(texts=table.texts("move"), heading="Move"))
+    lines = [Line(name=name) for name in table.names()]
+    return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))
+
+
+def dumbbell(
+    rows: object,
+    *,
+    title: str = "",
+    columns: Mapping[str, str] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw two numbers of each row: a hollow square where it starts, a point with its interval where it ends.
+
+    Parameters
+    ----------
+    rows
+        `label` (or `model`), `start`, `estimate`; if known `conf_low`, `conf_high` (of the second); and `loud` for a row
+        that has no first number: a cross on ground of its own.
+    title
+        What the axis measures.
+    columns
+        Further columns of `rows` to write at the end of each row, with their headings.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"label": ["law", "maths"], "start": [20, 0], "estimate": [35, 5], "loud": [False, True]}
+    >>> len(dumbbell(rows).axes[0].child_axes)
+    1
+    """
+    table = columns_of(rows, "dumbbell")
+    table.need("start")
+    table.need("estimate")
+    starts, stops, loud = table.numbers("start"), table.numbers("estimate"), table.flags("loud")
+    limits = limits_of([*starts, *stops, *table.numbers("conf_low"), *table.numbers("conf_high")])
+
+    def draw(panel: Panel) -> None:
+        colors, font = panel.canvas.colors, panel.font
+        for place, (start, stop, both) in enumerate(zip(starts, stops, table.intervals(), strict=True)):
+            color = colors.caution if loud[place] else colors.ink
+            if loud[place]:
+                panel.bar(place, *limits, 0.8, color=colors.caution, alpha=0.18, zorder=0.4)
+            if start is not None and stop is not None and not loud[place]:
+                level = [panel.levels[place]] * 2
+                panel.axes.plot([start, stop], level, color=colors.line, linewidth=0.22 * font, zorder=1)
+            if both is not None:
+                panel.interval(place, *both, color=color)
+            if stop is not None:
+                panel.point(place, stop, **{**point_style(colors, color, font), "markersize": 0.48 * font})
+            if start is not None:
+                marker, edge = ("X", colors.caution) if loud[place] else ("s", colors.neutral)
+                look = point_style(colors, edge, font, filled=loud[place], marker=marker)
+                panel.point(place, start, **{**look, "markersize": 0.5 * font})
+
+    parts: list[Words | Marks] = [Marks(draw=draw, title=title, limits=limits)]
+    for name, heading in (columns or {}).items():
+        table.need(name)
+        parts.append(Words(texts=table.texts(name), heading=heading))
+    lines = [Line(name=name, strong=loud[place]) for place, name in enumerate(table.names("label", "model"))]
+    return drawn(ax, size, lambda sheet: row_figure(sheet, lines, parts, note))

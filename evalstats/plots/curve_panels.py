@@ -1,0 +1,616 @@
+"""Lines over numbers: power by size, reliability by items, order by votes, an interval that narrows, ratings over time."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import inf
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from evalstats.document.numbers import interval, number
+from evalstats.plots.canvas import (
+    SMALL,
+    Canvas,
+    Extent,
+    Key,
+    Sheet,
+    draw_keys,
+    drawn,
+    key_rows,
+    limits_of,
+    log_ticks,
+    point_style,
+    round_ticks,
+    set_ticks,
+    tick_words,
+    tone_color,
+)
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.lettering import Box, Ground, crosses, fitted_names, spread, text_width, wrapped
+
+_TALL = 11.5  # of a panel, in letters' heights
+# Told apart without colour too: by dash and mark.
+_STROKES: tuple[tuple[str, Any, str], ...] = (
+    ("good", "solid", "o"),
+    ("neutral", (0, (4, 2)), "s"),
+    ("bad", "solid", "D"),
+    ("caution", (0, (4, 2)), "^"),
+    ("plain", "solid", "P"),
+    ("good", (0, (1, 1.5)), "v"),
+)
+_LEFT_ALONE = 0.1  # intervals of the first tenth are wide and do not set the axis
+
+
+def curves(
+    rows: object,
+    *,
+    goals: object = None,
+    marks: object = None,
+    x_title: str | Mapping[str, str] = "",
+    log: bool = True,
+    limits: tuple[float, float] | None = None,
+    percent: bool = False,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw lines over a number, in panels side by side (below each other on a narrow sheet).
+
+    Parameters
+    ----------
+    rows
+        A row for each point: `x`, `estimate`; if known `conf_low`, `conf_high` (a band); and any of: `panel` (its title),
+        `line` (its name; at most six).
+    goals
+        Level lines: `panel`, `estimate`, `words`.
+    marks
+        Points with words: `panel`, `x`, `estimate`, `words`; and `tone`.
+    x_title
+        What is counted across, for all panels or for each by its title.
+    log
+        Whether the axis across is logarithmic.
+    limits
+        The ends of the axis upwards; by itself from 0 up.
+    percent
+        Whether numbers upwards are percentages.
+    note
+        A line below the figure.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"x": [50, 100, 200], "estimate": [0.3, 0.5, 0.8]}
+    >>> figure = curves(rows, goals={"estimate": [0.8], "words": ["80% power"]}, x_title="Items", limits=(0, 1))
+    >>> len(figure.axes[0].child_axes)
+    1
+    """
+    table = columns_of(rows, "curves")
+    table.need("x")
+    table.need("estimate")
+    panels = [name for name, _ in table.by("panel")]
+    names = list(dict.fromkeys(table.texts("line")))
+    beside = columns_of(goals or {}, "the goals of curves", empty=True), columns_of(
+        marks or {}, "the marks of curves", empty=True
+    )  # fmt: skip
+    titles = x_title if isinstance(x_title, Mapping) else dict.fromkeys(panels, x_title)
+
+    def figure(sheet: Sheet) -> Canvas:
+        font = sheet.font
+        keys = [
+            Key(name, _stroke(sheet, place, many=len(names) > 2), stroke=True)
+            for place, name in enumerate(names)
+            if name
+        ]
+        found, notes = key_rows(keys, sheet.width, font), wrapped(note, sheet.width, SMALL * font)
+        across = 1 if sheet.narrow else len(panels)
+        each = (sheet.width - 2 * font * (across - 1)) / across
+        heads = max(len(wrapped(name, each, font, bold=True)) for name in panels) if any(panels) else 0
+        head = 1.5 * len(found) + (0.3 if found else 0.0)
+        # Above a panel its title, below it numbers and what they are.
+        around = 1.25 * heads + 0.6 + 3.3
+        down = len(panels) // across
+        foot = 1.25 * SMALL * len(notes)
+        tall = _TALL
+        if sheet.most is not None:
+            room = (sheet.most / font - head - foot) / down - around
+            tall = max(room if sheet.height is not None else min(tall, room), 4.0)
+        canvas = sheet.canvas((head + down * (tall + around) + foot) * font)
+        draw_keys(canvas, found, 0.0)
+        for place, (name, own) in enumerate(table.by("panel")):
+            row, column = (place, 0) if sheet.narrow else (0, place)
+            top = (head + row * (tall + around) + around - 3.3) * font
+            panel = _Panel(
+                canvas=canvas,
+                table=own,
+                names=names,
+                box=(column * (each + 2 * font), top, column * (each + 2 * font) + each, top + tall * font),
+                title=name,
+                x_title=titles.get(name, ""),
+                log=log,
+                limits=limits,
+                percent=percent,
+                goals=_of_panel(beside[0], name),
+                marks=_of_panel(beside[1], name),
+            )
+            _draw_panel(panel)
+        for turn, words in enumerate(notes):
+            y = canvas.height - font * (foot - 0.6 - 1.25 * SMALL * turn)
+            canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+        return canvas
+
+    return drawn(ax, size, figure)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Panel:
+    """One panel: its rows, where it stands on the canvas with all that is written around it, and how it is labelled."""
+
+    canvas: Canvas
+    table: Columns
+    names: Sequence[str]
+    box: Box
+    title: str
+    x_title: str
+    log: bool
+    limits: tuple[float, float] | None
+    percent: bool
+    goals: Columns
+    marks: Columns
+
+
+def _of_panel(table: Columns, name: str) -> Columns:
+    return table.where([each == name for each in table.texts("panel")]) if "panel" in table.data else table
+
+
+def _stroke(sheet: Sheet | Canvas, place: int, *, many: bool) -> dict[str, Any]:
+    tone, dash, marker = _STROKES[place % len(_STROKES)]
+    look: dict[str, Any] = {"color": tone_color(sheet.colors, tone), "linestyle": dash, "linewidth": 0.16 * sheet.font}
+    return {**look, "marker": marker, "markersize": 0.42 * sheet.font} if many else look
+
+
+def _ranges(panel: _Panel) -> tuple[tuple[float, float], tuple[float, float]]:
+    table = panel.table
+    xs = [x for each in (table, panel.marks) for x in each.numbers("x") if x is not None]
+    low, high = min(xs), max(xs)
+    room = (high / low) ** 0.03 if panel.log and high > low else 1.1
+    across = (low / room, high * room) if panel.log else (low, high if high > low else low + 1)
+    if panel.limits is not None:
+        return across, panel.limits
+    most = max(value for each in (table, panel.goals) for value in each.numbers("estimate") if value is not None)
+    return across, (0.0, 1.08 * most)
+
+
+def _draw_panel(panel: _Panel) -> None:
+    canvas, font = panel.canvas, panel.canvas.font
+    (left, top, right, bottom), colors = panel.box, canvas.colors
+    xlim, ylim = _ranges(panel)
+    ups = round_ticks(*ylim, 5)
+    words = [f"{tick_words(tick)}{'%' if panel.percent else ''}" for tick in ups]
+    inner = left + max(text_width(each, SMALL * font) for each in words) + 0.6 * font
+    axes = canvas.panel(inner, top, right - 0.6 * font, bottom, panel.title)
+    if panel.log:
+        axes.set_xscale("log")
+    axes.set_xlim(*xlim)
+    axes.set_ylim(*ylim)
+    set_ticks(axes, "y", ups, words)
+    axes.grid(axis="y", color=colors.line, linewidth=0.06 * font)
+    axes.spines["bottom"].set_visible(True)
+    axes.spines["bottom"].set_color(colors.line)
+    _count_axis(axes, xlim, right - 0.6 * font - inner, font, log=panel.log)
+    for up, line in enumerate(reversed(wrapped(panel.title, right - left, font, bold=True))):
+        canvas.text(left, top - font * (0.9 + 1.25 * up), line, weight="bold")
+    canvas.text(
+        (inner + right) / 2, bottom + 2.2 * font, panel.x_title, align="center", letters=SMALL, color=colors.muted
+    )
+    ground = Ground(frame=(0.0, 0.0, right - 0.6 * font - inner, bottom - top))
+    for line, own in panel.table.by("line"):
+        _draw_line(axes, own, _stroke(canvas, panel.names.index(line), many=len(panel.names) > 2), ground)
+    _write_goals(axes, panel, ground)
+    _write_marks(axes, panel, ground)
+
+
+def _count_axis(axes: Any, limits: tuple[float, float], wide: float, font: float, *, log: bool) -> None:
+    """Write round numbers below a panel, none of them beyond its edges."""
+    ticks = log_ticks(*limits, 6) if log else round_ticks(*limits, 6)
+    words = [tick_words(tick) for tick in ticks]
+    kept: list[int] = []
+    edge = -0.6 * font
+    for place, tick in enumerate(ticks):
+        at = axes.transAxes.inverted().transform(axes.transData.transform((tick, axes.get_ylim()[0])))[0] * wide
+        half = text_width(words[place], SMALL * font) / 2
+        if at - half >= edge and at + half <= wide + 0.6 * font:
+            kept.append(place)
+            edge = at + half + 0.6 * font
+    set_ticks(axes, "x", [ticks[place] for place in kept], [words[place] for place in kept])
+
+
+def _at(axes: Any, ground: Ground, x: float, y: float) -> tuple[float, float]:
+    """Return where a point stands in the panel, in pixels from its lower left."""
+    across, up = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))
+    return across * ground.frame[2], up * ground.frame[3]
+
+
+def _draw_line(axes: Any, table: Columns, stroke: dict[str, Any], ground: Ground) -> None:
+    order = sorted(
+        (x, y, both)
+        for x, y, both in zip(table.numbers("x"), table.numbers("estimate"), table.intervals(), strict=True)
+        if x is not None and y is not None
+    )
+    banded = [(x, *both) for x, _, both in order if both is not None]
+    if len(banded) > 1:
+        xs, lows, highs = zip(*banded, strict=True)
+        axes.fill_between(xs, lows, highs, color=stroke["color"], alpha=0.14, linewidth=0, zorder=0.8)
+    axes.plot([x for x, _, _ in order], [y for _, y, _ in order], clip_on=False, zorder=3, **stroke)
+    at = [_at(axes, ground, x, y) for x, y, _ in order]
+    ground.taken += [
+        (min(a[0], b[0]) - 1, min(a[1], b[1]) - 1, max(a[0], b[0]) + 1, max(a[1], b[1]) + 1) for a, b in _halves(at)
+    ]
+
+
+def _halves(at: Sequence[tuple[float, float]]) -> list[tuple[tuple[float, float], tuple[float, float]]]:
+    """Return the stretches of a line cut in eight, so that boxes around them keep near it."""
+    found: list[tuple[tuple[float, float], tuple[float, float]]] = []
+    for (x0, y0), (x1, y1) in pairwise(at):
+        cuts = [(x0 + (x1 - x0) * k / 8, y0 + (y1 - y0) * k / 8) for k in range(9)]
+        found += list(pairwise(cuts))
+    return found
+
+
+def _write_goals(axes: Any, panel: _Panel, ground: Ground) -> None:
+    """Draw level lines, each with its words above or below it at the end where no curve runs."""
+    font, colors = panel.canvas.font, panel.canvas.colors
+    wide = ground.frame[2]
+    for value, words in zip(panel.goals.numbers("estimate"), panel.goals.texts("words"), strict=True):
+        if value is None:
+            continue
+        axes.axhline(value, color=colors.ink, linewidth=0.08 * font, linestyle=(0, (4, 3)), zorder=1)
+        if not words:
+            continue
+        level, long = _at(axes, ground, panel.table.numbers("x")[0] or 1.0, value)[1], text_width(words, SMALL * font)
+        boxes: list[Box] = [
+            (x, level + y, x + long, level + y + 1.1 * font)
+            for y in (0.25 * font, -1.35 * font)
+            for x in (0.2 * font, wide - long - 0.2 * font)
+        ]
+        inside = [box for box in boxes if box[1] >= 0 and box[3] <= ground.frame[3] + 1.2 * font]
+        box = next((box for box in inside if not any(crosses(box, other) for other in ground.taken)), inside[0])
+        ground.taken.append(box)
+        style: dict[str, Any] = {"fontsize": SMALL * font, "color": colors.muted, "va": "center_baseline"}
+        y = (box[1] + box[3]) / 2 / ground.frame[3]
+        axes.text(box[0] / wide, y, words, transform=axes.transAxes, parse_math=False, **style)
+
+
+def _write_marks(axes: Any, panel: _Panel, ground: Ground) -> None:
+    font, canvas = panel.canvas.font, panel.canvas
+    marks = panel.marks
+    rows = zip(marks.numbers("x"), marks.numbers("estimate"), marks.texts("words"), marks.texts("tone"), strict=True)
+    for x, y, words, tone in rows:
+        if x is None or y is None:
+            continue
+        color = canvas.tone(tone or "good")
+        axes.plot([x], [y], zorder=4, **{**point_style(canvas.colors, color, font), "markersize": 0.7 * font})
+        at = _at(axes, ground, x, y)
+        ground.taken.append((at[0] - 0.4 * font, at[1] - 0.4 * font, at[0] + 0.4 * font, at[1] + 0.4 * font))
+        if words:
+            box = _free_box(ground, at, text_width(words, font, bold=True), font)
+            ground.taken.append(box)
+            style: dict[str, Any] = {"fontsize": font, "weight": "bold", "color": color, "va": "center_baseline"}
+            place = box[0] / ground.frame[2], (box[1] + box[3]) / 2 / ground.frame[3]
+            axes.text(*place, words, transform=axes.transAxes, parse_math=False, zorder=5, **style)
+
+
+def _free_box(ground: Ground, at: tuple[float, float], wide: float, font: float) -> Box:
+    """Return where words beside a point cross nothing: right of it, left of it, or as far right as there is room."""
+    right, top = ground.frame[2] + 0.6 * font, ground.frame[3] + 0.6 * font
+    lefts = [at[0] + 0.7 * font, at[0] - 0.7 * font - wide, right - wide]
+    ups = [sign * far * font for far in (0.9, 1.6, 2.4, 3.4, 4.6) for sign in (1, -1)]
+    boxes = [(x, at[1] + up - 0.6 * font, x + wide, at[1] + up + 0.6 * font) for up in ups for x in lefts]
+    inside = [box for box in boxes if box[0] >= 0 and box[1] >= 0 and box[2] <= right + 1 and box[3] <= top]
+    free = (box for box in inside if not any(crosses(box, other) for other in ground.taken))
+    return next(free, inside[0] if inside else boxes[0])
+
+
+# --- a confidence sequence ---
+
+
+def sequence(
+    rows: object,
+    *,
+    title: str = "",
+    x_title: str = "",
+    margin: float | None = None,
+    crossing: float | None = None,
+    crossing_words: str = "",
+    planned: float | None = None,
+    tone: str = "neutral",
+    digits: int = 2,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw how an estimate and its interval narrow while observations come in, against 0.
+
+    Parameters
+    ----------
+    rows
+        A row for each look: `n`, `estimate`, `conf_low`, `conf_high`.
+    title, x_title
+        What the axes measure.
+    margin
+        Half the width of a band around 0.
+    crossing, crossing_words
+        At which `n` 0 was first excluded, and how that is said.
+    planned
+        The `n` that was planned: a dashed line.
+    tone
+        The tone of the interval.
+    digits
+        Decimals of the last estimate.
+    note
+        A line below the figure.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"n": [10, 20], "estimate": [0.2, 0.1], "conf_low": [-0.2, 0.02], "conf_high": [0.6, 0.3]}
+    >>> [text.get_text() for text in sequence(rows, title="Difference").axes[0].texts]
+    ['Difference', '+0.10 [+0.02, +0.30]']
+    """
+    table = columns_of(rows, "sequence")
+    for name in ("n", "estimate", "conf_low", "conf_high"):
+        table.need(name)
+    n, means = ([value or 0.0 for value in table.numbers(name)] for name in ("n", "estimate"))
+    lows = [-inf if value is None else value for value in table.numbers("conf_low")]
+    highs = [inf if value is None else value for value in table.numbers("conf_high")]
+    late = [place for place in range(table.n) if n[place] >= _LEFT_ALONE * n[-1]]
+    ends = [end for place in late for end in (lows[place], highs[place]) if abs(end) < inf]
+    low, high = limits_of([*ends, *(means[place] for place in late), 0.0, margin, None if margin is None else -margin])
+
+    def figure(sheet: Sheet) -> Canvas:
+        font = sheet.font
+        said = f"{number(means[-1], digits, sign=True)} {interval(lows[-1], highs[-1], 1, digits, sign=True)}"
+        heads = wrapped(title, sheet.width - text_width(said, font, bold=True) - font, SMALL * font, bold=True)
+        apart = not heads or len(heads) > 2
+        heads = wrapped(title, sheet.width, SMALL * font, bold=True) if apart else heads
+        notes = wrapped(note, sheet.width, SMALL * font)
+        top = font * (1.3 * SMALL * len(heads) + (1.4 if apart else 0.2) + 0.5)
+        foot = font * (3.2 + 1.25 * SMALL * len(notes))
+        tall = 20.0 * font if sheet.most is None else max(min(20.0 * font, sheet.most - top - foot), 4 * font)
+        canvas = sheet.canvas(top + tall + foot)
+        bottom = canvas.height - foot
+        for down, line in enumerate(heads):
+            canvas.text(
+                0, font * (0.6 + 1.3 * SMALL * down), line, letters=SMALL, weight="bold", color=canvas.colors.muted
+            )
+        color = canvas.tone(tone)
+        y = top - 0.9 * font if apart else 0.6 * font
+        canvas.text(
+            canvas.width, y, said, align="right", weight="bold", color=color if tone != "neutral" else canvas.colors.ink
+        )
+        ups = round_ticks(low, high, 5)
+        left = max(text_width(tick_words(tick, sign=True), SMALL * font) for tick in ups) + 0.6 * font
+        axes = canvas.panel(left, top, canvas.width - font, bottom, "sequence")
+        axes.set_xlim(0, max(n[-1], 2))
+        axes.set_ylim(low, high)
+        set_ticks(axes, "y", ups, [tick_words(tick, sign=True) for tick in ups])
+        axes.grid(axis="y", color=canvas.colors.line, linewidth=0.06 * font)
+        _count_axis(axes, (0, max(n[-1], 2)), canvas.width - font - left, font, log=False)
+        _draw_sequence(axes, canvas, (n, means, lows, highs), color, margin=margin, filled=tone != "neutral")
+        if planned is not None and planned <= n[-1]:
+            axes.axvline(planned, color=canvas.colors.muted, linewidth=0.07 * font, linestyle=(0, (4, 3)), zorder=0.9)
+        if crossing is not None:
+            _mark_crossing(axes, canvas, crossing, crossing_words, low if means[-1] > 0 else high)
+        canvas.text(
+            (left + canvas.width) / 2,
+            bottom + 2.2 * font,
+            x_title,
+            align="center",
+            letters=SMALL,
+            color=canvas.colors.muted,
+        )
+        for down, line in enumerate(notes):
+            canvas.text(0, bottom + font * (3.5 + 1.25 * SMALL * down), line, letters=SMALL, color=canvas.colors.muted)
+        return canvas
+
+    return drawn(ax, size, figure)
+
+
+def _draw_sequence(
+    axes: Any,
+    canvas: Canvas,
+    path: tuple[Sequence[float], ...],
+    color: str,
+    *,
+    margin: float | None,
+    filled: bool,
+) -> None:
+    n, means, lows, highs = path
+    font, (low, high) = canvas.font, axes.get_ylim()
+    if margin is not None:
+        axes.axhspan(-margin, margin, color=canvas.colors.band, linewidth=0, zorder=0.6)
+    axes.axhline(0.0, color=canvas.colors.ink, linewidth=0.09 * font, zorder=1)
+    # Ends that nothing bounds yet leave the panel through its border.
+    far = 10 * (high - low)
+    lows, highs = [max(end, low - far) for end in lows], [min(end, high + far) for end in highs]
+    axes.fill_between(n, lows, highs, color=color, alpha=0.14, linewidth=0, zorder=1.5)
+    for ends in (lows, highs):
+        axes.plot(n, ends, color=color, linewidth=0.11 * font, zorder=2)
+    axes.plot(n, means, color=canvas.colors.ink, linewidth=0.13 * font, zorder=2.5)
+    axes.plot([n[-1]], [means[-1]], zorder=3, **point_style(canvas.colors, color, font, filled=filled))
+
+
+def _mark_crossing(axes: Any, canvas: Canvas, at: float, words: str, edge: float) -> None:
+    """Mark where 0 was first excluded; its far side is empty once it is, so a line leads to the words there."""
+    font = canvas.font
+    axes.plot([at], [0.0], zorder=3.5, **point_style(canvas.colors, canvas.colors.ink, font, marker="D"))
+    axes.plot([at, at], [0.0, 0.86 * edge], color=canvas.colors.muted, linewidth=0.07 * font, zorder=1.8)
+    share = at / axes.get_xlim()[1]
+    wide = axes.get_window_extent().width * 72 / canvas.figure.dpi
+    long = text_width(words, SMALL * font)
+    start = min(share * wide + 0.4 * font, wide - long)
+    style: dict[str, Any] = {"fontsize": SMALL * font, "color": canvas.colors.ink, "va": "center_baseline"}
+    style["bbox"] = {"facecolor": canvas.colors.surface, "edgecolor": "none", "alpha": 0.7, "pad": 1.5}
+    axes.text(
+        max(start, 0) / wide,
+        0.86 * edge,
+        words,
+        transform=axes.get_yaxis_transform(),
+        parse_math=False,
+        zorder=4,
+        **style,
+    )
+
+
+# --- ratings over time ---
+
+
+def timeline(
+    rows: object, *, title: str = "", note: str = "", most_named: int = 12, ax: Any = None, size: Extent = None
+) -> Figure:
+    """Draw a line for each model over periods; the strong ones in their tone with a band and their name, the others grey.
+
+    Parameters
+    ----------
+    rows
+        A row for each model and period: `model` (or `label`), `period`, `estimate`; if known `conf_low`, `conf_high`; and
+        any of: `strong`, `tone`.
+    title
+        What the axis measures.
+    note
+        A line below the figure.
+    most_named
+        How many models are named; without strong ones all, if they are so few.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> rows = {"model": ["a", "a", "b", "b"], "period": ["May", "June"] * 2, "estimate": [0, 10, 5, 2]}
+    >>> [text.get_text() for text in timeline(rows).axes[0].texts]
+    ['May', 'June', 'a', 'b']
+    """
+    table = columns_of(rows, "timeline")
+    table.need("estimate")
+    periods = list(dict.fromkeys(table.names("period")))
+    lines = sorted(
+        table.by("model" if "model" in table.data else "label"), key=lambda each: any(each[1].flags("strong"))
+    )
+    strong = [name for name, own in lines if any(own.flags("strong"))]
+    named = strong[-most_named:] or ([name for name, _ in lines] if len(lines) <= most_named else [])
+    values = [
+        value
+        for _, own in lines
+        for column in (("estimate", "conf_low", "conf_high") if any(own.flags("strong")) else ("estimate",))
+        for value in own.numbers(column)
+    ]
+    low, high = limits_of(values)
+
+    def figure(sheet: Sheet) -> Canvas:
+        font = sheet.font
+        heads, notes = (wrapped(text, sheet.width, SMALL * font, bold=True) for text in (title, note))
+        top, foot = font * (1.3 * SMALL * len(heads) + 0.5), font * (1.9 + 1.25 * SMALL * len(notes))
+        tall = 21.0 * font if sheet.most is None else max(min(21.0 * font, sheet.most - top - foot), 4 * font)
+        canvas = sheet.canvas(top + tall + foot)
+        bottom = canvas.height - foot
+        for down, line in enumerate(heads):
+            canvas.text(
+                0, font * (0.6 + 1.3 * SMALL * down), line, letters=SMALL, weight="bold", color=canvas.colors.muted
+            )
+        ups = round_ticks(low, high)
+        left = max(text_width(tick_words(tick), SMALL * font) for tick in ups) + 0.6 * font
+        texts = fitted_names(named, 0.36 * canvas.width, font)
+        names = max((text_width(text, font) for text in texts), default=0.0)
+        right = canvas.width - (names + 2.0 * font if named else 1.5 * font)
+        axes = canvas.panel(left, top, right, bottom, "timeline")
+        axes.set_xlim(-0.04 * max(len(periods) - 1, 1), max(len(periods) - 1, 1))
+        axes.set_ylim(low, high)
+        set_ticks(axes, "y", ups, [tick_words(tick) for tick in ups])
+        axes.grid(axis="y", color=canvas.colors.line, linewidth=0.06 * font)
+        for place in _spaced(periods, right - left, font):
+            x = left + (place - axes.get_xlim()[0]) / (axes.get_xlim()[1] - axes.get_xlim()[0]) * (right - left)
+            align = "right" if place == len(periods) - 1 and place else "left" if place == 0 else "center"
+            canvas.text(x, bottom + 0.9 * font, periods[place], align=align, letters=SMALL, color=canvas.colors.muted)
+        ends = {name: _draw_period_line(axes, canvas, own, periods) for name, own in lines}
+        _write_ends(axes, canvas, dict(zip(named, texts, strict=True)), ends, (top, bottom, right))
+        for down, line in enumerate(notes):
+            canvas.text(0, bottom + font * (2.3 + 1.25 * SMALL * down), line, letters=SMALL, color=canvas.colors.muted)
+        return canvas
+
+    return drawn(ax, size, figure)
+
+
+def _spaced(periods: Sequence[str], width: float, font: float) -> list[int]:
+    """Return which periods are written: the first, the last, and those between that keep their distance."""
+    if len(periods) < 2:
+        return list(range(len(periods)))
+    # The first and the last stand inside the panel and not around their place, so take half as much again.
+    room = 1.5 * max(text_width(period, SMALL * font) for period in periods) + font
+    step = max(1, -int(-room * (len(periods) - 1) // width))
+    between = [place for place in range(step, len(periods) - 1, step) if len(periods) - 1 - place >= step]
+    return [0, *between, *([len(periods) - 1] if 2 * room / 1.5 <= width else [])]
+
+
+def _draw_period_line(
+    axes: Any, canvas: Canvas, table: Columns, periods: Sequence[str]
+) -> tuple[float, float, str, bool]:  # fmt: skip
+    """Draw one model's line; return its last place and value, its colour and whether it is strong."""
+    font, strong = canvas.font, any(table.flags("strong"))
+    tone = next((each for each in table.texts("tone") if each), "neutral")
+    color = canvas.tone(tone) if strong else canvas.colors.muted
+    points = sorted(
+        (periods.index(period), value, both)
+        for period, value, both in zip(table.names("period"), table.numbers("estimate"), table.intervals(), strict=True)
+        if value is not None
+    )
+    banded = [(x, *both) for x, _, both in points if both is not None]
+    if strong and banded:
+        xs, lows, highs = zip(*banded, strict=True)
+        axes.fill_between(xs, lows, highs, color=color, alpha=0.16, linewidth=0, zorder=1)
+    look: dict[str, Any] = {"linewidth": font * (0.17 if strong else 0.08), "alpha": 1.0 if strong else 0.6}
+    look |= {"marker": "o", "markersize": font * (0.34 if strong else 0.18), "markeredgewidth": 0}
+    axes.plot(
+        [x for x, _, _ in points], [y for _, y, _ in points], color=color, clip_on=False, zorder=2 + strong, **look
+    )
+    return (points[-1][0], points[-1][1], color, strong) if points else (0.0, 0.0, color, strong)
+
+
+def _write_ends(
+    axes: Any,
+    canvas: Canvas,
+    names: Mapping[str, str],
+    ends: Mapping[str, tuple[float, float, str, bool]],
+    box: tuple[float, float, float],
+) -> None:
+    """Name lines at their right ends, moved apart where they would cover each other."""
+    top, bottom, right = box
+    font, (low, high) = canvas.font, axes.get_ylim()
+    xlim = axes.get_xlim()
+    ordered = sorted(names, key=lambda name: -ends[name][1])
+    levels = [bottom - (ends[name][1] - low) / (high - low) * (bottom - top) for name in ordered]
+    apart = spread(levels, 1.3 * font, top + 0.6 * font, bottom - 0.6 * font)
+    for name, level, at in zip(ordered, apart, levels, strict=True):
+        x, _, color, _ = ends[name]
+        wide = axes.get_window_extent().width * 72 / canvas.figure.dpi
+        start = right - wide * (xlim[1] - x) / (xlim[1] - xlim[0])
+        canvas.line(
+            [start, right + 1.2 * font], [at, level], color=canvas.colors.line, linewidth=0.07 * font, zorder=0.6
+        )
+        canvas.text(right + 1.5 * font, level, names[name], color=color)

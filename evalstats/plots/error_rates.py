@@ -1,0 +1,126 @@
+"""Error rates against the rate that was promised: a row a method or a situation, a dot for every rate."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+
+from evalstats.plots.canvas import Canvas, Extent, Sheet, drawn, point_style, round_ticks
+from evalstats.plots.frame import Columns, columns_of
+from evalstats.plots.rows import Line, Marks, Panel, Words, row_figure
+
+LEAST = 0.005  # smaller error rates are drawn here on a logarithmic axis
+_TICKS = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)
+
+
+def rates(
+    rows: object,
+    *,
+    nominal: float,
+    title: str = "",
+    band: tuple[float, float] | None = None,
+    limits: tuple[float, float] | None = None,
+    note: str = "",
+    ax: Any = None,
+    size: Extent = None,
+) -> Figure:
+    """Draw rates between 0 and 1 in rows against the promised rate.
+
+    Several rows of the frame with one `label` are one row of the figure. One or two dots show their intervals as bars; more
+    are dots alone.
+
+    Parameters
+    ----------
+    rows
+        `label` and `estimate`; if known `conf_low`, `conf_high`; and any of: `group` (a heading), `ours` (filled and in
+        colour), `words` (what stands at the end of the row; the first of its dots says it).
+    nominal
+        The rate that is promised: a line.
+    title
+        What is counted.
+    band
+        The range that is accepted.
+    limits
+        The ends of the axis; by itself it is logarithmic from 0.5% on.
+    note
+        A line below the rows.
+    ax, size
+        Axes to draw in; else the size of a new figure in inches, as its width or both.
+
+    Raises
+    ------
+    InputError
+        If a column is missing, or there are no rows.
+
+    Examples
+    --------
+    >>> figure = rates({"label": ["Wilson", "Wald"], "estimate": [0.048, 0.09], "words": ["4.8%", "9%"]}, nominal=0.05)
+    >>> [text.get_text() for text in figure.axes[0].texts]
+    ['Wilson', 'Wald', '4.8%', '9%']
+    """
+    table = columns_of(rows, "rates")
+    table.need("estimate")
+    lines, dots = _lines(table)
+    words = [table.texts("words")[own[0]] if own else "" for own in dots]
+    most = max((value for name in ("estimate", "conf_high") for value in table.numbers(name) if value), default=0.1)
+    log = limits is None
+    ticks = [tick for tick in _TICKS if tick <= 0.1 or tick <= 2 * most] if limits is None else round_ticks(*limits)
+    marks = Marks(
+        draw=lambda panel: _draw(panel, table, dots, log=log),
+        title=title,
+        limits=(0.88 * LEAST, 1.12 * ticks[-1]) if limits is None else limits,
+        ticks=ticks,
+        write=lambda value: f"{100 * value:g}%",
+        zero=nominal,
+        band=band,
+        log=log,
+    )
+    parts = [marks, Words(texts=words)]
+
+    def figure(sheet: Sheet) -> Canvas:
+        return row_figure(sheet, lines, parts, note)
+
+    return drawn(ax, size, figure)
+
+
+def _lines(table: Columns) -> tuple[list[Line], list[list[int]]]:
+    """Return the lines, and which rows of the frame are dots of each."""
+    groups, ours = table.texts("group"), table.flags("ours")
+    lines: list[Line] = []
+    dots: list[list[int]] = []
+    before: tuple[str, str] | None = None
+    for place, name in enumerate(table.names("label", "model")):
+        if groups[place] and (before is None or before[0] != groups[place]):
+            lines.append(Line(name=groups[place], heading=True))
+            dots.append([])
+        if (groups[place], name) != before:
+            lines.append(Line(name=name, strong=ours[place]))
+            dots.append([])
+        dots[-1].append(place)
+        before = (groups[place], name)
+    return lines, dots
+
+
+def _draw(panel: Panel, table: Columns, dots: Sequence[Sequence[int]], *, log: bool) -> None:
+    colors, font = panel.canvas.colors, panel.font
+    values, ends, ours = table.numbers("estimate"), table.intervals(), table.flags("ours")
+
+    def at(value: float) -> float:
+        return max(value, LEAST) if log else value
+
+    for line, own in enumerate(dots):
+        several = len(own) > 2
+        for turn, row in enumerate(own):
+            value, both = values[row], ends[row]
+            shift = 0.22 * ((turn * 2) % 5 - 2) / 2 if several else 0.28 * (2 * turn - len(own) + 1)
+            level = panel.levels[line] + shift * font
+            color = colors.good if ours[row] else colors.neutral
+            if both is not None and not several:
+                panel.axes.plot([at(both[0]), at(both[1])], [level] * 2, color=color, linewidth=0.15 * font, zorder=2)
+            if value is not None:
+                look = point_style(colors, color, font, filled=ours[row])
+                look |= {
+                    "markeredgecolor": colors.surface if ours[row] and several else color,
+                    "markersize": 0.52 * font,
+                }
+                panel.axes.plot([at(value)], [level], **{**look, "markeredgewidth": 0.09 * font}, zorder=3 + ours[row])
