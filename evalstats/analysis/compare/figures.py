@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalstats.analysis.compare.result import Comparison, GroupRow, Verdict
+from evalstats.analysis.compare.result import Comparison, GroupRow, SequentialAccount, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.method_rows import MethodRow
 from evalstats.document.model import Figure, Tone
@@ -120,6 +120,52 @@ def flips(result: Comparison) -> Figure | None:
         alt=f"Of the items {both} are solved by both, {gained} by {result.candidate.name} alone, {lost} by "
         f"{result.baseline.name} alone, {neither} by neither.",
         caption="How many items each of the two solves.",
+    )
+
+
+def narrowing(account: SequentialAccount) -> Figure | None:
+    """Return how the interval of a watched run narrowed; None where there was no look with an interval."""
+    if not account.path:
+        return None
+    unit = {"pp": "percentage points"}.get(account.unit_shown, account.unit_shown)
+    low, high = account.conf_low, account.conf_high
+    settled = low is not None and high is not None and not low <= 0.0 <= high
+    better = (account.estimate > 0.0) == account.higher_is_better
+    crossed = account.first_crossing
+    said = "0 is not excluded so far"
+    if crossed is not None:
+        said = f"0 first excluded after {plural(crossed, account.unit)}"
+    last = account.path[-1][0]
+    notes: list[str] = []
+    if account.margin is not None:
+        notes.append(
+            f"Band along 0: the margin, ±{scaled(account.margin, account.scale)} {account.unit_shown}".rstrip()
+        )
+    if account.planned_n is not None and account.planned_n <= last:
+        notes.append(f"dashed: {plural(account.planned_n, account.unit)} planned")
+    ends = [(point[1], point[2], point[3]) for point in account.path]
+    return Figure(
+        id="narrowing",
+        plot="sequence",
+        rows={
+            "n": [point[0] for point in account.path],
+            "estimate": [value * account.scale for value, _, _ in ends],
+            "conf_low": [value * account.scale for _, value, _ in ends],
+            "conf_high": [value * account.scale for _, _, value in ends],
+        },
+        options={
+            "title": f"Difference in {account.metric}, candidate minus baseline" + (f" ({unit})" if unit else ""),
+            "x_title": f"{account.unit.capitalize()}s, in order of "
+            + ("finishing" if account.order == "timestamp" else "the files"),
+            "margin": None if account.margin is None else account.margin * account.scale,
+            "crossing": crossed,
+            "crossing_words": said,
+            "planned": account.planned_n,
+            "tone": "neutral" if not settled else "good" if better else "bad",
+            "note": "; ".join(notes),
+        },
+        alt=f"The running difference in {account.metric} with its {100 * account.conf_level:g}% confidence sequence; {said}.",
+        caption="The running difference with the interval that holds at every look.",
     )
 
 

@@ -4,13 +4,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evalstats.analysis.scenarios.result import CellRow, DropRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.results import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
 
 MOST_ACROSS, MOST_DOWN = 14, 40
 MOST_DROPS = 30
+MOST_PANELS = 12
+_MOST_EFFECTS = 4
 _TONES: dict[str, str] = {"drop": "bad", "gain": "good", "invalid": "caution"}
 
 
@@ -209,3 +211,133 @@ def _drop_options(result: ScenarioModel) -> dict[str, Any]:
 
 def _share_words(share: float, std_dev: float) -> str:
     return f"{100 * share:.0f}% (SD {number(std_dev)})" if share >= 0.01 else f"below 1% (SD {number(std_dev)})"
+
+
+# --- ways, levels, reliability ---
+
+
+def slopes(result: ScenarioModel) -> Figure | None:
+    """Return each model's way from the reference to every scenario; None where no model has both scores.
+
+    At most 12 scenarios are drawn, those with the largest changes.
+    """
+    rows = [row for _, own in slope_panels(result) for row in own]
+    if not rows:
+        return None
+    start = "mean" if result.reference == AVERAGE else result.reference
+    options: dict[str, Any] = {"ends": (start, "here"), "reverse": not result.higher_is_better}
+    if result.metric_kind in ("binary", "proportion"):
+        options["bounds"] = (0.0, result.scale)
+    shown = sum(bool(row["settled"]) for row in rows)
+    return Figure(
+        id="slopes",
+        plot="slopes",
+        rows=_columns(rows),
+        options=options,
+        alt=f"{result.metric} of each model from {base_name(result)} to each scenario; {shown} of {len(rows)} changes are shown.",
+        caption=f"From {base_name(result)} to each scenario, a line for each model; coloured lines are shown by the data.",
+    )
+
+
+def slope_panels(result: ScenarioModel) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the scenarios that `slopes` draws with their rows, in the order of the result."""
+    cells = {(row.model, row.scenario): row for row in result.cells}
+    means = {row.name: row for row in result.models}
+    found: dict[str, list[dict[str, Any]]] = {}
+    for row in result.drops:
+        start = means.get(row.model) if result.reference == AVERAGE else cells.get((row.model, result.reference))
+        end = cells.get((row.model, row.scenario))
+        if start is None or end is None or start.estimate is None or end.estimate is None:
+            continue
+        before = _scaled((start.estimate, start.conf_low, start.conf_high), result.scale)
+        change = None if row.estimate is None else row.estimate * result.scale
+        found.setdefault(row.scenario, []).append(
+            {
+                "model": row.model,
+                "scenario": row.scenario,
+                **dict(zip(("start", "start_low", "start_high"), before, strict=True)),
+                **_numbers(result, end),
+                "words": number(change, digits_of(result), sign=True),
+                "tone": _TONES.get(row.verdict, "neutral"),
+                "settled": row.verdict in ("drop", "gain"),
+            }
+        )
+    largest = sorted(found, key=lambda name: -max(abs(row["estimate"] - row["start"]) for row in found[name]))
+    return [(name, rows) for name, rows in found.items() if name in largest[:MOST_PANELS]]
+
+
+def caterpillar(result: ScenarioModel) -> Figure | None:
+    """Return the levels of the random effects, at most four of them, those with the fewest levels first; None without any."""
+    found: dict[tuple[str, str], list[EffectRow]] = {}
+    for row in result.effects:
+        found.setdefault((row.group, row.column), []).append(row)
+    order = sorted(found.items(), key=lambda entry: len(entry[1]))[:_MOST_EFFECTS]
+    if not order:
+        return None
+    names = [group if column in ("", "(Intercept)", "1") else f"{column} by {group}" for (group, column), _ in order]
+    rows = [(name, row) for name, (_, own) in zip(names, order, strict=True) for row in own]
+    apart = sum(row.conf_low > 0 or row.conf_high < 0 for _, row in rows)
+    unit = "log-odds" if result.family == "binomial" else "the metric's own unit"
+    return Figure(
+        id="effects",
+        plot="caterpillar",
+        rows={
+            "group": [name for name, _ in rows],
+            "level": [row.level for _, row in rows],
+            "estimate": [row.estimate for _, row in rows],
+            "conf_low": [row.conf_low for _, row in rows],
+            "conf_high": [row.conf_high for _, row in rows],
+        },
+        options={"unit": unit},
+        alt=f"Levels of the random effects {', '.join(names)}; {apart} of {len(rows)} intervals leave out 0.",
+        caption="Levels of the random effects, drawn towards 0 by as much as their noise makes likely; dark ones leave out 0.",
+    )
+
+
+def reliability(result: ScenarioModel) -> Figure | None:
+    """Return reliability by the number of items, and of trials or scenarios where known; None without a curve."""
+    found = result.reliability
+    if found is None:
+        return None
+    facets = [
+        facet
+        for facet in dict.fromkeys(point.facet for point in found.curve)
+        if sum(point.facet == facet for point in found.curve) > 1
+    ]
+    points = [point for point in found.curve if point.facet in facets]
+    if not points:
+        return None
+    titles = {facet: f"By {facet}s" for facet in facets}
+    needed = [each for each in found.needed if each.n is not None and each.facet in facets]
+    targets = [(facet, each) for facet in facets for each in sorted({each.target for each in found.needed})]
+    return Figure(
+        id="reliability",
+        plot="curves",
+        rows={
+            "panel": [titles[point.facet] for point in points] * 2,
+            "line": ["relative (order of models)"] * len(points) + ["absolute (scores)"] * len(points),
+            "x": [point.n for point in points] * 2,
+            "estimate": [*(point.relative for point in points), *(point.absolute for point in points)],
+            "conf_low": [*(point.relative_low for point in points), *([None] * len(points))],
+            "conf_high": [*(point.relative_high for point in points), *([None] * len(points))],
+        },
+        options={
+            "goals": {
+                "panel": [titles[facet] for facet, _ in targets],
+                "estimate": [target for _, target in targets],
+                "words": [f"target {target:g}" for _, target in targets],
+            },
+            "marks": {
+                "panel": [titles[each.facet] for each in needed],
+                "x": [each.n for each in needed],
+                "estimate": [each.target for each in needed],
+                "words": [f"{each.n:,}" for each in needed],
+                "tone": ["good" if each.kind == "relative" else "neutral" for each in needed],
+            },
+            "x_title": {titles[facet]: f"{facet[:1].upper()}{facet[1:]}s" for facet in facets},
+            "limits": (0.0, 1.02),
+        },
+        alt=f"Reliability by the number of {' and '.join(f'{facet}s' for facet in facets)}"
+        + (f"; now relative {found.relative:.2f}." if found.relative is not None else "."),
+        caption="How reliable order and scores would be with other numbers, all else as it is; points reach the target.",
+    )

@@ -1,9 +1,10 @@
 """What the ratings hang on: the side, style, ties, both-bad votes and the schedule."""
 
+from evalstats.analysis.arenas import figures
+from evalstats.analysis.arenas.figures import MOST_ARROWS, shown_choice
 from evalstats.analysis.arenas.wording_answer import choices_sentences
 from evalstats.analysis.arenas.wording_choices import choice_lines, choices_table, covariate_lines, covariates_table
 from evalstats.analysis.arenas.words import whole
-from evalstats.plots.style_arrows import MOST_ARROWS, shown_choice, style_arrows, style_arrows_alt
 from evalstats.report.arena.blocks import sentences, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
@@ -41,19 +42,19 @@ def style(page: ArenaPage) -> str:
         return prose("These votes say nothing of the side or of the style of the answers.")
     said = [table_of(table, "tbl-style"), sentences(covariate_lines(found))]
     choice = shown_choice(found)
-    if choice is not None and choice.key in _STYLE:
+    arrows = None if choice is None else figures.choice(found, choice.key)
+    if choice is not None and arrows is not None and choice.key in _STYLE:
         caption = (
             f"{choice.title}: each arrow runs from a model's rating without it to that with it. Style goes with being preferred; "
             "whether users like it for itself, votes do not tell, so neither end is the true one."
         )
         known = sum(value is not None for value in choice.ratings)
-        if known > MOST_ARROWS["phone"]:
+        if known > MOST_ARROWS:
             caption += " Of many models those that move most are drawn."
         figure = figure_float(
-            lambda medium: style_arrows(found, key=choice.key, medium=medium),
+            arrows,
             "fig-style",
             caption=prose(caption),
-            alt=style_arrows_alt(found, key=choice.key),
         )
         said.insert(1, figure)
     return "\n\n".join(part for part in said if part)

@@ -1,9 +1,9 @@
 """Two models at a time: each against the next, the matrix of all, and the votes that it would take."""
 
+from evalstats.analysis.arenas.figures import matrix_models, wins
 from evalstats.analysis.arenas.wording_tables import neighbours_table, pair_lines
 from evalstats.analysis.arenas.words import apart, compared, level
 from evalstats.document.numbers import plural
-from evalstats.plots.win_matrix import MOST, matrix_models, win_matrix, win_matrix_alt
 from evalstats.report.arena.blocks import compact, sentences, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
@@ -44,15 +44,10 @@ def matrix(page: ArenaPage) -> str:
     if len(rows) < len(found.rows):
         first = f"the first {len(rows)} of {plural(len(found.rows), 'model')}"
         caption += f" Drawn are {first}."
-    if len(rows) > MOST["phone"]:
-        caption += " A phone and paper may show fewer."
-    figure = figure_float(
-        lambda medium: win_matrix(found, medium=medium),
-        "fig-wins",
-        caption=prose(caption),
-        alt=win_matrix_alt(found),
-        after=link,
-    )
+    matrix = wins(found)
+    if matrix is None:
+        return raw("html", link)
+    figure = figure_float(matrix, "fig-wins", caption=prose(caption), after=link)
     # Where nothing that is drawn is separated, a large matrix shows nothing but that.
     drawn = {row.name for row in rows}
     marked = [pair for pair in apart(compared(found)) if pair.first in drawn and pair.second in drawn]

@@ -2,16 +2,14 @@
 
 import polars as pl
 
-from evalstats.analysis.arena.result import ArenaRanking, RatingRow
+from evalstats.analysis.arenas import figures
+from evalstats.analysis.arenas.figures import MOST_MODELS, weak_links_of
+from evalstats.analysis.arenas.results import ArenaRanking, RatingRow
 from evalstats.analysis.arenas.wording import parts_blocks
 from evalstats.analysis.arenas.wording_answer import best_of_parts, sharing_sentence, votes_sentence
 from evalstats.analysis.arenas.wording_tables import beside_ratings, ratings_table
 from evalstats.analysis.arenas.words import level, ranked, some, unit_of, whole
 from evalstats.document.numbers import plural
-from evalstats.plots.arena_forest import arena_forest, arena_forest_alt
-from evalstats.plots.arena_ranks import arena_ranks, arena_ranks_alt
-from evalstats.plots.arena_rows import MOST_MODELS
-from evalstats.plots.vote_graph import shown_parts, vote_graph, vote_graph_alt, weak_links_of
 from evalstats.report.arena.blocks import compact, sentences, shown, table_of
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
@@ -37,10 +35,9 @@ def forest(page: ArenaPage) -> str:
     if len(found.rows) > MOST_MODELS:
         caption += f" Drawn are the first {MOST_MODELS} of {plural(len(found.rows), 'model')}."
     return figure_float(
-        lambda medium: arena_forest(found, medium=medium),
+        figures.ratings(found),
         "fig-ratings",
         caption=prose(caption),
-        alt=arena_forest_alt(found),
         after=csv_link(compact(_flat(found)), "ratings.csv", "Data of this figure (CSV)"),
     )
 
@@ -69,16 +66,16 @@ def ratings(page: ArenaPage) -> str:
 def ranks(page: ArenaPage) -> str:
     """Return which ranks are certain and which are not."""
     found = page.found
-    if not found.converged or not ranked(found):
+    sets = figures.ranks(found)
+    if not found.converged or not ranked(found) or sets is None:
         return prose("No rank can be told from these votes.")
     figure = figure_float(
-        lambda medium: arena_ranks(found, medium=medium),
+        sets,
         "fig-ranks",
         caption=prose(
             f"The places that the votes leave open for each model ({level(found)}): broad bars hold for all models together, "
             "thin ones for that model alone. The dot is the arena's rank, one number where the bar holds several."
         ),
-        alt=arena_ranks_alt(found),
     )
     if len(found.rows) > MANY:
         figure = folded("All rank sets as a figure", figure)
@@ -126,7 +123,8 @@ def connections(page: ArenaPage) -> str:
     """Return how votes tie the models together, first of all where they do not; folded away where there is nothing to tell."""
     found = page.found
     said = shown(parts_blocks(found), "tbl-parts")
-    if found.graph is None or not shown_parts(found):
+    graph = figures.vote_graph(found)
+    if found.graph is None or graph is None:
         return section("Who can be compared", said)
     caption = (
         "Models and the votes between them: the darker a line the more votes. Models of one ring can be compared, through "
@@ -135,12 +133,7 @@ def connections(page: ArenaPage) -> str:
     weak = weak_links_of(found.graph)
     if weak:
         caption += " Vermillion squares hang by fewer than 10 wins or losses, their votes with the rest are dashed."
-    figure = figure_float(
-        lambda medium: vote_graph(found, medium=medium),
-        "fig-graph",
-        caption=prose(caption),
-        alt=vote_graph_alt(found),
-    )
+    figure = figure_float(graph, "fig-graph", caption=prose(caption))
     if found.graph.connected and not weak:
         figure = folded("How votes connect the models", figure)
     return section("Who can be compared", said, figure)

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from evalstats.analysis.arena.result import CategoryRating
+from evalstats.analysis.arenas import figures
+from evalstats.analysis.arenas.results import CategoryRating
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.words import level
-from evalstats.plots.drift_lines import drift_lines, drift_lines_alt, shown_lines
 from evalstats.report.arena.blocks import compact, shown
 from evalstats.report.arena.opening import were_checked
 from evalstats.report.arena.page import ArenaPage
@@ -47,18 +47,18 @@ def drift(page: ArenaPage) -> str:
         reason = found.drift.reason if found.drift is not None else None
         said = prose(f"Not looked at: {(reason or (line.finding if line else 'the votes have no times')).rstrip('.')}.")
     figure = ""
-    if shown_lines(found):
-        flagged = any(line.flagged for line in shown_lines(found))
+    lines = figures.drift(found)
+    if lines is not None:
+        flagged = any(lines.rows["strong"])
         what = (
             f"Coloured are the models shown to rise (blue) or to fall (vermillion), with {level(found)} bands."
             if flagged
             else "No single model is shown to rise or to fall."
         )
         figure = figure_float(
-            lambda medium: drift_lines(found, medium=medium),
+            lines,
             "fig-drift",
             caption=prose(f"Ratings by period, against the mean of the models that are there all the time. {what}"),
-            alt=drift_lines_alt(found),
         )
         if not flagged and len(found.rows) > _MANY:
             figure = folded("Ratings by period", figure)  # so many lines, none of them marked, show nothing

@@ -2,6 +2,8 @@
 
 import polars as pl
 
+from evalstats.analysis.gap import figures
+from evalstats.analysis.gap.figures import why_not
 from evalstats.analysis.gaps.wording_agreement import (
     agreement_blocks,
     coefficients_table,
@@ -14,9 +16,6 @@ from evalstats.analysis.gaps.wording_agreement import (
 from evalstats.analysis.gaps.wording_answer import order_sentences, top_sentences
 from evalstats.analysis.gaps.words import level
 from evalstats.document.blocks import Bullets
-from evalstats.plots.gap_bump import gap_bump, gap_bump_alt, gap_bump_reason
-from evalstats.plots.gap_pairs import gap_pairs, gap_pairs_alt, gap_pairs_reason
-from evalstats.plots.gap_scatter import gap_scatter, gap_scatter_alt, gap_scatter_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import drawn, indented, long_table, sentences, table_of
 from evalstats.report.lab_live.models import models_link
@@ -35,11 +34,10 @@ def overall(page: LabLivePage) -> str:
         else " The line reads lab scores as live ones, its band holds the line, not the models."
     )
     figure = drawn(
-        lambda medium: gap_scatter(found, medium=medium),
+        figures.scatter(found),
         "fig-scatter",
-        reason=gap_scatter_reason(found),
+        reason=why_not(found, "scatter"),
         caption=f"Every model by its lab and its live score.{line}",
-        alt=lambda: gap_scatter_alt(found),
         after=models_link(found),
     )
     words = prose(" ".join(order_sentences(found)))
@@ -56,18 +54,17 @@ def within_parts(page: LabLivePage) -> str:
     """Return agreement among the best and within thirds, with the change of ranks; nothing where there are too few models."""
     found = page.found
     parts = parts_table(found)
-    reason = gap_bump_reason(found)
-    if parts is None and reason is not None:
+    changes = figures.rank_changes(found)
+    if parts is None and changes is None:
         return ""
     figure = drawn(
-        lambda medium: gap_bump(found, medium=medium),
+        changes,
         "fig-ranks",
-        reason=reason,
+        reason=why_not(found, "ranks"),
         caption=(
             f"Places in the lab and live, by estimate; bars are the places that each side leaves open ({level(found)}). "
             "Coloured are models that change places with one from which both sides separate them."
         ),
-        alt=lambda: gap_bump_alt(found),
     )
     return section(
         "Ranks on both sides" if parts is None else "Among the best",
@@ -95,20 +92,19 @@ def pairs(page: LabLivePage) -> str:
     order = found.agreement.pairs
     if order is None:
         return ""
-    reason = gap_pairs_reason(found)
+    matrix = figures.pairs(found)
     link = csv_link(compact(pairs_frame(page)), "pairs.csv", "All pairs (CSV)") if order.matrix else ""
     figure = drawn(
-        lambda medium: gap_pairs(found, medium=medium),
+        matrix,
         "fig-pairs",
-        reason=reason,
+        reason=why_not(found, "pairs"),
         caption=(
             "Every pair of models, each in the order of its live score: whether both sides separate the two (adjusted over all "
             "pairs), and in the same order."
         ),
-        alt=lambda: gap_pairs_alt(found),
         after=link,
     )
-    if reason is not None:
+    if matrix is None:
         figure = raw("html", link) if link else ""
     table = long_table(contradictions_table(found), "tbl-contradictions", "Contradictions")
     return section("Two models at a time", sentences(pairs_lines(order)), figure, table)

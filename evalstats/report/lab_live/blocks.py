@@ -1,13 +1,11 @@
 """Figures that may not be drawn, and tables that are folded away where a figure above has most of them."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
-from matplotlib.figure import Figure
-
 from evalstats.document.blocks import Block, Bullets, Table
+from evalstats.document.model import Figure
 from evalstats.document.numbers import plural
-from evalstats.plots.style import Medium
 from evalstats.report.arena.blocks import sentences, shown
 from evalstats.report.arena.blocks import table_of as plain_table_of
 from evalstats.report.figures import figure_float
@@ -20,29 +18,19 @@ _FEW_NOTES = 3
 _ONE_LINE = 24
 
 
-def drawn(
-    draw: Callable[[Medium], Figure],
-    label: str,
-    *,
-    reason: str | None,
-    caption: str,
-    alt: Callable[[], str],
-    after: str = "",
-) -> str:
+def drawn(figure: Figure | None, label: str, *, reason: str, caption: str, after: str = "") -> str:
     """Return a figure, or the sentence that says why it cannot be drawn.
 
     Parameters
     ----------
     reason
-        Why not; None where it can be drawn.
+        Why there is none.
     caption
         Text.
-    alt
-        Called only where there is a figure.
     """
-    if reason is not None:
+    if figure is None:
         return prose(sentence(f"No figure: {reason}"))
-    return figure_float(draw, label, caption=prose(caption), alt=alt(), after=after)
+    return figure_float(figure, label, caption=prose(caption), after=after)
 
 
 def table_of(table: Table | None, label: str) -> str:

@@ -4,13 +4,13 @@ import dataclasses
 
 import polars as pl
 
+from evalstats.analysis.gap import figures
+from evalstats.analysis.gap.figures import why_not
 from evalstats.analysis.gap.layers import Decomposition
 from evalstats.analysis.gaps.wording_headline import level_told
 from evalstats.analysis.gaps.wording_mix import by_model_table, cells_table, mix_blocks, overall_table
 from evalstats.analysis.gaps.wording_parts import mix_sentences
 from evalstats.analysis.gaps.words import capital, stopped
-from evalstats.plots.gap_positivity import gap_positivity, gap_positivity_alt, gap_positivity_reason
-from evalstats.plots.gap_waterfall import gap_waterfall, gap_waterfall_alt, gap_waterfall_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import drawn, indented, long_table, notes_of
 from evalstats.report.lab_live.page import LabLivePage
@@ -26,13 +26,13 @@ def parts(page: LabLivePage) -> str:
     if split is None:
         return ""
     known = split.overall.total.conf_low is not None
-    drawn_ = known and gap_waterfall_reason(found) is None
+    steps = figures.waterfall(found)
+    drawn_ = known and steps is not None
     waterfall = drawn(
-        lambda medium: gap_waterfall(found, medium=medium),
+        steps,
         "fig-parts",
-        reason=gap_waterfall_reason(found),
+        reason=why_not(found, "waterfall"),
         caption="From the lab to live in parts that add up, mean over models.",
-        alt=lambda: gap_waterfall_alt(found),
     )
     return section(
         "Mix and behaviour" if known else "What the lab says for the live mix",
@@ -54,14 +54,13 @@ def parts(page: LabLivePage) -> str:
 def _coverage(page: LabLivePage, split: Decomposition) -> list[str]:
     found = page.found
     figure = drawn(
-        lambda medium: gap_positivity(found, medium=medium),
+        figures.mix(found),
         "fig-coverage",
-        reason=gap_positivity_reason(found),
+        reason=why_not(found, "mix"),
         caption="How often each scenario occurs in the lab and live. Where the lab has nothing, no weighting can stand for it.",
-        alt=lambda: gap_positivity_alt(found),
         after=csv_link(compact(_cells(split)), "scenarios.csv", "Data of this figure (CSV)"),
     )
-    few = _ALL if gap_positivity_reason(found) else 0
+    few = 0 if figures.mix(found) else _ALL
     return [
         figure,
         long_table(cells_table(found, split), "tbl-cells", "What each adds to mix and behaviour", few=few),

@@ -1,12 +1,13 @@
 """Gaps by model: live less what the lab leads to expect, and on one scale live less lab."""
 
+from evalstats.analysis.gap import figures
+from evalstats.analysis.gap.figures import shown_gaps, why_not
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_answer import gap_sentences_of
 from evalstats.analysis.gaps.wording_line import line_sentences
 from evalstats.analysis.gaps.wording_models import beside_models, differences_table, models_table
 from evalstats.analysis.gaps.wording_parts import level_sentences
 from evalstats.analysis.gaps.words import level, stopped, why_no_line
-from evalstats.plots.gap_forest import gap_forest, gap_forest_alt, gap_forest_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import FEW, drawn, long_table, sentences
 from evalstats.report.lab_live.page import LabLivePage
@@ -22,18 +23,17 @@ def gaps(page: LabLivePage) -> str:
     """Return the forest of gaps, the table of models, and what its lines alone would suggest wrongly."""
     found = page.found
     figure = drawn(
-        lambda medium: gap_forest(found, medium=medium),
+        figures.gaps(found),
         "fig-gaps",
-        reason=gap_forest_reason(found),
+        reason=why_not(found, "gaps"),
         caption=(
             "Live less what the lab score leads to expect, by a line through the other models. Filled: the interval settles it. "
             "Coloured: a gap, which stands out among the gaps of all (Benjamini-Hochberg); its interval is widened for having "
             "been picked."
         ),
-        alt=lambda: gap_forest_alt(found),
         after=models_link(found),
     )
-    few = 0 if gap_forest_reason(found) is None else FEW
+    few = 0 if shown_gaps(found) else FEW
     table = long_table(models_table(found), "tbl-models", "Every model as a table", few=few)
     if found.line is None:
         reason = why_no_line(found) or found.method_reason
@@ -58,16 +58,15 @@ def differences(page: LabLivePage) -> str:
     table = differences_table(found)
     if table is None:
         return ""
-    few = 0 if gap_forest_reason(found, kind="difference") is None else FEW
+    few = 0 if shown_gaps(found, "difference") else FEW
     figure = drawn(
-        lambda medium: gap_forest(found, kind="difference", medium=medium),
+        figures.gaps(found, "difference"),
         "fig-differences",
-        reason=gap_forest_reason(found, kind="difference"),
+        reason=why_not(found, "differences"),
         caption=(
             f"Live less lab, model by model, with {level(found)} intervals. What moves all models alike, such as harder "
             "questions, is in each of them."
         ),
-        alt=lambda: gap_forest_alt(found, kind="difference"),
     )
     words = prose(" ".join(level_sentences(found)))
     return section(

@@ -4,12 +4,13 @@ import dataclasses
 
 import polars as pl
 
+from evalstats.analysis.gap import figures
+from evalstats.analysis.gap.figures import why_not
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gaps.wording_forecasts import forecast_blocks
 from evalstats.analysis.gaps.wording_parts import scenario_sentences
 from evalstats.analysis.gaps.wording_slices import drop_blocks, scenario_blocks
 from evalstats.document.blocks import Block, Paragraph, Table
-from evalstats.plots.gap_forecast import gap_forecast, gap_forecast_alt, gap_forecast_reason
 from evalstats.report.arena.blocks import compact
 from evalstats.report.lab_live.blocks import drawn, listed, long_table, notes_of
 from evalstats.report.lab_live.page import LabLivePage
@@ -52,14 +53,13 @@ def forecasts(page: LabLivePage) -> str:
     if not blocks:
         return ""
     figure = drawn(
-        lambda medium: gap_forecast(found, medium=medium),
+        figures.forecasts(found),
         "fig-forecast",
-        reason=gap_forecast_reason(found),
+        reason=why_not(found, "forecasts"),
         caption=(
             "Expected live scores with prediction intervals, which hold a model's own gap. Above, models that only the lab has; "
             "below, the check: every shared model predicted by the others, with the live score it has."
         ),
-        alt=lambda: gap_forecast_alt(found),
         after=csv_link(compact(_forecast_frame(found)), "forecasts.csv", "Data of this figure (CSV)"),
     )
     return section(

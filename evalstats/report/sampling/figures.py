@@ -5,7 +5,6 @@ from typing import Any
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
 from evalstats.document.model import Figure
-from evalstats.plots.arena_sampling import OrderLine, OrderPanel, order_curves, order_curves_alt
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, prose
 from evalstats.report.sampling.answers import amount, unit_words
@@ -15,14 +14,35 @@ _TONES: dict[str, str] = {"better": "good", "worse": "bad"}
 
 def order_figure(study: SamplingStudy) -> str:
     """Return the figure of the order of pairs over votes."""
-    panels = [OrderPanel(title=world.capitalize(), lines=_lines(study, world)) for world in study.worlds]
-    caption = "Pairs of models in the right order, by number of votes: mean over simulated arenas"
-    return figure_float(
-        lambda medium: order_curves(panels, medium=medium),
-        "fig-order",
-        caption=prose(caption),
-        alt=order_curves_alt(panels),
-        after=csv_link(study.to_frame(), "arena-sampling.csv", "All rows of the simulation (CSV)"),
+    figure = order(study)
+    link = csv_link(study.to_frame(), "arena-sampling.csv", "All rows of the simulation (CSV)")
+    return figure_float(figure, "fig-order", caption=prose(figure.caption), after=link)
+
+
+def order(study: SamplingStudy) -> Figure:
+    """Return the percentage of pairs in the right order over the number of votes, a panel for each world."""
+    known = [row for row in study.of("order") if row.estimate is not None]
+    rows = [
+        row
+        for world in study.worlds
+        for name in study.samplings
+        for row in known
+        if row.world == world and row.sampling == name
+    ]
+    values = [100 * (row.estimate or 0.0) for row in rows]
+    room = 0.06 * (max(values) - min(values))
+    return Figure(
+        id="order",
+        plot="curves",
+        rows={
+            "panel": [row.world.capitalize() for row in rows],
+            "line": [row.sampling for row in rows],
+            "x": [float(row.condition.removesuffix(" votes").replace(",", "")) for row in rows],
+            "estimate": values,
+        },
+        options={"x_title": "Votes", "percent": True, "limits": (min(values) - room, max(values) + room)},
+        alt=f"Pairs in the right order by votes, for {len(study.samplings)} ways of sampling.",
+        caption="Pairs of models in the right order, by number of votes: mean over simulated arenas",
     )
 
 
@@ -93,18 +113,3 @@ def _options(measure: SamplingMeasure) -> dict[str, Any]:
     elif not measure.higher_is_better:
         sides, tones = ("better", "worse"), ("good", "bad")
     return {"title": title, "sides": sides, "side_tones": tones}
-
-
-def _lines(study: SamplingStudy, world: str) -> tuple[OrderLine, ...]:
-    rows = [row for row in study.of("order", world=world) if row.estimate is not None]
-    names = [name for name in study.samplings if any(row.sampling == name for row in rows)]
-    return tuple(
-        OrderLine(
-            label=name,
-            votes=tuple(
-                float(row.condition.removesuffix(" votes").replace(",", "")) for row in rows if row.sampling == name
-            ),
-            values=tuple(100 * (row.estimate or 0.0) for row in rows if row.sampling == name),
-        )
-        for name in names
-    )

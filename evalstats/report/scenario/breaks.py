@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.scenarios import figures
-from evalstats.analysis.scenarios.figures import MOST_DROPS, base_name, drawn_names
-from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.figures import MOST_DROPS, MOST_PANELS, base_name, drawn_names
+from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording import missing_blocks
 from evalstats.analysis.scenarios.wording_answer import ranking_sentence, standing_sentences
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, tests_blocks
@@ -13,7 +13,6 @@ from evalstats.analysis.scenarios.words import AVERAGE, some, stopped
 from evalstats.document.blocks import Tone
 from evalstats.document.escape import for_html
 from evalstats.document.numbers import plural
-from evalstats.plots.slopegraph import MOST_PANELS, shown_panels, slopegraph, slopegraph_alt
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import bullets, csv_link, folded, prose, raw, section
 from evalstats.report.scenario.blocks import shown, without_column
@@ -153,8 +152,8 @@ def scores(page: ScenarioPage) -> str:
 def slopes(page: ScenarioPage) -> str:
     """Return the ways from the reference to every scenario."""
     found = page.model
-    panels = shown_panels(found)
-    if not panels:
+    panels, ways = figures.slope_panels(found), figures.slopes(found)
+    if ways is None:
         return prose(f"No {found.contrast} has a score both in {base_name(found)} and in another scenario.")
     total = len({row.scenario for row in found.drops})
     if total > MOST_PANELS and not any(row.verdict in ("drop", "gain") for row in found.drops):
@@ -172,9 +171,7 @@ def slopes(page: ScenarioPage) -> str:
     lead = prose(
         "Whether two scores differ is told by the change and its interval, not by whether the intervals of the scores overlap."
     )
-    figure = figure_float(
-        lambda medium: slopegraph(found, medium=medium), "fig-slopes", caption=prose(caption), alt=slopegraph_alt(found)
-    )
+    figure = figure_float(ways, "fig-slopes", caption=prose(caption))
     return f"{lead}\n\n{figure}"
 
 

@@ -4,8 +4,6 @@ from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.wording_spread import reliability_blocks, variance_blocks
 from evalstats.document.blocks import Heading, Paragraph, Table
-from evalstats.plots.caterpillar import caterpillar, caterpillar_alt, shown_effects
-from evalstats.plots.dstudy import dstudy, dstudy_alt, shown_curves
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose
 from evalstats.report.scenario.blocks import shown
@@ -37,7 +35,8 @@ def _shares_caption(found: ScenarioModel) -> str:
 def effects(page: ScenarioPage) -> str:
     """Return the caterpillar plot of the random effects; nothing where the result lists none."""
     found = page.model
-    if not shown_effects(found):
+    levels = figures.caterpillar(found)
+    if levels is None:
         return ""
     caption = (
         "Levels of the random effects in the order of their estimates (conditional modes), each with its interval. They are "
@@ -45,10 +44,9 @@ def effects(page: ScenarioPage) -> str:
         "all alike about 5 do."
     )
     return figure_float(
-        lambda medium: caterpillar(found, medium=medium),
+        levels,
         "fig-effects",
         caption=prose(caption),
-        alt=caterpillar_alt(found),
         after=csv_link(found.effects_frame(), "effects.csv", "Data of this figure (CSV)"),
     )
 
@@ -63,16 +61,16 @@ def reliability(page: ScenarioPage) -> str:
     first = shown([block for block in blocks[:1] if isinstance(block, Paragraph)], "")
     rest = shown([block for block in blocks[1:] if not isinstance(block, Table)], "")
     figure = ""
-    if shown_curves(page.model):
+    curve = figures.reliability(page.model)
+    if curve is not None:
         figure = figure_float(
-            lambda medium: dstudy(page.model, medium=medium),
+            curve,
             "fig-dstudy",
             caption=prose(
                 "How reliable the scores of these models would be with other numbers, all else as it is: relative reliability is "
                 "about their order, absolute reliability about the scores themselves. Points: what the target takes. The band is "
                 "the interval of the relative one, where there is one."
             ),
-            alt=dstudy_alt(page.model),
         )
     table = folded("The curve in numbers", shown(tables, "tbl-dstudy")) if tables else ""
     return "\n\n".join(part for part in (first, figure, rest, table) if part)

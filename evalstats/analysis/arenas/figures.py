@@ -1,0 +1,326 @@
+"""Figures of an arena: ratings, ranks, wins, the vote graph, drift, and what another choice does."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalstats.analysis.arenas.results import Alternative, ArenaRanking, RatingRow, turned
+from evalstats.analysis.arenas.wording_tables import percent
+from evalstats.analysis.arenas.words import (
+    apart,
+    compared,
+    digits_of,
+    ends,
+    level,
+    parts,
+    points,
+    rating,
+    unit_of,
+    whole,
+)
+from evalstats.document.model import Figure
+from evalstats.document.numbers import plural
+
+MOST_MODELS = 60
+MOST_IN_MATRIX = 20
+MOST_ARROWS = 24
+FEW_WINS = 10.0  # below this many wins (or losses) a link is drawn as weak
+# Which choice is drawn where none is named: style before all others.
+_FIRST = ("without covariates", "with style", "with side")
+# Choices that take away what the headline has: their arrows run towards the headline.
+_WITHOUT = ("without covariates",)
+_ENDS = {
+    "without covariates": ("Without", "Held equal"),
+    "with style": ("Without", "With style"),
+    "with side": ("Without", "With side"),
+}
+
+
+def ratings(result: ArenaRanking) -> Figure:
+    """Return every model's rating with its interval, the ranks left open, and the arena's own rank; at most 60 models."""
+    shown = shown_models(result)
+    ranked = any(row.rank_arena is not None for row in shown)
+    columns = {"ranks": "Ranks", "arena": "Arena"} if ranked else {}
+    best = [row.name for row in shown if row.may_be_best]
+    return Figure(
+        id="ratings",
+        plot="forest",
+        rows={
+            "model": [row.name for row in shown],
+            "group": _headings(shown, result),
+            "estimate": [row.estimate for row in shown],
+            "conf_low": [row.conf_low for row in shown],
+            "conf_high": [row.conf_high for row in shown],
+            "words": [rating_words(row, result) for row in shown],
+            "ranks": [row.ranks if row.rank_low is not None else "no rank" for row in shown],
+            "arena": ["–" if row.rank_arena is None else str(row.rank_arena) for row in shown],
+            "strong": [stands_out(row, result) for row in shown],
+            "tone": ["good" if stands_out(row, result) else "neutral" for row in shown],
+        },
+        options={
+            "title": f"Rating ({unit_of(result)}), {level(result)} interval",
+            "reference": None,
+            "columns": columns,
+            "note": _rest(result, shown),
+        },
+        alt=f"Ratings of {plural(len(result.rows), 'model')} on {result.arena}; {len(best)} may be the best.",
+        caption="Ratings with their intervals, the ranks that the votes leave open, and the arena's own rank; bold models may "
+        "be the best.",
+    )
+
+
+def ranks(result: ArenaRanking) -> Figure | None:
+    """Return the rank set of every model with the rank that live arenas print as a dot; None where there are no sets."""
+    shown = shown_models(result)
+    known = [row for row in result.rows if row.rank_low is not None]
+    if not known:
+        return None
+    certain = sum(row.rank_low == row.rank_high for row in known)
+    return Figure(
+        id="ranks",
+        plot="ranks",
+        rows={
+            "model": [row.name for row in shown],
+            "group": _headings(shown, result),
+            "rank_low": [row.rank_low for row in shown],
+            "rank_high": [row.rank_high for row in shown],
+            "rank_low_marginal": [row.rank_low_marginal for row in shown],
+            "rank_high_marginal": [row.rank_high_marginal for row in shown],
+            "rank": [row.rank_arena for row in shown],
+            "best": [stands_out(row, result) for row in shown],
+            "alone": [row.ranks_marginal for row in shown],
+            "arena": ["–" if row.rank_arena is None else str(row.rank_arena) for row in shown],
+        },
+        options={
+            "title": "Places left open (bar); the arena's rank (dot)",
+            "columns": {"alone": "Alone", "arena": "Arena"},
+            "note": _rest(result, shown),
+        },
+        alt=f"Rank sets at {level(result)}: {certain} of {plural(len(known), 'rank')} {'is' if certain == 1 else 'are'} certain.",
+        caption="The ranks left open: the pale bar together with all others, the dark one alone; the dot is the arena's rank.",
+    )
+
+
+def wins(result: ArenaRanking) -> Figure | None:
+    """Return how often users would prefer the model of the row to that of the column; None where no pair is known.
+
+    At most 20 models are drawn, the first of those of which some pair is known.
+    """
+    names = [row.name for row in matrix_models(result)]
+    known = [pair for pair in result.pairs if pair.win_probability is not None]
+    pairs = [pair for pair in [*known, *map(turned, known)] if pair.first in names and pair.second in names]
+    if not pairs:
+        return None
+    pairs.sort(key=lambda pair: (names.index(pair.first), names.index(pair.second)))
+    separated, tested = apart(compared(result)), compared(result)
+    return Figure(
+        id="wins",
+        plot="heatmap",
+        rows={
+            "model_a": [pair.first for pair in pairs],
+            "model_b": [pair.second for pair in pairs],
+            "estimate": [pair.win_probability for pair in pairs],
+            "words": [percent(pair.win_probability).rstrip("%") for pair in pairs],
+            "settled": [pair.verdict in ("better", "worse") for pair in pairs],
+            "tone": [{"better": "good", "worse": "bad"}.get(pair.verdict, "neutral") for pair in pairs],
+        },
+        options={"row": "model_a", "column": "model_b", "centre": 0.5, "reach": 0.4},
+        alt=f"How often those who decide prefer one of {plural(len(names), 'model')} to each other; {len(separated)} of "
+        f"{plural(len(tested), 'pair')} separated.",
+        caption="Probability in percent that a user who decides prefers the model of the row; filled pairs are separated.",
+    )
+
+
+def vote_graph(result: ArenaRanking) -> Figure | None:
+    """Return how votes connect the models; None where no two of them are connected."""
+    graph, found = result.graph, shown_parts(result)
+    if graph is None or not found:
+        return None
+    weak = {name for link in weak_links_of(graph) for name in link.group}
+    shown = [(number, name) for number, part in enumerate(found, 1) for name in part[:MOST_MODELS]]
+    names = {name for _, name in shown}
+    edges = [pair for pair in result.pairs if pair.n_votes > 0 and pair.first in names and pair.second in names]
+    lone = [part[0] for part in graph.components if len(part) == 1]
+    alone = f"On no scale with others: {', '.join(lone)}." if lone else ""
+    return Figure(
+        id="vote-graph",
+        plot="network",
+        rows={
+            "model": [name for _, name in shown],
+            "part": [f"Part of {plural(len(found[number - 1]), 'model')}{' ' * number}" for number, _ in shown],
+            "weak": [name in weak for _, name in shown],
+        },
+        options={
+            "edges": {
+                "first": [pair.first for pair in edges],
+                "second": [pair.second for pair in edges],
+                "n": [pair.n_votes for pair in edges],
+                "dashed": [(pair.first in weak) != (pair.second in weak) for pair in edges],
+            },
+            "note": alone,
+        },
+        alt=f"{graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} of {plural(graph.n_models, 'model')} met; "
+        f"{plural(len(found), 'part')} on a scale of {'its' if len(found) == 1 else 'their'} own.",
+        caption="A line joins two models that met, the darker the more votes; squares hang by fewer than 10 wins or losses.",
+    )
+
+
+def drift(result: ArenaRanking) -> Figure | None:
+    """Return the ratings of every model by period; None where no model has two."""
+    if result.drift is None:
+        return None
+    drifts = {row.model: row for row in result.drift.models}
+    known = [row for row in result.drift.ratings if row.estimate is not None]
+    counts = {row.model: sum(each.model == row.model for each in known) for row in known}
+    rows = sorted((row for row in known if counts[row.model] > 1), key=lambda row: row.period)
+    if not rows:
+        return None
+    flagged = {name: (row.slope or 0.0) for name, row in drifts.items() if row.flagged}
+    return Figure(
+        id="drift",
+        plot="timeline",
+        rows={
+            "model": [row.model for row in rows],
+            "period": [row.period for row in rows],
+            "estimate": [row.estimate for row in rows],
+            "conf_low": [row.conf_low for row in rows],
+            "conf_high": [row.conf_high for row in rows],
+            "strong": [row.model in flagged for row in rows],
+            "tone": [
+                "neutral" if row.model not in flagged else "good" if flagged[row.model] > 0 else "bad" for row in rows
+            ],
+        },
+        options={"title": f"{unit_of(result)}, by {result.drift.period}"},
+        alt=f"Ratings of {plural(len({row.model for row in rows}), 'model')} by {result.drift.period}; shown to change: "
+        f"{', '.join(flagged) or 'none'}.",
+        caption="Ratings over time against the models that stay; blue models are shown to rise, vermillion ones to fall.",
+    )
+
+
+def choice(result: ArenaRanking, key: str | None = None) -> Figure | None:
+    """Return an arrow for each model from its rating under one choice to that under another; None where there is none.
+
+    Of more than 24 models those that move most are drawn.
+    """
+    other = shown_choice(result, key)
+    if other is None:
+        return None
+    back = other.key in _WITHOUT
+    moves = [
+        (row.name, value if back else row.estimate, row.estimate if back else value)
+        for row, value in zip(result.rows, other.ratings, strict=True)
+        if row.estimate is not None and value is not None
+    ]
+    longest = sorted(moves, key=lambda move: -abs(move[2] - move[1]))
+    shown = [move for move in moves if move in longest[:MOST_ARROWS]]
+    if not shown:
+        return None
+    rest = len(moves) - len(shown)
+    return Figure(
+        id="choice",
+        plot="arrows",
+        rows={
+            "model": [name for name, _, _ in shown],
+            "start": [start for _, start, _ in shown],
+            "estimate": [end for _, _, end in shown],
+            "move": [_move(end - start, result) for _, start, end in shown],
+        },
+        options={
+            "title": f"Rating ({unit_of(result)})",
+            "ends": _ENDS.get(other.key, ("Here", "Other")),
+            "digits": digits_of(result),
+            "note": f"The other {plural(rest, 'model')} move less." if rest else "",
+        },
+        alt=f"{other.title}: ratings of {plural(len(moves), 'model')} move by up to "
+        f"{_move(longest[0][2] - longest[0][1], result)} ({longest[0][0]}).",
+        caption=f"{other.title}: from the rating without to the rating with it.",
+    )
+
+
+# --- what is drawn ---
+
+
+def shown_models(result: ArenaRanking) -> list[RatingRow]:
+    """Return the rows that are drawn: parts with several models first, then models that are on no scale."""
+    found = parts(result)
+    together = [row for part in found if len(part) > 1 for row in part]
+    alone = [row for part in found if len(part) == 1 for row in part]
+    return [*together, *alone][:MOST_MODELS]
+
+
+def matrix_models(result: ArenaRanking) -> list[RatingRow]:
+    """Return the models of `wins`: the first ones, among those of which some pair is known."""
+    named = {name for pair in result.pairs if pair.win_probability is not None for name in (pair.first, pair.second)}
+    return [row for row in result.rows if row.name in named][:MOST_IN_MATRIX]
+
+
+def stands_out(row: RatingRow, result: ArenaRanking) -> bool:
+    """Whether a model is one of the few that may be the best of its part: where most may, nobody stands out."""
+    own = [each for part in parts(result) if any(one.name == row.name for one in part) for each in part]
+    ranked = [each for each in own if each.rank_low is not None]
+    best = sum(bool(each.may_be_best) for each in ranked)
+    return bool(row.may_be_best) and 2 * best <= len(ranked)
+
+
+def shown_parts(result: ArenaRanking) -> list[tuple[str, ...]]:
+    """Return the models of every part with several, in the order of the rows."""
+    if result.graph is None:
+        return []
+    order = {row.name: place for place, row in enumerate(result.rows)}
+    key: Callable[[str], int] = order.__getitem__
+    known = [tuple(sorted((name for name in part if name in order), key=key)) for part in result.graph.components]
+    return [part for part in known if len(part) > 1]
+
+
+def weak_links_of(graph: Any) -> list[Any]:
+    """Return the links that hang by fewer than 10 wins or losses."""
+    return [link for link in graph.links if link.n_wins < FEW_WINS]
+
+
+def shown_choice(result: ArenaRanking, key: str | None = None) -> Alternative | None:
+    """Return the choice that is drawn: the one named, else style, else the one that moves ratings most; None for none."""
+    known = [each for each in result.alternatives if each.reason is None and any(v is not None for v in each.ratings)]
+    if key is not None:
+        return next((each for each in known if each.key == key), None)
+    for wanted in _FIRST:
+        found = next((each for each in known if each.key == wanted), None)
+        if found is not None:
+            return found
+    return max(known, key=lambda each: abs(each.largest_move or 0.0), default=None)
+
+
+def rating_words(row: RatingRow, result: ArenaRanking) -> str:
+    """Write a rating and its interval, or what of them is missing."""
+    if row.estimate is None:
+        return "no rating"
+    shown = rating(row.estimate, result)
+    if row.name == result.anchor:
+        return f"{shown}, fixed"
+    if row.conf_low is None or row.conf_high is None:
+        return f"{shown}, no interval"
+    return f"{shown} {ends(row.conf_low, row.conf_high, result)}"
+
+
+def _headings(rows: Sequence[RatingRow], result: ArenaRanking) -> list[str]:
+    """Return the heading above each model where the votes leave several parts."""
+    if whole(result):
+        return [""] * len(rows)
+    groups = parts(result)
+    alone = sum(len(part) == 1 for part in groups)
+    headings: list[str] = []
+    for row in rows:
+        own = next(part for part in groups if any(each is row for each in part))
+        single = len(own) == 1
+        headings.append(
+            f"On no scale: {plural(alone, 'model')}" if single else f"Part {row.component}: {plural(len(own), 'model')}"
+        )
+    return headings
+
+
+def _rest(result: ArenaRanking, shown: Sequence[RatingRow]) -> str:
+    rest = len(result.rows) - len(shown)
+    return f"The other {plural(rest, 'model')}: in the table." if rest else ""
+
+
+def _move(change: float, result: ArenaRanking) -> str:
+    # Digits of a move that no rating shows would only look precise.
+    return "0" if abs(change) < 0.5 * 10.0 ** -digits_of(result) else points(change, result, unit=False)
