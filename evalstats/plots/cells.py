@@ -131,14 +131,14 @@ def _grid(
             base=base[place],
         )
     known = [end for cell in cells.values() if cell.ends for end in cell.ends]
-    most = max((abs(end - centre) for end in known), default=0.0)
+    reached = (min([*known, centre]), max([*known, centre]))
     rows, columns = list(dict.fromkeys(downs)), list(dict.fromkeys(acrosses))
     square = set(rows) == set(columns)
     return _Grid(
         rows=rows,
         columns=rows if square else columns,
         cells=cells,
-        reach=(centre - most, centre + most) if most else None,
+        reach=reached if known else None,
         zero=centre,
         note=note,
         diagonal=square,

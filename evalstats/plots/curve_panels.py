@@ -116,7 +116,7 @@ def curves(
         # Above a panel its title, below it numbers and what they are.
         around = 1.25 * heads + 0.6 + 3.3
         down = len(panels) // across
-        foot = 1.25 * SMALL * len(notes)
+        foot = 1.25 * SMALL * len(notes) + (0.4 if notes else 0.0)
         tall = _TALL
         if sheet.most is not None:
             room = (sheet.most / font - head - foot) / down - around
@@ -309,7 +309,7 @@ def _write_marks(axes: Any, panel: _Panel, ground: Ground) -> None:
 def _free_box(ground: Ground, at: tuple[float, float], wide: float, font: float) -> Box:
     """Return where words beside a point cross nothing: right of it, left of it, or as far right as there is room."""
     right, top = ground.frame[2] + 0.6 * font, ground.frame[3] + 0.6 * font
-    lefts = [at[0] + 0.7 * font, at[0] - 0.7 * font - wide, right - wide]
+    lefts = [at[0] + 0.7 * font, at[0] - 0.7 * font - wide, at[0] - wide / 2, min(right - wide, at[0])]
     ups = [sign * far * font for far in (0.9, 1.6, 2.4, 3.4, 4.6) for sign in (1, -1)]
     boxes = [(x, at[1] + up - 0.6 * font, x + wide, at[1] + up + 0.6 * font) for up in ups for x in lefts]
     inside = [box for box in boxes if box[0] >= 0 and box[1] >= 0 and box[2] <= right + 1 and box[3] <= top]

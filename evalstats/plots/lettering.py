@@ -13,8 +13,8 @@ from matplotlib.ft2font import FT2Font
 
 from evalstats.document.escape import one_line
 
-_WIDE = 1.05  # a letter of an East Asian script, or one that the font lacks, in ems
-_ROOM = 1.06  # drawing programs round each letter to whole pixels
+_WIDE = 1.12  # a letter of an East Asian script, or one that the font lacks, in ems
+_ROOM = 1.07  # drawing programs round each letter to whole pixels
 _ELLIPSIS = "…"
 # Where names are cut, from the best place to the worst.
 _HEADS = (0.5, 0.6, 0.4, 0.7, 0.3, 0.8, 0.2, 0.9, 0.1, 1.0, 0.0)

@@ -124,7 +124,10 @@ def _draw_panel(
     reverse: bool,
 ) -> None:
     left, top, right, bottom = box
-    font, small, (low, high) = canvas.font, SMALL * canvas.font, limits
+    font, (low, high), named = canvas.font, limits, _named(table)
+    # So many names share the height of the panel.
+    letters = min(SMALL, (bottom - top) / (1.3 * font * max(len(named), 1)))
+    small = letters * font
 
     def at(value: float) -> float:
         share = (min(max(value, low), high) - low) / (high - low)
@@ -135,7 +138,6 @@ def _draw_panel(
     canvas.text(left, top - font * (heads - 0.8), fitted(name, right - left, font, bold=True), weight="bold")
     ticks = round_ticks(low, high, 5)
     start = left + max(text_width(tick_words(tick), small) for tick in ticks) + 0.7 * font
-    named = _named(table)
     words = table.texts("words")
     numbers = max((text_width(words[row], small, bold=True) for row in named), default=0.0)
     widest = max((text_width(table.names()[row], small) for row in named), default=0.0)
@@ -143,7 +145,7 @@ def _draw_panel(
     stop = right - names - numbers - 2.6 * font
     grid: list[Segment] = [((start, at(tick)), (stop, at(tick))) for tick in ticks]
     draw_segments(canvas.base, grid, color=canvas.colors.line, linewidth=0.06 * font, zorder=0.4)
-    muted: dict[str, Any] = {"letters": SMALL, "color": canvas.colors.muted}
+    muted: dict[str, Any] = {"letters": letters, "color": canvas.colors.muted}
     for tick in ticks:
         canvas.text(start - 0.5 * font, at(tick), tick_words(tick), align="right", **muted)
     if any(ends):
@@ -164,13 +166,13 @@ def _draw_panel(
             color=canvas.colors.line,
             linewidth=0.07 * font,
         )
-        canvas.text(x, level, text, letters=SMALL, color=color)
+        canvas.text(x, level, text, letters=letters, color=color)
         canvas.text(
             right,
             level,
             words[row],
             align="right",
-            letters=SMALL,
+            letters=letters,
             color=color,
             weight="bold" if settled[row] else "normal",
         )

@@ -71,8 +71,8 @@ def shown(found: LabLiveGap) -> LabLivePage:
 def undrawn() -> Any:
     """Figures are drawn where a page is rendered; here their caption and their words stand for them."""
 
-    def figure(_draw: object, label: str, *, caption: str, alt: str, after: str = "") -> str:
-        return float_block(label, f"```{{=html}}\n<!-- {len(alt)} -->{after}\n```", caption)
+    def figure(_figure: object, label: str, *, caption: str, after: str = "") -> str:
+        return float_block(label, f"```{{=html}}\n{after}\n```", caption)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(blocks, "figure_float", figure)
@@ -335,9 +335,7 @@ def test_without_a_line_the_models_stand_in_a_table_with_the_reason() -> None:
 
 
 def test_a_figure_that_cannot_be_drawn_says_why() -> None:
-    text = blocks.drawn(
-        lambda _: pytest.fail("drawn"), "fig-x", reason="too few", caption="c", alt=lambda: pytest.fail("alt")
-    )
+    text = blocks.drawn(None, "fig-x", reason="too few", caption="c")
     assert words(text) == "No figure: too few."
 
 
