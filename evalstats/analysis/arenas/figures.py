@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from evalstats.analysis.arenas.results import Alternative, ArenaRanking, RatingRow, turned
+from evalstats.analysis.arena.result import Alternative, ArenaRanking, RatingRow, turned
 from evalstats.analysis.arenas.wording_tables import percent
 from evalstats.analysis.arenas.words import (
     apart,

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from evalstats.analysis.scenarios.results import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
+from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.figures import MOST_DROPS, MOST_PANELS, base_name, drawn_names
-from evalstats.analysis.scenarios.results import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
 from evalstats.analysis.scenarios.wording import missing_blocks
 from evalstats.analysis.scenarios.wording_answer import ranking_sentence, standing_sentences
 from evalstats.analysis.scenarios.wording_spread import interaction_sentence, tests_blocks
