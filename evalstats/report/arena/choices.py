@@ -1,7 +1,7 @@
 """What the ratings hang on: the side, style, ties, both-bad votes and the schedule."""
 
-from evalstats.analysis.arenas import figures
-from evalstats.analysis.arenas.figures import MOST_ARROWS, shown_choice
+from evalstats.analysis.arena import figures
+from evalstats.analysis.arena.figures import MOST_ARROWS, shown_choice
 from evalstats.analysis.arenas.wording_answer import choices_sentences
 from evalstats.analysis.arenas.wording_choices import choice_lines, choices_table, covariate_lines, covariates_table
 from evalstats.analysis.arenas.words import whole

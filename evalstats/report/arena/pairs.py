@@ -1,6 +1,6 @@
 """Two models at a time: each against the next, the matrix of all, and the votes that it would take."""
 
-from evalstats.analysis.arenas.figures import matrix_models, wins
+from evalstats.analysis.arena.figures import matrix_models, wins
 from evalstats.analysis.arenas.wording_tables import neighbours_table, pair_lines
 from evalstats.analysis.arenas.words import apart, compared, level
 from evalstats.document.numbers import plural

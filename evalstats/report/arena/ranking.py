@@ -2,9 +2,9 @@
 
 import polars as pl
 
+from evalstats.analysis.arena import figures
+from evalstats.analysis.arena.figures import MOST_MODELS, weak_links_of
 from evalstats.analysis.arena.result import ArenaRanking, RatingRow
-from evalstats.analysis.arenas import figures
-from evalstats.analysis.arenas.figures import MOST_MODELS, weak_links_of
 from evalstats.analysis.arenas.wording import parts_blocks
 from evalstats.analysis.arenas.wording_answer import best_of_parts, sharing_sentence, votes_sentence
 from evalstats.analysis.arenas.wording_tables import beside_ratings, ratings_table

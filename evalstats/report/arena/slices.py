@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import polars as pl
 
+from evalstats.analysis.arena import figures
 from evalstats.analysis.arena.result import CategoryRating
-from evalstats.analysis.arenas import figures
 from evalstats.analysis.arenas.wording_slices import categories_blocks, drift_blocks
 from evalstats.analysis.arenas.words import level
 from evalstats.report.arena.blocks import compact, shown
