@@ -9,7 +9,8 @@ from unittest.mock import patch
 import numpy as np
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.compare.compare import compare, difference
+from evalstats.analysis.compare import difference
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.verdict import Evidence, decide
 from evalstats.schema.data import EvalData

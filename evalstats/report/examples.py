@@ -44,7 +44,9 @@ def _frontier() -> Result:
         for name, of, price in made
         for i in range(len(ease))
     ]
-    found = frontier(from_frame(pl.DataFrame(rows), item="item", model="model", score="score"))
+    found = frontier(
+        from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@maths problems")
+    )
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
@@ -65,7 +67,7 @@ def _contamination() -> Result:
         for name in ("new-model", *references)
         for i in range(400)
     ]
-    data = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="maths problems")
+    data = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", benchmark="@maths problems")
     found = contamination(data, split="source", suspects="new-model", references=references)
     return replace(found, notes=(_MADE_UP, *found.notes))
 
