@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalstats import datasets
+    from evalstats import datasets, plots
     from evalstats.analysis.arena.arena import arena
     from evalstats.analysis.arena.result import ArenaRanking
     from evalstats.analysis.compare.compare import compare
@@ -129,6 +129,7 @@ __all__ = [
     "load_result",
     "mixed",
     "open_store",
+    "plots",
     "power",
     "read",
     "read_plan",
@@ -142,7 +143,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first used (PEP 562)."""
-    if name in ("datasets", "report"):
+    if name in ("datasets", "plots", "report"):
         return import_module(f"evalstats.{name}")
     if name in _WHERE:
         return getattr(import_module(_WHERE[name]), name)

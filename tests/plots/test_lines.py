@@ -1,0 +1,138 @@
+"""Steps, arrows, curves, sequences, slopes, levels and pairs: each mark is where its row says."""
+
+import pytest
+from matplotlib.figure import Figure
+
+from evalstats import plots
+from tests.plots.drawing import assert_words_stand_apart, intervals, panels, points, texts
+from tests.plots.gallery import (
+    ALIKE,
+    CLIMBS,
+    COVER,
+    EDGES,
+    ERRORS,
+    KINDS,
+    LEVELS,
+    LOOKS,
+    MOVES,
+    NODES,
+    ORDERS,
+    PAIRS,
+    PERIODS,
+    POWER_GOALS,
+    POWER_MARKS,
+    POWERS,
+    STEPS,
+    WAYS,
+)
+
+
+def test_steps_add_up_and_their_intervals_stand_where_they_end() -> None:
+    axes = panels(plots.waterfall(STEPS))[0]
+    assert [x for x, _ in points(axes)] == pytest.approx([72, 62, 65, 62, 61.5, 61.5, 62])
+    wanted = [(70, 74), (60, 64), (63, 67), (60, 65.5), (58, 65), (58, 65), (59, 65)]
+    assert [ends for ends in intervals(axes) if ends in wanted] == wanted
+
+
+def test_an_arrow_runs_from_its_start_to_its_end() -> None:
+    axes = panels(plots.arrows(MOVES))[0]
+    moved = [(a, b) for a, b in zip(MOVES["start"], MOVES["estimate"], strict=True) if a != b]
+    assert intervals(axes) == moved
+
+
+def test_what_has_no_first_number_is_loud() -> None:
+    axes = panels(plots.dumbbell(COVER))[0]
+    assert [x for x, _ in points(axes, "s")] == [40, 30, 20, 10]
+    assert [x for x, _ in points(axes, "X")] == [0, 0, 0, 0]
+    assert [x for x, _ in points(axes, "o")] == COVER["estimate"]
+
+
+def test_every_rate_is_a_dot_and_none_lies_below_the_axis() -> None:
+    rows = ERRORS | {"estimate": [0.0, *ERRORS["estimate"][1:]]}
+    axes = panels(plots.rates(rows, nominal=0.05))[0]
+    assert sorted(x for x, _ in points(axes, "o")) == pytest.approx(sorted([0.005, *ERRORS["estimate"][1:]]))
+    assert axes.get_xscale() == "log"
+
+
+def test_pairs_are_counted_by_kind() -> None:
+    found = texts(plots.pairs(PAIRS, kinds=KINDS))
+    for key, (_, _, words) in KINDS.items():
+        assert words in found
+        assert str(PAIRS["kind"].count(key)) in found
+    assert "7,000" in texts(plots.pairs(PAIRS, kinds=KINDS, counts={"same": 7000}))
+
+
+def test_lines_and_marks_are_where_their_rows_say() -> None:
+    figure = plots.curves(POWERS, goals=POWER_GOALS, marks=POWER_MARKS)
+    first, second = panels(figure)
+    for axes, half in ((first, slice(0, 9)), (second, slice(9, 18))):
+        curve = next(line for line in axes.lines if len(line.get_xdata()) == 9)
+        assert list(curve.get_xdata()) == POWERS["x"][half]
+        assert list(curve.get_ydata()) == POWERS["estimate"][half]
+    assert points(second, "o") == [(POWER_MARKS["x"][1], POWER_MARKS["estimate"][1])]
+    assert {"80% power", "524 items: 83%", "5.00 asked for"} <= set(texts(figure))
+
+
+def test_lines_differ_in_more_than_colour() -> None:
+    axes = panels(plots.curves(ORDERS))[0]
+    looks = [(line.get_color(), line.get_linestyle(), line.get_marker()) for line in axes.lines]
+    assert len(set(looks)) == len({marker for _, _, marker in looks}) == 6
+
+
+def test_the_path_of_a_sequence_and_where_it_leaves_zero_out() -> None:
+    axes = panels(plots.sequence(LOOKS, crossing=140, crossing_words="0 first excluded", margin=5.0))[0]
+    path = [line for line in axes.lines if len(line.get_xdata()) == 200]
+    assert list(path[-1].get_ydata()) == LOOKS["estimate"]
+    assert points(axes, "D") == [(140.0, 0.0)]
+    low, high = axes.get_ylim()
+    assert -40 < low < -10 < 20 < high < 60  # the first intervals do not set the axis
+
+
+def test_a_timeline_names_the_strong_ones() -> None:
+    figure = plots.timeline(PERIODS)
+    assert len(panels(figure)[0].lines) == 12
+    assert sum("…" in text or "name" in text for text in texts(figure)) == 2
+    assert {"2025-01", "2025-08"} <= set(texts(figure))
+
+
+def _segments(figure: Figure) -> list[tuple[float, float]]:
+    lines = figure.axes[0].lines
+    return [tuple(line.get_ydata()) for line in lines if len(line.get_xdata()) == 2 and line.get_alpha() == 0.9]
+
+
+def test_settled_slopes_fall_where_scores_do() -> None:
+    found = _segments(plots.slopes(WAYS))
+    assert len(found) == 3 * 4
+    assert all(end > start for start, end in found)  # downwards: pixels are counted from the top
+    turned = _segments(plots.slopes(WAYS, reverse=True))
+    assert all(end < start for start, end in turned)
+
+
+def test_of_many_models_those_that_change_most_are_named() -> None:
+    many = {name: column[:12] * 5 for name, column in WAYS.items()} | {"model": [f"model-{k}" for k in range(60)]}
+    figure = plots.slopes(many)
+    assert sum(text.startswith("model-") for text in texts(figure)) == 11
+    assert_words_stand_apart(figure)
+
+
+def test_sets_of_ranks_stand_beside_both_names() -> None:
+    found = texts(plots.bump(CLIMBS))
+    assert found.count("4") == 1
+    assert {"1–3", "10–12", "8–11"} <= set(found)
+    assert sum("▼" in text for text in found) == sum("▲" in text for text in found) == 2
+
+
+def test_few_levels_have_a_row_each_and_of_many_the_ends_are_named() -> None:
+    figure = plots.caterpillar(LEVELS)
+    few, many = panels(figure)
+    assert sorted(x for x, _ in points(few, "o")) == pytest.approx(LEVELS["estimate"][:9])
+    assert sum(text.startswith("a scenario") for text in texts(figure)) == 9
+    assert sum("an-item" in text for text in texts(figure)) == 8
+    assert len(many.collections) == 2
+
+
+def test_a_network_has_its_parts_and_the_numbers_of_few_lines() -> None:
+    found = texts(plots.network(NODES, edges=EDGES))
+    assert [text for text in found if text.startswith("Part")] == ["Part 1: 9 models", "Part 2: 3 models"]
+    assert {"20", "200", "4", "80", "15"} <= set(found)
+    assert sum("items" in text for text in found) == len(ALIKE)
