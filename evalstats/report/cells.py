@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from evalstats.errors import RenderError
-from evalstats.report.document import Document
+from evalstats.report.qmd import Document
 
 _START_LIMIT = 60
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")

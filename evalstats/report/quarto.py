@@ -9,10 +9,8 @@ from pathlib import Path
 from typing import Literal, overload
 
 from evalstats.errors import RenderError
-from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
-from evalstats.report.engine import Job
-from evalstats.report.offline import check_offline
+from evalstats.report.engine import Job, check_offline
+from evalstats.report.qmd import check_constructs, read_document
 
 _TAIL = 25
 

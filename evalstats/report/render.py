@@ -9,12 +9,11 @@ from typing import Any, cast
 
 from evalstats.analysis.result import Result
 from evalstats.errors import InputError
-from evalstats.report.document import read_document
 from evalstats.report.embedded import EmbeddedEngine
-from evalstats.report.engine import Engine, Job, Target, no_one_listens
+from evalstats.report.engine import Engine, Job, Target, find_page, no_one_listens
 from evalstats.report.handover import write_tables
 from evalstats.report.opened import today
-from evalstats.report.pages import find_page
+from evalstats.report.qmd import read_document
 from evalstats.report.quarto import QuartoEngine, find_quarto
 from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix

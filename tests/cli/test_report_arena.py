@@ -12,7 +12,7 @@ from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.report import render
 from evalstats.report.arena.page import code_again
-from evalstats.report.pages import find_page
+from evalstats.report.engine import find_page
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.report import render
+from evalstats.report.engine import find_page
 from evalstats.report.lab_live.again import Reading, code_again
-from evalstats.report.pages import find_page
 
 MODELS = tuple(f"model-{i:02d}" for i in range(12))
 

@@ -71,7 +71,7 @@ def test_options_reach_the_page(
 
 def test_every_option_is_one_of_the_page(file: str, asked: list[dict[str, Any]]) -> None:
     """The page's own list of parameters, so that no option of the command is refused by it."""
-    from evalstats.report.pages import find_page
+    from evalstats.report.engine import find_page
 
     invoke(file, "--baseline", "a")
     options = {name: value for name, value in asked[0]["options"].items() if value is not None}

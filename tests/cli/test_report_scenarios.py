@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.report import render
-from evalstats.report.pages import find_page
+from evalstats.report.engine import find_page
 
 
 @pytest.fixture

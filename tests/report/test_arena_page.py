@@ -19,10 +19,9 @@ from evalstats.report.arena import choices, method, opening, pairs, plain, ranki
 from evalstats.report.arena import page as page_of
 from evalstats.report.arena.names import arena_page_names, with_arena_names
 from evalstats.report.arena.page import ArenaPage
-from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
+from evalstats.report.engine import find_page
 from evalstats.report.names import LONGEST
-from evalstats.report.pages import find_page
+from evalstats.report.qmd import check_constructs, read_document
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.arena import example_ranking as example
 from tests.report.test_leaderboard_page import words

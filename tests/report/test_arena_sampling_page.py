@@ -16,10 +16,8 @@ import pytest
 from evalstats import datasets
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingStudy
 from evalstats.errors import InputError
-from evalstats.report.constructs import problems
-from evalstats.report.document import read_document
-from evalstats.report.offline import loads
-from evalstats.report.pages import find_page
+from evalstats.report.engine import find_page, loads
+from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
 from evalstats.report.sampling import page as sampling
 from evalstats.report.sampling.answers import ASKED, amount, answers, claims, rows_for

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.assemble import assemble
-from evalstats.report.document import parse_document
+from evalstats.report.qmd import assemble, parse_document
 
 STREAM = {"output_type": "stream", "name": "stdout", "text": "**words**\n"}
 SVG = {"output_type": "display_data", "data": {"image/svg+xml": ["<svg/>"], "text/plain": "<Figure>"}}

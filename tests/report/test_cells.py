@@ -6,7 +6,7 @@ import pytest
 
 from evalstats.errors import RenderError
 from evalstats.report.cells import run_cells
-from evalstats.report.document import Document, parse_document
+from evalstats.report.qmd import Document, parse_document
 
 PAGE = """```{python}
 #| tags: [parameters]

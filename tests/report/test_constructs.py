@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.constructs import check_constructs, problems
-from evalstats.report.document import parse_document, read_document
+from evalstats.report.qmd import check_constructs, parse_document, problems, read_document
 
 REPORTS = Path(__file__).resolve().parents[2] / "reports"
 

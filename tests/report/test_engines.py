@@ -12,8 +12,7 @@ import pytest
 
 from evalstats.errors import InputError, RenderError
 from evalstats.report import embedded
-from evalstats.report.engine import Job
-from evalstats.report.pages import Page, find_page
+from evalstats.report.engine import Job, Page, find_page
 from evalstats.report.quarto import QuartoEngine, find_quarto, render_command
 from evalstats.report.render import choose_engine
 

@@ -17,8 +17,7 @@ from evalstats.analysis.gap.gap import gap
 from evalstats.analysis.gap.layers import Part
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.errors import InputError
-from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
+from evalstats.report.engine import find_page
 from evalstats.report.lab_live import (
     actions,
     again,
@@ -37,7 +36,7 @@ from evalstats.report.lab_live.names import lab_live_page_names, with_lab_live_n
 from evalstats.report.lab_live.page import LabLivePage
 from evalstats.report.markup import float_block
 from evalstats.report.names import LONGEST
-from evalstats.report.pages import find_page
+from evalstats.report.qmd import check_constructs, read_document
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.gap import example_gap as example
 from tests.report.test_leaderboard_page import words

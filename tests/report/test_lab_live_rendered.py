@@ -14,8 +14,8 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.plots.style import contrast
+from evalstats.report.engine import loads
 from evalstats.report.names import LONGEST
-from evalstats.report.offline import loads
 from evalstats.report.render import report
 from evalstats.schema.data import EvalData
 from evalstats.simulate.lab_live import simulate_lab_live

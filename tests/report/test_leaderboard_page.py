@@ -22,12 +22,10 @@ from evalstats.report import leaderboard_pairs as pairs
 from evalstats.report.board import evidence, method, opening
 from evalstats.report.board.page import LeaderboardPage, open_page
 from evalstats.report.board.words import leaderboard_words
-from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
+from evalstats.report.engine import find_page, loads
 from evalstats.report.handover import read_data, write_tables
 from evalstats.report.names import LONGEST
-from evalstats.report.offline import loads
-from evalstats.report.pages import find_page
+from evalstats.report.qmd import check_constructs, read_document
 from evalstats.report.render import render_reports, report
 from evalstats.report.rutbench import code_to_repeat
 from evalstats.schema.data import EvalData

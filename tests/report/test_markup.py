@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.report import markup
-from evalstats.report.pandoc import pandoc_program
+from evalstats.report.embedded import pandoc_program
 
 HOSTILE = [
     "1. a list",

@@ -3,7 +3,7 @@
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.offline import check_offline, loads
+from evalstats.report.engine import check_offline, loads
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.report import pages
+from evalstats.report import engine as pages
 
 
 def test_in_the_project() -> None:

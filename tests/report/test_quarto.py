@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats import datasets
-from evalstats.report.offline import loads
+from evalstats.report.engine import loads
 from evalstats.report.quarto import find_quarto
 from evalstats.report.render import report
 

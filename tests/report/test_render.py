@@ -19,8 +19,8 @@ from evalstats.errors import EvalStatsWarning, InputError, RenderError
 from evalstats.report import render
 from evalstats.report.again import READ_FILES
 from evalstats.report.comparison import open_page
+from evalstats.report.engine import loads
 from evalstats.report.handover import read_data, write_tables
-from evalstats.report.offline import loads
 from evalstats.report.opened import today
 from evalstats.report.render import render_report, report
 from evalstats.schema.data import EvalData

@@ -14,10 +14,9 @@ import pytest
 
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.errors import InputError
-from evalstats.report.constructs import check_constructs
-from evalstats.report.document import read_document
+from evalstats.report.engine import find_page
 from evalstats.report.names import LONGEST
-from evalstats.report.pages import find_page
+from evalstats.report.qmd import check_constructs, read_document
 from evalstats.report.rutbench import code_to_repeat
 from evalstats.report.scenario import benchmark, breaks, further, method, opening, plain, variation
 from evalstats.report.scenario import page as page_of

@@ -13,9 +13,9 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.plots.style import contrast
+from evalstats.report.engine import loads
 from evalstats.report.handover import write_tables
 from evalstats.report.names import LONGEST
-from evalstats.report.offline import loads
 from evalstats.report.render import render_reports, report
 from evalstats.report.scenario.page import ScenarioPage, open_page
 from evalstats.schema.data import EvalData

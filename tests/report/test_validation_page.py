@@ -17,10 +17,8 @@ from evalstats import datasets
 from evalstats.datasets.validation import Claim, Rate, Study, validation_names
 from evalstats.document.model import Document
 from evalstats.errors import InputError
-from evalstats.report.constructs import problems
-from evalstats.report.document import read_document
-from evalstats.report.offline import loads
-from evalstats.report.pages import find_page
+from evalstats.report.engine import find_page, loads
+from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import render_report, report
 from evalstats.report.validation import QUESTIONS, chance, document, limit_words, standing_of, studies, weaknesses
 from evalstats.stats.one_sample import wilson

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.document import Cell, Prose, parse_document, read_document
+from evalstats.report.qmd import Cell, Prose, parse_document, read_document
 
 TEXT = """---
 title: "A"
