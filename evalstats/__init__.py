@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from evalstats.analysis.mixed.means import Means
     from evalstats.analysis.mixed.mixed import mixed
     from evalstats.analysis.mixed.result import MixedModel
-    from evalstats.analysis.planning.power import power
-    from evalstats.analysis.planning.results import PowerPlan
+    from evalstats.analysis.power.power import power
+    from evalstats.analysis.power.result import PowerPlan
     from evalstats.analysis.result import load_result
     from evalstats.analysis.scenarios.result import ScenarioModel
     from evalstats.analysis.scenarios.scenarios import scenarios
@@ -67,7 +67,7 @@ _WHERE = {
     "Means": "evalstats.analysis.mixed.means",
     "MixedModel": "evalstats.analysis.mixed.result",
     "Plan": "evalstats.schema.plan",
-    "PowerPlan": "evalstats.analysis.planning.results",
+    "PowerPlan": "evalstats.analysis.power.result",
     "RenderError": "evalstats.errors",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
     "Score": "evalstats.analysis.score.result",
@@ -85,7 +85,7 @@ _WHERE = {
     "load_result": "evalstats.analysis.result",
     "mixed": "evalstats.analysis.mixed.mixed",
     "open_store": "evalstats.store.read",
-    "power": "evalstats.analysis.planning.power",
+    "power": "evalstats.analysis.power.power",
     "read": "evalstats.loaders.registry",
     "read_plan": "evalstats.loaders.plan_file",
     "scenarios": "evalstats.analysis.scenarios.scenarios",

@@ -42,6 +42,8 @@ def sources_section(
     """Return the part that says where numbers come from: runs with the digests of their files, plan, version, seed."""
     rows = tuple((run, digest or "no digest") for run, digest in sources)
     said = [*plan, f"evalstats {version}{f'; seed {seed}' if seed else ''}."]
+    if not rows:
+        return Section(id="provenance", heading="Where the numbers come from", blocks=(Items(items=tuple(said)),))
     table = Table(
         id="runs",
         columns=(Column(title="Run", kind="name"), Column(title="SHA-256 of its file", kind="text")),

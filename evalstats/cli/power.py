@@ -76,14 +76,17 @@ def power(
     input_format: options.InputFormat = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
+    full: options.Full = False,
+    explain: options.Explain = False,
+    report: options.Report = None,
     resamples: Annotated[int, typer.Option(help="Comparisons in a simulation.")] = 4000,
     seed: Annotated[int, typer.Option("--seed", help="For simulations.")] = 0,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
     """How many items, trials, clusters do I need?"""
-    from evalstats.analysis.planning.power import power as plan
-    from evalstats.cli.show import show
+    from evalstats.analysis.power.power import power as plan
+    from evalstats.cli.show import present
 
     pilot = _pilot(from_, where=where, map_=map_, input_format=input_format, quiet=quiet)
     parts = _numbers(variance, "--variance", alone="item")
@@ -114,7 +117,16 @@ def power(
         n_resamples=resamples,
         seed=seed,
     )
-    show(result.blocks(), result.to_dict(), style=style, output=output, no_color=no_color, quiet=quiet)
+    present(
+        result,
+        style=style,
+        output=output,
+        full=full,
+        explain=explain,
+        report=report,
+        quiet=quiet,
+        no_color=no_color,
+    )
 
 
 def _pilot(
@@ -142,7 +154,7 @@ def _amount(text: str | None, option: str) -> float | str | None:
     try:
         return float(text)
     except ValueError:
-        from evalstats.analysis.planning.basis import plain_amount
+        from evalstats.analysis.power.basis import plain_amount
 
         plain_amount(text, option)
         return text

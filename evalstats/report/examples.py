@@ -72,4 +72,23 @@ def _contamination() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
-EXAMPLES: Mapping[str, Callable[[], Result]] = {"contamination": _contamination, "frontier": _frontier}
+def _power() -> Result:
+    from evalstats.analysis.power.power import power
+    from evalstats.loaders.frames import from_frame
+    from evalstats.simulate.pairs import simulate_pairs
+
+    drawn = simulate_pairs(
+        120, p_baseline=0.55, p_candidate=0.6, discordance=0.3, n_trials=3, clusters=24, icc=0.1, seed=_SEED
+    )
+    rows = [
+        {"item": i, "model": name, "trial": k, "passage": f"p{drawn.cluster[i]}", "score": int(scores[i, k])}
+        for name, scores in (("old", drawn.baseline), ("new", drawn.candidate))
+        for i in range(120)
+        for k in range(3)
+    ]
+    pilot = from_frame(pl.DataFrame(rows), item="item", model="model", score="score", trial="trial", benchmark="@pilot")
+    found = power(pilot=pilot, baseline="old", candidate="new", cluster="passage", delta="5pp", seed=_SEED)
+    return replace(found, notes=(_MADE_UP, *found.notes))
+
+
+EXAMPLES: Mapping[str, Callable[[], Result]] = {"contamination": _contamination, "frontier": _frontier, "power": _power}

@@ -4,17 +4,21 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy import stats
 
+import evalstats as es
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.planning.power import power
-from evalstats.analysis.planning.results import NextStep, PowerPlan
-from evalstats.document.markup import to_html, to_latex, to_markdown
-from evalstats.document.text import to_text
+from evalstats.analysis.power.power import power
+from evalstats.analysis.power.result import NextStep, PowerPlan
+from evalstats.analysis.result import load_result
+from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.simulate.pairs import simulate_pairs
@@ -27,6 +31,10 @@ from evalstats.stats.planning.power import (
 )
 from evalstats.stats.planning.variance_components import difference_parts
 from tests.analysis.builders import data_of, rows_of
+
+
+def kinds(plan: PowerPlan) -> set[str]:
+    return {note.kind for note in plan.notes}
 
 
 def pilot(n: int = 120, trials: int = 1, *, clusters: int | None = None, icc: float = 0.0, seed: int = 1) -> EvalData:
@@ -198,7 +206,8 @@ def test_clusters_bound_what_items_can_do() -> None:
     impossible = power(delta=0.99 * (floor or 0.0), n_clusters=12, **known)
     assert impossible.answer is None
     assert "stays however many items" in (impossible.reason or "")
-    assert "no number of items" in to_text(impossible.blocks()).lower()
+    assert impossible.document().label == "out of reach"
+    assert "No number of items is enough" in impossible.document().headline
     possible = power(delta=1.1 * (floor or 0.0), n_clusters=12, **known)
     assert possible.solved == "n_items"
     assert (possible.n_items or 0) > 12
@@ -245,7 +254,7 @@ def test_method_simulation_gives_a_monte_carlo_interval_and_depends_on_the_seed_
     assert one.conf_high is not None
     assert one.conf_low < (one.power or 0) < one.conf_high
     assert one.n_clusters == pytest.approx(power(delta=0.3, **{**known, "method": "auto"}).n_clusters, rel=0.15)
-    assert "Monte Carlo interval" in to_text(one.blocks())
+    assert "Monte Carlo interval" in one.explain()
 
 
 def test_simulation_of_trials_takes_the_rule_of_the_comparison() -> None:
@@ -285,7 +294,7 @@ def test_doubling_each_does_what_the_variance_says(trials_plan: PowerPlan) -> No
     assert (trials.std_error or 0) ** 2 == pytest.approx(drawn * (1 - 0.5 * (1 - variance["items"].share)))
     assert items.precision_per_cost == pytest.approx(1.0)
     assert (trials.precision_per_cost or 0) < 1
-    assert trials_plan.recommendation.startswith("Buy items first")
+    assert trials_plan.recommendation[0].startswith("Buy items first")
     assert items.needed == pytest.approx(trials_plan.n_items, abs=3)
 
 
@@ -294,7 +303,7 @@ def test_doubling_clusters_beats_doubling_their_items(clustered_plan: PowerPlan)
     now, clusters, items = (steps[name].std_error or 0.0 for name in ("as it is", "clusters", "items"))
     assert clusters == pytest.approx(now / math.sqrt(2))
     assert clusters < items < now
-    assert clustered_plan.recommendation.startswith("Buy clusters first")
+    assert clustered_plan.recommendation[0].startswith("Buy clusters first")
     assert steps["clusters"].needed == clustered_plan.n_clusters
     found = compare(pilot(120, 3, clusters=24, icc=0.15), **SIDES, cluster="passage")
     (apart,) = [row for row in found.rows if row.method == "CR2, Satterthwaite df"]  # a plan leaves runs out
@@ -304,12 +313,13 @@ def test_doubling_clusters_beats_doubling_their_items(clustered_plan: PowerPlan)
 def test_trials_are_bought_where_they_are_what_varies_and_cost_little() -> None:
     noisy = graded(np.linspace(0, 0.1, 60), trials=2, noise=1.0)
     plan = power(pilot=noisy, **SIDES, delta=0.2, costs={"item": 20, "trial": 0.1})
-    assert plan.recommendation.startswith("Buy trials first")
+    assert plan.recommendation[0].startswith("Buy trials first")
     assert plan.cost_unit == "cost"
-    assert "make the most of a budget" in plan.recommendation or "every answer counts the same" in plan.recommendation
+    said = " ".join(plan.recommendation)
+    assert "make the most of a budget" in said or "every answer counts the same" in said
     assert steps_of(plan)["trials"].needed is not None
     dear = power(pilot=noisy, **SIDES, delta=0.2)
-    assert dear.recommendation.startswith("Buy items first")
+    assert dear.recommendation[0].startswith("Buy items first")
 
 
 def test_trial_noise_that_cannot_be_told_is_none_with_a_reason() -> None:
@@ -344,13 +354,13 @@ def test_the_difference_of_the_pilot_is_never_used(shift: float) -> None:
     still = power(pilot=graded(effects, size=2), **SIDES, delta=0.3, cluster="passage")
     assert plan.n_clusters == still.n_clusters
     assert plan.parts[0].variance == pytest.approx(still.parts[0].variance)
-    assert not [text for text in plan.warnings if "observed" in text]
+    assert "selection" not in kinds(plan)
 
 
 def test_a_difference_taken_from_the_pilot_is_warned_of() -> None:
     data = pilot(100, seed=2)
     seen = compare(data, **SIDES).estimate or 0.0
-    assert any("observed difference" in text for text in power(pilot=data, **SIDES, delta=seen).warnings)
+    assert "selection" in kinds(power(pilot=data, **SIDES, delta=seen))
 
 
 def test_exchanging_the_two_changes_nothing() -> None:
@@ -405,15 +415,15 @@ def test_the_range_is_that_of_the_variance() -> None:
 def test_warnings_name_extrapolation_and_few_clusters() -> None:
     data = pilot(60, clusters=12, icc=0.2)
     plan = power(pilot=data, **SIDES, cluster="passage", delta="5pp")
-    said = " ".join(plan.warnings)
+    said = " ".join(note.text for note in plan.notes if note.kind == "few" and note.caution)
     assert "times the 60 items of the pilot" in said
-    assert "12 clusters, which tell little" in said
+    assert "the pilot has 12 clusters" in said
 
 
 def test_undeclared_dependence_of_the_pilot_is_passed_on() -> None:
     effects = np.repeat(np.random.default_rng(3).normal(0, 1, 20), 4)
     plan = power(pilot=graded(effects, noise=0.1, size=4), **SIDES, delta=0.3)
-    assert any("items of one passage behave alike" in text for text in plan.warnings)
+    assert any("items of one passage behave alike" in note.text for note in plan.notes if note.kind == "dependence")
 
 
 def test_a_pilot_without_spread_cannot_answer() -> None:
@@ -421,7 +431,7 @@ def test_a_pilot_without_spread_cannot_answer() -> None:
     with pytest.raises(CannotAnswerError, match="spread tells nothing"):
         power(pilot=same, **SIDES, delta=0.1)
     never = data_of(rows_of("old", [1.0, 0.0] * 10), rows_of("new", [1.0, 0.0] * 10))
-    assert any("best case" in text for text in power(pilot=never, **SIDES, delta="5pp").warnings)
+    assert "best case" in " ".join(note.text for note in power(pilot=never, **SIDES, delta="5pp").notes)
 
 
 @pytest.mark.parametrize(
@@ -489,7 +499,7 @@ def test_clusters_of_one_item_tell_nothing_of_more_items() -> None:
     step = steps_of(plan)["items"]
     assert step.std_error is None
     assert "no cluster of the pilot holds two items" in step.reason
-    assert plan.recommendation.startswith("Buy clusters")
+    assert plan.recommendation[0].startswith("Buy clusters")
     with pytest.raises(InputError, match="plan in clusters of one item"):
         power(pilot=data, **SIDES, cluster="passage", delta="10pp", n_clusters=60)
     with pytest.raises(CannotAnswerError, match="1 cluster"):
@@ -509,7 +519,7 @@ def test_clusters_that_the_method_ignores_are_warned_of() -> None:
     data = pilot(120, clusters=24, icc=0.15)
     plan = power(pilot=data, **SIDES, cluster="passage", delta="10pp", method="exact")
     assert plan.method == "exact"
-    assert any("takes them as independent" in text for text in plan.warnings)
+    assert "takes them as independent" in " ".join(note.text for note in plan.notes if note.kind == "dependence")
 
 
 def test_a_size_too_small_for_any_claim_has_no_answer_and_a_reason() -> None:
@@ -533,16 +543,44 @@ def test_a_plan_is_data_and_words(which: str, request: pytest.FixtureRequest) ->
     assert set(frame["term"].to_list()) >= {"plan", "curve", "buy: items"}
     assert frame.filter(term="curve")["mde"].is_sorted(descending=True)
     assert frame.filter(term="curve")["power"].is_sorted()
-    text = to_text(plan.blocks())
+    said = plan.document()
+    text = to_text(said, full=True)
     assert max(len(line) for line in text.splitlines()) <= 80
-    assert "What to buy next" in text
-    assert plan.summary().startswith(
-        f"{plan.answer:,} {'clusters' if plan.solved == 'n_clusters' else 'items'}: so many"
-    )
-    assert "<table>" in plan._repr_html_()
+    assert [section.id for section in said.evidence][:1] == ["methods"]
+    assert "next" in [section.id for section in said.evidence]
+    assert said.actions[0].startswith("Buy ")
+    assert plan.summary().startswith(f"{plan.answer:,} {'clusters (' if plan.solved == 'n_clusters' else 'items '}")
+    assert "<table>" in plan.to_html()
     for style in (to_html, to_markdown, to_latex):
-        assert "nan" not in style(plan.blocks())
+        assert "nan" not in style(said)
     assert str(plan.answer) in repr(plan).replace(",", "")
+
+
+def test_a_saved_plan_is_the_same_object_again(
+    trials_plan: PowerPlan, clustered_plan: PowerPlan, tmp_path: Path
+) -> None:
+    none = power(n_clusters=4, variance=0.2, icc=0.2, cluster_size=5)
+    both = power(delta="5pp", variance={"item": 0.1, "trial": 0.2}, n_trials=(3, 5))
+    for plan in (trials_plan, clustered_plan, none, both):
+        plan.save(tmp_path / "plan.json")
+        assert load_result(tmp_path / "plan.json") == plan
+
+
+def test_the_call_gives_the_same_plan() -> None:
+    plan = power(delta="5pp", variance={"item": 0.1, "trial": 0.2}, n_trials=(3, 5), conf_level=0.9)
+    assert eval(plan.call, {"es": es}) == plan  # noqa: S307 - the text is this package's own
+    assert "pilot=es.read(...)" in power(pilot=pilot(60), **SIDES).call
+
+
+def test_hostile_names_stay_text() -> None:
+    rows = pilot(60).outcomes
+    names = {"old": "<script>alert(1)</script>", "new": "=cmd()|$x$"}
+    renamed = rows.with_columns(pl.col("model", "system").replace(names))
+    data = EvalData(outcomes=renamed, runs=pilot(60).runs, metrics=pilot(60).metrics)
+    said = power(pilot=data, baseline=names["old"], candidate=names["new"], delta="10pp").document()
+    assert names["old"] in said.scope
+    assert "<script>" not in to_html(said)
+    assert "<script>" not in to_markdown(said).partition("````python")[0]
 
 
 def test_every_question_fits_80_columns_and_says_its_answer() -> None:
@@ -558,16 +596,20 @@ def test_every_question_fits_80_columns_and_says_its_answer() -> None:
         {"n_clusters": 12, "discordance": 0.2, "icc": 0.2, "cluster_size": 5},
     ):
         plan = power(**options)
-        text = to_text(plan.blocks())
-        assert max(len(line) for line in text.splitlines()) <= 80
+        said = plan.document()
+        assert len(to_text(said).splitlines()) <= 15
+        text = " ".join([to_text(said, full=True), plan.explain()])
+        assert max(len(line) for line in to_text(said, full=True).splitlines()) <= 80
+        for wrong in ("None", "nan", "{}", "..", "??"):
+            assert wrong not in text.replace("read(...)", "")
         assert plan.answer is not None
         assert plan.question.endswith("?")
-        assert plan.summary()[0].isupper() or plan.summary()[0].isdigit() or plan.summary()[0] == "±"
+        assert len(said.headline.split()) <= 18
 
 
 def test_small_differences_are_shown_with_enough_decimals() -> None:
     text = power(delta=0.001, variance=1e-4).summary()
-    assert "0.00100" in text
+    assert "difference of 0.001 " in text
 
 
 @pytest.mark.slow

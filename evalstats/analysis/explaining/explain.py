@@ -13,13 +13,11 @@ from evalstats.analysis.explaining.comparison import explain_comparison
 from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
-from evalstats.analysis.explaining.power import explain_power
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.mixed.result import MixedModel
-from evalstats.analysis.planning.results import PowerPlan
 from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.score.result import Score
 from evalstats.document.blocks import Block
@@ -32,7 +30,6 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     Comparison: explain_comparison,
     Score: explain_score,
     Leaderboard: explain_leaderboard,
-    PowerPlan: explain_power,
     ScenarioModel: explain_scenarios,
     MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
@@ -46,7 +43,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena`, `gap` or `power` gave, or another
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena` or `gap` gave, or another
         result whose kind was added.
 
     Raises

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import special
 
-from evalstats.analysis.planning.basis import Basis
-from evalstats.analysis.planning.designs import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size
-from evalstats.analysis.planning.results import PlanRow, Solved
-from evalstats.analysis.planning.solve import MOST_SIMULATED, Task, solve
+from evalstats.analysis.power.basis import Basis
+from evalstats.analysis.power.design import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size, simulated
+from evalstats.analysis.power.result import PlanRow, Solved
+from evalstats.analysis.power.sample_size import MOST_SIMULATED, Task, solve
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango
@@ -224,20 +224,6 @@ _RULES = {
 }
 
 
-def simulated(
-    base: PartsDesign, basis: Basis, *, pool: bool = True, n_resamples: int = 4000, seed: int = 0
-) -> SimulatedDesign:
-    """Return a design by simulation, with the rule of `compare` for such data."""
-    return SimulatedDesign(
-        base=replace(base, normal=False),
-        rule="cr2" if basis.clustered else "t" if basis.rule == "cr2" else basis.rule,
-        pool=basis.pool if pool else None,
-        bound=basis.units.span or 1.0,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-
-
 def answer_range(design: Design, basis: Basis, task: Task) -> Range | None:
     """Return the answers at either end of the interval of the pilot's variance (or share of discordant items)."""
     if not basis.is_pilot:
@@ -250,8 +236,7 @@ def answer_range(design: Design, basis: Basis, task: Task) -> Range | None:
         n = basis.parts.n_items
         ends = wilson_ends(basis.discordant / n, n, normal_quantile(level))
         answers = [solve(replace(design, discordance=end), task) for end in ends]
-        told = f"[{100 * ends[0]:.1f}%, {100 * ends[1]:.1f}%]"
-        words = f"if the share of discordant items lies at either end of its {percent} interval {told}"
+        words = f"with {100 * ends[0]:.1f}% to {100 * ends[1]:.1f}% of items discordant ({percent} CI)"
         return _range(answers, words)
     df = basis.df
     if df is None or not df > 0.0:
@@ -259,10 +244,8 @@ def answer_range(design: Design, basis: Basis, task: Task) -> Range | None:
     tail = 0.5 * (1.0 - level)
     factors = [df / float(special.chdtri(df, tail)), df / float(special.chdtri(df, 1.0 - tail))]
     answers = [solve(design.scaled(factor), task) for factor in factors]
-    words = (
-        f"if the variance of the pilot ({df:.3g} degrees of freedom) lies at either end of its {percent} interval, from "
-        f"{factors[0]:.2g} to {factors[1]:.2g} times what was seen"
-    )
+    times = f"{factors[0]:.2g} to {factors[1]:.2g} times its variance"
+    words = f"with {times} ({percent} CI, {df:.3g} degrees of freedom)"
     return _range(answers, words)
 
 

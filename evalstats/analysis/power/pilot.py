@@ -13,7 +13,10 @@ from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, pair_items
-from evalstats.analysis.planning.basis import Basis, Floats, Units
+from evalstats.analysis.power.basis import Basis, Floats, Units
+from evalstats.analysis.provenance import run_notes
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -113,13 +116,12 @@ def _from_data(data: EvalData, result: Comparison, cluster: str | Sequence[str] 
     several = len(columns) > 1
     single = bool(np.isin(differences, (-1.0, 0.0, 1.0)).all()) and chosen.kind == "binary"
     discordant = int(np.count_nonzero(differences)) if single and parts.n_trials == (1.0, 1.0) else None
+    told = [*parts.notes, *(["of several cluster columns the plan goes by the one with the fewest"] if several else [])]
+    shell = _shell(result, _units_of(chosen), parts, discordant)
     return replace(
-        _shell(result, _units_of(chosen), parts, discordant),
+        shell,
         pool=differences if np.ptp(differences) > _ROUNDING else None,
-        notes=(
-            *parts.notes,
-            *(["several cluster columns: the plan goes by the one with the fewest clusters"] if several else []),
-        ),
+        notes=(*run_notes(data, runs), *shell.notes, *as_notes("choice", told, caution=False)),
     )
 
 
@@ -150,10 +152,12 @@ def _from_comparison(result: Comparison) -> Basis:
         benchmark=result.benchmark,
     )
     parts = _parts_of(result)
-    note = "a Comparison holds no single trials, so trial noise is counted among the items'; give the data to split it"
+    text = "a Comparison holds no single trials, so trial noise is counted among the items'"
+    note = Note(kind="choice", text=text, remedy="Give the data to split it", caution=False)
     table = result.table
     discordant = None if table is None else table.only_candidate + table.only_baseline
-    return replace(_shell(result, units, parts, discordant), notes=(note,) if parts.n_trials != (1.0, 1.0) else ())
+    shell = _shell(result, units, parts, discordant)
+    return replace(shell, notes=(*shell.notes, note)) if parts.n_trials != (1.0, 1.0) else shell
 
 
 def _parts_of(result: Comparison) -> DifferenceParts:
@@ -214,5 +218,5 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         seen=result.estimate,
         clusters=result.clusters,
         words=f"{what}: {', '.join(counted)}",
-        warnings=tuple(dependence_warnings(result.dependence)),
+        notes=as_notes("dependence", dependence_warnings(result.dependence)),
     )

@@ -1,19 +1,23 @@
 """How many items, trials, clusters do I need? And what can a number of them show?"""
 
+import inspect
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.planning.assemble import assemble
-from evalstats.analysis.planning.basis import Assumed, Basis, from_numbers, in_points, plain_amount
-from evalstats.analysis.planning.choose import Request
-from evalstats.analysis.planning.next import read_costs
-from evalstats.analysis.planning.pilot import from_pilot
-from evalstats.analysis.planning.results import PowerPlan, PowerTest
+from evalstats.analysis.power.basis import Assumed, Basis, from_numbers, in_points, plain_amount
+from evalstats.analysis.power.pilot import from_pilot
+from evalstats.analysis.power.plan import assemble
+from evalstats.analysis.power.resources import read_costs
+from evalstats.analysis.power.result import PowerPlan, PowerTest
+from evalstats.analysis.power.sample_size import Request
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 
 TESTS: tuple[PowerTest, ...] = ("difference", "noninferiority", "equivalence", "precision")
+# A longer call is broken into lines.
+_CALL_WIDTH = 66
 METHODS = ("auto", "exact", "miller", "t", "clusters", "simulation")
 
 
@@ -111,6 +115,7 @@ def power(
     >>> power(delta=0.03, variance=1 / 9).n_items
     969
     """
+    call = _call(locals())
     question = _test(test, margin, half_width)
     _check_options(method, power, conf_level, question, (n_items, n_clusters, n_resamples, seed))
     trials = _trials(n_trials)
@@ -150,7 +155,17 @@ def power(
         n_resamples=n_resamples,
         seed=seed,
     )
-    return assemble(request, basis, read_costs(costs))
+    return replace(assemble(request, basis, read_costs(costs)), call=call)
+
+
+def _call(given: Mapping[str, object]) -> str:
+    """Write the call with all that was given."""
+    defaults = inspect.signature(power).parameters
+    named = {name: value for name, value in given.items() if value != defaults[name].default and name != "pilot"}
+    pilot = ["pilot=es.read(...)"] if given["pilot"] is not None else []
+    parts = [*pilot, *(f"{name}={value!r}" for name, value in named.items())]
+    line = f"es.power({', '.join(parts)})"
+    return line if len(line) <= _CALL_WIDTH else "\n".join(["es.power(", *(f"    {part}," for part in parts), ")"])
 
 
 def _test(test: str, margin: float | str | None, half_width: float | str | None) -> PowerTest:

@@ -1,14 +1,13 @@
 """What `power` answers: a frozen plan with the answer, how it was reached, its curve and what to buy next."""
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.analysis.result import Result, json_safe
+from evalstats.document.model import Document, Note
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
@@ -107,7 +106,7 @@ class TrialRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class PowerPlan:
+class PowerPlan(Result):
     """How many items, trials or clusters are needed, or what a number of them can show. The answer, and how it was reached.
 
     Numbers are in the metric's own unit; `scale` and `unit` say how they are shown (100 and "pp" for proportions). The power
@@ -141,6 +140,8 @@ class PowerPlan:
         Where the variance of a pilot comes from, what doubling items, trials or clusters would buy, and which to buy.
     by_trials
         Items needed for several numbers of trials, where trial noise is known.
+    call
+        The Python that asked.
     """
 
     question: str
@@ -177,7 +178,7 @@ class PowerPlan:
     parts: tuple[VariancePart, ...] = ()
     next_steps: tuple[NextStep, ...] = ()
     cost_unit: str = ""
-    recommendation: str = ""
+    recommendation: tuple[str, ...] = ()
     by_trials: tuple[TrialRow, ...] = ()
     pilot: str = ""
     benchmark: str = ""
@@ -185,8 +186,8 @@ class PowerPlan:
     scale: float = 1.0
     unit: str = ""
     version: str = ""
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    call: str = field(default="", compare=False)
+    notes: tuple[Note, ...] = ()
 
     @property
     def answer(self) -> float | int | None:
@@ -196,13 +197,14 @@ class PowerPlan:
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
-        from evalstats.analysis.planning.wording import answer_label
+        from evalstats.analysis.power.phrases import answer_words
 
-        return f"<PowerPlan: {answer_label(self)} ({self.method}): {self.question}>"
+        return f"<PowerPlan: {answer_words(self)} ({self.method}): {self.question}>"
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats power --format json` prints."""
-        return {"answer": json_safe(self.answer), **json_safe(self)}
+        """Return JSON-safe values, the answer first: what `save` writes and `--format json` prints."""
+        values = Result.to_dict(self)
+        return {"result": values.pop("result"), "answer": json_safe(self.answer), **values}
 
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows: the answer by every method (term "plan"), the curve (term "curve"), what to buy next (term "buy")."""
@@ -225,20 +227,11 @@ class PowerPlan:
         rows = [{**row, "conf_level": self.conf_level} for row in (*plan, *curve, *steps)]
         return pl.DataFrame(rows, schema=_FRAME) if rows else pl.DataFrame(schema=_FRAME)
 
-    def summary(self) -> str:
-        """Sentences for a person: the answer, what it assumes, what to beware of."""
-        from evalstats.analysis.planning.wording import plan_sentences
+    def document(self) -> Document:
+        """Return what is said of it: the size or what it can find, what that rests on, what to buy next."""
+        from evalstats.analysis.power.document import document
 
-        return " ".join(plan_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the plan as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.planning.tables import plan_blocks
-
-        return plan_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        return document(self)
 
 
 _FRAME: dict[str, type[pl.DataType]] = {

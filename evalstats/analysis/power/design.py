@@ -7,7 +7,8 @@ from typing import Protocol
 import numpy.typing as npt
 from numpy import float64
 
-from evalstats.analysis.planning.results import PowerTest
+from evalstats.analysis.power.basis import Basis
+from evalstats.analysis.power.result import PowerTest
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.estimate import normal_quantile, t_quantile
 from evalstats.stats.planning.clusters import MIN_DF, Rule, SimulatedPower, cluster_power, simulated_power
@@ -249,3 +250,17 @@ class SimulatedDesign:
 def margin_test(aim: Aim) -> MarginTest:
     """Return which claim is made at the margin."""
     return "equivalence" if aim.test == "equivalence" else "noninferiority"
+
+
+def simulated(
+    base: PartsDesign, basis: Basis, *, pool: bool = True, n_resamples: int = 4000, seed: int = 0
+) -> SimulatedDesign:
+    """Return a design by simulation, with the rule of `compare` for such data."""
+    return SimulatedDesign(
+        base=replace(base, normal=False),
+        rule="cr2" if basis.clustered else "t" if basis.rule == "cr2" else basis.rule,
+        pool=basis.pool if pool else None,
+        bound=basis.units.span or 1.0,
+        n_resamples=n_resamples,
+        seed=seed,
+    )

@@ -1,13 +1,13 @@
 """What to buy next: what doubling the items, the trials or the clusters of a pilot would do, and at what cost."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from evalstats.analysis.planning.basis import Basis
-from evalstats.analysis.planning.designs import Aim, BinaryDesign, Design, PartsDesign, Size
-from evalstats.analysis.planning.results import NextStep, Resource, TrialRow, VariancePart
-from evalstats.analysis.planning.solve import Axis, Task, detectable, solve
+from evalstats.analysis.power.basis import Basis
+from evalstats.analysis.power.design import Aim, BinaryDesign, Design, PartsDesign, Size
+from evalstats.analysis.power.result import NextStep, Resource, TrialRow, VariancePart
+from evalstats.analysis.power.sample_size import Axis, Task, detectable, solve
 from evalstats.document.numbers import plural, scaled
 from evalstats.errors import InputError
 from evalstats.stats.planning.mean import smallest_count
@@ -174,13 +174,13 @@ def _needed(basis: Basis, design: Design, aim: Aim, goal: float, *, buy: Resourc
     return None, "no number of items in these clusters is enough" if now.n_clusters else "no number is enough"
 
 
-def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> str:
-    """Say in words which to buy: what lowers the standard error most for what it costs, and why."""
+def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> tuple[str, ...]:
+    """Say in sentences which to buy: what lowers the standard error most for what it costs, and why."""
     known = [step for step in steps if step.std_error is not None]
     bought = [step for step in known if step.buy != "as it is"]
-    if len(known) < 2 or not bought:
-        return ""
-    best = max(bought, key=lambda step: ((step.precision_per_cost or 0.0) + _SMALL * (step.buy == "items"), step.buy))
+    best = best_step(steps)
+    if len(known) < 2 or best is None:
+        return ()
     now = known[0]
     unit = f" {basis.units.unit}" if basis.units.unit else ""
     change = (
@@ -198,7 +198,17 @@ def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> s
         f"{what} it stays above {scaled(floor, basis.units.scale)}{unit}." for what, floor in _floors(basis, best.buy)
     )
     words.extend(_trial_words(basis, costs))
-    return " ".join(words)
+    return tuple(words)
+
+
+def best_step(steps: Sequence[NextStep]) -> NextStep | None:
+    """Return what buys the most precision for its cost; None where nothing is known to buy any."""
+    bought = [step for step in steps if step.std_error is not None and step.buy != "as it is"]
+    return max(
+        bought,
+        key=lambda step: ((step.precision_per_cost or 0.0) + _SMALL * (step.buy == "items"), step.buy),
+        default=None,
+    )
 
 
 def _compared(best: NextStep, bought: list[NextStep], basis: Basis) -> str:

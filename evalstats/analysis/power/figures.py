@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from evalstats.analysis.planning.results import CurvePoint, PowerPlan
-from evalstats.analysis.planning.wording import answer_sentence, bare, percent, power_words, shown
-from evalstats.document.model import Figure
+from evalstats.analysis.power.result import CurvePoint, PowerPlan
+from evalstats.analysis.power.phrases import bare, headline, percent, power_words, shown
+from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import plural
 
 
-def curve(plan: PowerPlan) -> Figure | None:
+def curve(plan: PowerPlan, table: Table | None = None) -> Figure | None:
     """Return power by size, and the difference (or margin, or half width) that each size can find; None without a value."""
     rows: list[dict[str, Any]] = []
     goals: list[dict[str, Any]] = []
@@ -48,12 +48,13 @@ def curve(plan: PowerPlan) -> Figure | None:
     options: dict[str, Any] = {"x_title": "Clusters" if plan.curve_unit == "clusters" else "Items"}
     options |= {name: _columns(found) for name, found in (("goals", goals), ("marks", marks)) if found}
     return Figure(
-        id="power",
+        id="curve",
         plot="curves",
         rows=_columns(rows),
         options=options,
-        alt=f"Curve of a plan: {answer_sentence(plan)}",
-        caption="Power by size, and what each size can find; the point is the plan.",
+        alt=f"Curve of a plan: {headline(plan)}.",
+        caption="Power by size, and what each size can find; the point is the plan",
+        table=table,
     )
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.stats.planning.clusters import Rule, gamma_shares
 from evalstats.stats.planning.power import discordant_shares
@@ -109,8 +110,8 @@ class Basis:
     discordant, df, std_error, seen
         Of a pilot: the number of discordant items, the degrees of freedom of its variance, the standard error that `compare`
         gives, and its difference (which is only held against a `delta` that somebody took from it).
-    words, assumptions, warnings, notes
-        What it is and what it takes for granted.
+    words, assumptions, notes
+        What it is, what it takes for granted, and what to beware of.
     """
 
     units: Units
@@ -127,8 +128,7 @@ class Basis:
     clusters: tuple[str, ...] = ()
     words: str = ""
     assumptions: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def clustered(self) -> bool:

@@ -1,0 +1,316 @@
+"""What is said of a plan: how many items are needed or what so many can find, by other methods, and what to buy next."""
+
+from collections.abc import Mapping
+
+from evalstats.analysis.power.figures import power_curve
+from evalstats.analysis.power.method import method_sections
+from evalstats.analysis.power.phrases import (
+    count_words,
+    digits_of,
+    floor_words,
+    headline,
+    percent,
+    power_words,
+    range_words,
+    shown,
+    size_words,
+    truth_words,
+)
+from evalstats.analysis.power.resources import best_step
+from evalstats.analysis.power.result import CurvePoint, NextStep, PlanRow, PowerPlan
+from evalstats.analysis.provenance import sources_section
+from evalstats.document.model import Block, Code, Column, Document, Items, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.numbers import plural
+
+_FOUND: tuple[tuple[str, str], ...] = (("Detectable", "mde"), ("Margin shown", "margin"), ("Half width", "half_width"))
+# Every fourth point of the curve: a quarter, half, once, twice and four times the size.
+_STRIDE = 4
+_ENOUGH = 0.005  # below the power asked for, by rounding
+
+
+def document(plan: PowerPlan) -> Document:
+    """Return what is said of a plan."""
+    label, tone = _label(plan)
+    asked = plan.question[:1].upper() + plan.question[1:]
+    return Document(
+        kind="power",
+        title=asked,
+        label=label,
+        tone=tone,
+        headline=headline(plan),
+        scope=_scope(plan),
+        answer=_answer(plan),
+        notes=plan.notes,
+        actions=tuple(_actions(plan)),
+        evidence=(*_methods(plan), *_trials(plan), *_next(plan)),
+        method=(
+            *method_sections(plan),
+            sources_section((), version=plan.version, seed=str(plan.seed) if plan.n_resamples else ""),
+            Section(
+                id="code",
+                heading="The same in Python",
+                blocks=(Code(code=f"import evalstats as es\n\nplan = {plan.call}"),),
+            ),
+        ),
+    )
+
+
+def _label(plan: PowerPlan) -> tuple[str, Tone]:
+    if plan.answer is None:
+        return "out of reach", "bad"
+    if plan.solved == "power":
+        enough = (plan.power or 0.0) >= plan.power_goal - _ENOUGH
+        return ("enough power", "good") if enough else ("underpowered", "caution")
+    return {"delta": "detectable", "half_width": "precision"}.get(plan.solved, "plan"), "neutral"
+
+
+def _scope(plan: PowerPlan) -> str:
+    first = f"Pilot: {plan.pilot}" if plan.pilot else next(iter(plan.assumptions), "")
+    return ", ".join(part for part in (first[:1].upper() + first[1:], truth_words(plan)) if part)
+
+
+def _answer(plan: PowerPlan) -> tuple[Block, ...]:
+    blocks: list[Block] = []
+    if plan.answer is None:
+        blocks.append(Text(text=sentence(plan.reason or "there is no answer")))
+    drawn = any(value is not None for point in plan.curve for value in (point.power, *_values(point)))
+    if drawn:
+        blocks.append(power_curve(plan, _curve(plan)))
+    more = " ".join(part for part in (range_words(plan), floor_words(plan)) if part)
+    if more:
+        blocks.append(Text(text=more))
+    return tuple(blocks)
+
+
+def _values(point: CurvePoint) -> tuple[float | None, ...]:
+    return point.mde, point.margin, point.half_width
+
+
+def _curve(plan: PowerPlan) -> Table:
+    unit = f" ({plan.unit})" if plan.unit else ""
+    found = [(title, name) for title, name in _FOUND if any(getattr(point, name) is not None for point in plan.curve)]
+    clusters = plan.curve_unit == "clusters"
+    powers = any(point.power is not None for point in plan.curve)
+    return Table(
+        id="curve",
+        columns=(
+            *((Column(title="Clusters", kind="count"),) if clusters else ()),
+            Column(title="Items", kind="count"),
+            *((Column(title="Power", kind="amount"),) if powers else ()),
+            *(
+                Column(title=f"{title}{unit}", kind="number", scale=plan.scale, digits=digits_of(plan))
+                for title, _ in found
+            ),
+        ),
+        rows=tuple(
+            (
+                *((point.n_clusters,) if clusters else ()),
+                point.n_items,
+                *((power_words(point.power),) if powers else ()),
+                *(getattr(point, name) for _, name in found),
+            )
+            for point in _shown_points(plan)
+        ),
+        caption=_curve_caption(plan),
+        frame=plan.to_frame().filter(term="curve").to_dict(as_series=False),
+    )
+
+
+def _shown_points(plan: PowerPlan) -> list[CurvePoint]:
+    """Return some points of the curve, the plan's own among them."""
+    here = (plan.n_items, plan.n_clusters)
+    middle = next((i for i, point in enumerate(plan.curve) if (point.n_items, point.n_clusters) == here), 0)
+    return [point for i, point in enumerate(plan.curve) if (i - middle) % _STRIDE == 0]
+
+
+def _curve_caption(plan: PowerPlan) -> str:
+    goal = percent(plan.power_goal)
+    if plan.test == "precision":
+        return "Half the expected width of the interval, by size"
+    if plan.solved in ("delta", "margin"):
+        return f"{'Difference found' if plan.solved == 'delta' else 'Margin shown'} with {goal} power, by size"
+    if plan.test != "difference":
+        return f"Power at the margin of {shown(plan, plan.margin)}, and the margin shown with {goal} power"
+    return f"Power for a true difference of {shown(plan, plan.delta)}, and the difference found with {goal} power"
+
+
+def _actions(plan: PowerPlan) -> list[str]:
+    found: list[str] = []
+    if plan.solved == "power" and (plan.power or 0.0) < plan.power_goal - _ENOUGH:
+        enough = next((point for point in plan.curve if (point.power or 0.0) >= plan.power_goal), None)
+        if enough is not None:
+            clusters = f" in {plural(enough.n_clusters, 'cluster')}" if enough.n_clusters else ""
+            found.append(
+                f"Run {plural(enough.n_items, 'item')}{clusters}: the power is {power_words(enough.power)} there."
+            )
+    found += list(plan.recommendation[:1])
+    if plan.solved == "n_items" and plan.test == "difference" and plan.n_items and not plan.n_clusters:
+        found.append(f"Ask for no less than matters: half the difference takes about {4 * plan.n_items:,} items.")
+    return found
+
+
+def _methods(plan: PowerPlan) -> list[Section]:
+    """Return the same question by other tests and formulas."""
+    others = [row for row in plan.beside if row.role != "headline"]
+    if not others:
+        return []
+    counted = plan.solved in ("n_items", "n_clusters")
+    name = {"n_items": "n_items", "n_clusters": "n_clusters", "delta": "delta", "margin": "margin"}.get(
+        plan.solved, "power"
+    )
+    values = [value for row in others if (value := _of(row, name)) is not None]
+    heading = "Other methods beside it"
+    if values:
+        low, high = min(values), max(values)
+        written = [f"{value:,.0f}" if counted else _written(value, name, plan) for value in (low, high)]
+        what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(name, f" {plan.unit}".rstrip())
+        ends = written[0] if written[0] == written[1] else f"{written[0]} to {written[1]}"
+        verb = "need" if counted else "give a power of" if name == "power" else "find"
+        heading = f"Other methods {verb} {ends}{what}"
+    return [Section(id="methods", heading=heading, blocks=(_beside(plan),))]
+
+
+def _of(row: PlanRow, name: str) -> float | None:
+    if name in ("n_items", "n_clusters") and row.role == "simulation":
+        return None
+    value = getattr(row, name)
+    return None if value is None else float(value)
+
+
+def _written(value: float, name: str, plan: PowerPlan) -> str:
+    return power_words(value) if name == "power" else shown(plan, value).removesuffix(f" {plan.unit}")
+
+
+def _beside(plan: PowerPlan) -> Table:
+    unit = f" ({plan.unit})" if plan.unit else ""
+    effects: Mapping[str, str] = {"delta": "Detectable", "margin": "Margin shown", "half_width": "Half width"}
+    names: list[str] = []
+    if plan.solved in ("n_items", "n_clusters"):
+        names += [*(["n_clusters"] if plan.solved == "n_clusters" else []), "n_items"]
+    if plan.solved in effects:
+        names.append(plan.solved)
+    elif plan.test == "precision":
+        names.append("half_width")
+    titles = {"n_clusters": "Clusters needed", "n_items": "Items needed"} | {
+        name: f"{title}{unit}" for name, title in effects.items()
+    }
+    powers = plan.test != "precision"
+
+    def column(name: str) -> Column:
+        if name in ("n_items", "n_clusters"):
+            return Column(title=titles[name], kind="count")
+        return Column(title=titles[name], kind="number", scale=plan.scale, digits=digits_of(plan))
+
+    def cells(row: PlanRow) -> tuple[Value, ...]:
+        return (
+            row.method,
+            *(_of(row, name) for name in names),
+            *((_power_cell(row),) if powers else ()),
+            row.note or ("the answer" if row.role == "headline" else row.role),
+        )
+
+    return Table(
+        id="methods",
+        columns=(
+            Column(title="Method"),
+            *(column(name) for name in names),
+            *((Column(title="Power there", kind="amount"),) if powers else ()),
+            Column(title="What it is", spare=True),
+        ),
+        rows=tuple(cells(row) for row in plan.beside),
+        caption="The same by other methods" + (f", at {size_words(plan)}" if plan.answer is not None else ""),
+        lead=True,
+    )
+
+
+def _power_cell(row: PlanRow) -> str:
+    if row.conf_low is not None and row.conf_high is not None:
+        return f"{power_words(row.power)} ({power_words(row.conf_low)} to {power_words(row.conf_high)})"
+    return "" if row.power is None else power_words(row.power)
+
+
+def _trials(plan: PowerPlan) -> list[Section]:
+    """Return how many items are needed with more trials of each."""
+    known = [row for row in plan.by_trials if row.n_items is not None]
+    if len(known) < 2:
+        return []
+    first, last = known[0], known[-1]
+    table = Table(
+        id="trials",
+        columns=(
+            Column(title="Trials of each item", kind="count"),
+            Column(title="Items", kind="count"),
+            Column(title="Answers of both systems", kind="count"),
+        ),
+        rows=tuple((row.n_trials, row.n_items, row.n_answers) for row in plan.by_trials),
+        caption="Items needed by the number of trials of each",
+    )
+    heading = (
+        f"{plural(last.n_trials, 'trial')} of each item take {last.n_items:,} items, {plural(first.n_trials, 'trial')} "
+        f"{first.n_items:,}"
+    )
+    return [Section(id="trials", heading=heading, blocks=(table,))]
+
+
+def _next(plan: PowerPlan) -> list[Section]:
+    """Return what doubling items, trials or clusters of the pilot would buy."""
+    if not plan.next_steps:
+        return []
+    best = best_step(plan.next_steps)
+    heading = "What to buy next is not known" if best is None else f"Twice the {best.buy} buys the most precision"
+    blocks: list[Block] = [_next_table(plan)]
+    if plan.recommendation[1:]:
+        blocks.append(Text(text=" ".join(plan.recommendation[1:])))
+    reasons = tuple(sentence(f"{step.buy}: {step.reason}") for step in plan.next_steps if step.reason)
+    if reasons:
+        blocks.append(Items(items=reasons))
+    sections = [Section(id="next", heading=heading, blocks=tuple(blocks))]
+    if len(plan.parts) > 1:
+        main = max(plan.parts, key=lambda part: part.share)
+        shares = "; ".join(f"{part.part} {percent(part.share)}" for part in plan.parts)
+        text = f"The pilot's squared standard error by source: {shares}."
+        heading = f"Most of the pilot's noise comes from {main.part}"
+        sections.append(Section(id="noise", heading=heading, blocks=(Text(text=text),)))
+    return sections
+
+
+def _next_table(plan: PowerPlan) -> Table:
+    unit = f" ({plan.unit})" if plan.unit else ""
+    clustered = any(step.n_clusters is not None for step in plan.next_steps)
+    needed = any(step.needed is not None for step in plan.next_steps)
+    alone = f"; alone enough: how many of it find {shown(plan, plan.delta)}" if needed else ""
+    costs = "each answer of a system costs 1" if plan.cost_unit == "answers" else "by the costs given"
+
+    def cells(step: NextStep) -> tuple[Value, ...]:
+        return (
+            "nothing" if step.buy == "as it is" else step.buy,
+            step.n_items,
+            *((step.n_clusters,) if clustered else ()),
+            "/".join(count_words(k) for k in dict.fromkeys(step.n_trials)),
+            step.std_error,
+            step.mde,
+            *((step.needed,) if needed else ()),
+            None if step.cost is None else f"{step.cost:,.6g}",
+            step.precision_per_cost,
+        )
+
+    return Table(
+        id="next",
+        columns=(
+            Column(title="Doubled"),
+            Column(title="Items", kind="count"),
+            *((Column(title="Clusters", kind="count"),) if clustered else ()),
+            Column(title="Trials", kind="amount"),
+            Column(title=f"SE{unit}", kind="number", scale=plan.scale, digits=2),
+            Column(title=f"Detectable{unit}", kind="number", scale=plan.scale, digits=digits_of(plan)),
+            *((Column(title="Alone enough", kind="count"),) if needed else ()),
+            Column(title="Cost", kind="amount", spare=True),
+            Column(title="Precision/cost", kind="number", digits=2, spare=True),
+        ),
+        rows=tuple(cells(step) for step in plan.next_steps),
+        caption=(
+            f"The pilot with one thing doubled: standard error, what is found with {percent(plan.power_goal)} power, cost "
+            f"({costs}), and 1/SE² for its cost as a multiple of the pilot's{alone}"
+        ),
+        frame=plan.to_frame().filter(plan.to_frame()["term"].str.starts_with("buy")).to_dict(as_series=False),
+    )

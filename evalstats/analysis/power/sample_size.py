@@ -1,0 +1,467 @@
+"""What is solved for: the size, difference, power or margin that is left open, by which method, and the curve over sizes."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import cast
+
+from scipy import special
+
+from evalstats.analysis.power.basis import Basis
+from evalstats.analysis.power.design import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size, simulated
+from evalstats.analysis.power.result import CurvePoint, PowerMethod, PowerTest, Solved
+from evalstats.errors import InputError
+from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.planning.mean import MOST, miller_n, smallest_count, smallest_effect, wave_of
+from evalstats.stats.planning.power import connor_n, precision_n
+
+MOST_SIMULATED = 20_000  # items; beyond that a mean is normal, and a formula is as good
+_MOST_CLUSTERS = 100_000
+_SIMULATED_TOLERANCE = 0.002
+_TOLERANCE = 1e-7
+_SMALL = 300
+_FAR = 1000.0  # standard errors
+_CURVE = [2.0 ** (k / 4.0) for k in range(-8, 9)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Axis:
+    """The count that is varied: items (in `n_clusters` clusters, where items come in clusters), or clusters.
+
+    `cluster_size` None marks independent items or a fixed number of clusters; else a cluster brings as many items.
+    """
+
+    n_trials: tuple[float, float]
+    n_clusters: int | None = None
+    cluster_size: float | None = None
+
+    @property
+    def over_clusters(self) -> bool:
+        """Whether clusters are counted."""
+        return self.cluster_size is not None
+
+    @property
+    def least(self) -> int:
+        """The smallest count that can be."""
+        return 2 if self.over_clusters else max(2, self.n_clusters or 0)
+
+    @property
+    def most(self) -> int:
+        """The largest count looked at."""
+        return _MOST_CLUSTERS if self.over_clusters else MOST
+
+    def at(self, count: int) -> Size:
+        """Return the size that a count makes."""
+        if self.cluster_size is None:
+            return Size(n_items=count, n_clusters=self.n_clusters, n_trials=self.n_trials)
+        items = max(count, round(count * self.cluster_size))
+        return Size(n_items=items, n_clusters=count, n_trials=self.n_trials)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What is left open, and everything that is given."""
+
+    solved: Solved
+    aim: Aim
+    goal: float
+    axis: Axis
+    size: Size | None = None
+    half_width: float | None = None
+    span: float | None = None
+
+    @property
+    def counts(self) -> bool:
+        """Whether a number of items or clusters is sought."""
+        return self.solved in ("n_items", "n_clusters")
+
+
+def solve(design: Design, task: Task) -> float | None:
+    """Return what was left open; None where no value does."""
+    if task.counts:
+        return _count(design, task)
+    if task.size is None:
+        message = "a size is needed to solve for anything but a size"
+        raise ValueError(message)
+    if task.solved == "power":
+        return design.power(task.size, task.aim)
+    if task.solved == "half_width":
+        width = design.half_width(task.size, task.aim)
+        return width if math.isfinite(width) else None
+    return detectable(design, task, task.size) if task.solved == "delta" else showable(design, task, task.size)
+
+
+def detectable(design: Design, task: Task, size: Size) -> float | None:
+    """Return the smallest difference that is found with the power asked for."""
+    aim = replace(task.aim, margin=None, test="difference")
+    return _least_effect(design, task, size, lambda delta: design.power(size, replace(aim, delta=delta)), low=0.0)
+
+
+def _least_effect(
+    design: Design, task: Task, size: Size, power_at: Callable[[float], float], *, low: float
+) -> float | None:
+    """Look within four times what a normal law would need, and only then as far as effects go."""
+    farthest, error = _highest(design, task, size), _rough_error(design, size)
+    near = low + 4.0 * error * (normal_quantile(task.aim.conf_level) + float(special.ndtri(task.goal)))
+    tolerance = _SIMULATED_TOLERANCE if isinstance(design, SimulatedDesign) else _TOLERANCE
+    if low < near < farthest:
+        found = smallest_effect(power_at, task.goal, low=low, high=near, tolerance=tolerance)
+        if found is not None:
+            return found
+    if not low < farthest:
+        return None
+    return smallest_effect(power_at, task.goal, low=low, high=farthest, tolerance=tolerance)
+
+
+def _rough_error(design: Design, size: Size) -> float:
+    if isinstance(design, BinaryDesign):
+        return math.sqrt(max(design.discordance, 1e-6) / size.n_items)
+    base = design.base if isinstance(design, SimulatedDesign) else design
+    return base.std_error(size) if isinstance(base, PartsDesign) else 1.0
+
+
+def showable(design: Design, task: Task, size: Size) -> float | None:
+    """Return the smallest margin at which the claim is made with the power asked for."""
+    aim = task.aim
+    low = abs(aim.delta) if aim.test == "equivalence" else max(0.0, -aim.delta)
+
+    def power_at(margin: float) -> float:
+        return design.power(size, replace(aim, margin=max(margin, 1e-12)))
+
+    return _least_effect(design, task, size, power_at, low=low)
+
+
+def _highest(design: Design, task: Task, size: Size) -> float:
+    """Return an effect beyond which none is looked for; a margin is below the whole range."""
+    if isinstance(design, BinaryDesign):
+        return 1.0 if task.aim.margin is None else 1.0 - 1e-9
+    far = _rough_error(design, size) * (12.0 if isinstance(design, SimulatedDesign) else _FAR)
+    return far if task.span is None else min(far, task.span)
+
+
+def _count(design: Design, task: Task) -> int | None:
+    axis = task.axis
+    start = _start(design, task)
+    most = min(axis.most, MOST_SIMULATED) if _simulates_items(design, axis) else axis.most
+    if task.half_width is not None:
+        wanted = task.half_width
+
+        def narrow(count: int) -> float:
+            return float(design.half_width(axis.at(count), task.aim) <= wanted)
+
+        return smallest_count(narrow, 0.5, start=start, least=axis.least, most=most)
+    wave = _wave(design, start) if isinstance(design, BinaryDesign) else 0
+    return smallest_count(
+        lambda count: design.power(axis.at(count), task.aim),
+        task.goal,
+        start=start,
+        least=axis.least,
+        most=most,
+        wave=wave,
+    )
+
+
+def _wave(design: BinaryDesign, start: int) -> int:
+    """Return how far the power may dip again: where nearly all items are discordant, or where there are few."""
+    return wave_of(start) if start < _SMALL or design.discordance > 0.5 else 3
+
+
+def _simulates_items(design: Design, axis: Axis) -> bool:
+    return isinstance(design, SimulatedDesign) and not axis.over_clusters
+
+
+def _start(design: Design, task: Task) -> int:
+    """Return a first guess of the count, from a normal formula."""
+    aim, axis = task.aim, task.axis
+    distance = max(_distance(aim), 1e-9 * (task.span or 1.0))
+    if isinstance(design, BinaryDesign):
+        discordance = max(design.discordance, abs(aim.delta), 1e-9)
+        if task.half_width is not None:
+            return math.ceil(precision_n(task.half_width, discordance, conf_level=aim.conf_level))
+        if aim.margin is None:
+            return math.ceil(connor_n(aim.delta, discordance, conf_level=aim.conf_level, power=task.goal))
+        return math.ceil(min(miller_n(distance, discordance, conf_level=aim.conf_level, power=task.goal), MOST))
+    base = design.base if isinstance(design, SimulatedDesign) else design
+    if not isinstance(base, PartsDesign):
+        return axis.least
+    one = max(axis.least, 30)
+    variance = base.std_error(axis.at(one)) ** 2 * one
+    if not variance > 0.0:
+        return axis.least
+    if task.half_width is not None:
+        guess = precision_n(task.half_width, variance, conf_level=aim.conf_level)
+    else:
+        guess = miller_n(distance, variance, conf_level=aim.conf_level, power=task.goal)
+    return max(axis.least, math.ceil(min(guess, axis.most)))
+
+
+def _distance(aim: Aim) -> float:
+    """Return how far the truth is from what is to be excluded."""
+    if aim.margin is None:
+        return abs(aim.delta)
+    return aim.margin + aim.delta if aim.test == "noninferiority" else aim.margin - abs(aim.delta)
+
+
+def curve(design: Design, task: Task, middle: int) -> tuple[CurvePoint, ...]:
+    """Return power and what can be found at a quarter to four times the middle count.
+
+    Powers are those of the design; where that is simulated, what can be found is by its formula.
+    """
+    formula = design.base if isinstance(design, SimulatedDesign) else design
+    axis = task.axis
+    counts = sorted({max(axis.least, round(middle * factor)) for factor in _CURVE} | {max(axis.least, middle)})
+    if _simulates_items(design, axis):
+        counts = [count for count in counts if count <= MOST_SIMULATED]
+    if isinstance(design, SimulatedDesign) or axis.over_clusters:
+        counts = [count for place, count in enumerate(counts) if place % 2 == 0 or count == middle]
+    points: list[CurvePoint] = []
+    for count in counts:
+        size = axis.at(count)
+        width = None if task.aim.test != "precision" else design.half_width(size, task.aim)
+        points.append(
+            CurvePoint(
+                n_items=size.n_items,
+                n_clusters=size.n_clusters,
+                power=_power(design, task, size),
+                mde=detectable(formula, task, size) if task.aim.test == "difference" else None,
+                margin=showable(formula, task, size) if task.aim.test in ("noninferiority", "equivalence") else None,
+                half_width=width if width is not None and math.isfinite(width) else None,
+            )
+        )
+    return tuple(points)
+
+
+def _power(design: Design, task: Task, size: Size) -> float | None:
+    if task.aim.test == "precision" or task.solved in ("delta", "margin"):
+        return None
+    return design.power(size, task.aim)
+
+
+_FEW = 100  # below so many items Student's t differs from the normal law by more than a percent of the power
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """The options of a plan, checked and in the metric's own unit; None where nothing was said."""
+
+    test: PowerTest
+    goal: float
+    conf_level: float
+    method: str
+    n_trials: tuple[float, float]
+    delta: float | None = None
+    margin: float | None = None
+    half_width: float | None = None
+    n_items: int | None = None
+    n_clusters: int | None = None
+    cluster_size: float | None = None
+    n_resamples: int = 4000
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Solution:
+    """The answer, and the design and method that gave it; `size` is the plan's, None where there is no answer."""
+
+    method: PowerMethod
+    reason: str
+    design: Design
+    answer: float | None
+    size: Size | None
+
+
+def task_of(request: Request, basis: Basis) -> Task:
+    """Return what is open.
+
+    Raises
+    ------
+    InputError
+        If nothing is open, or too much.
+    """
+    if request.n_clusters is not None and not basis.clustered:
+        raise InputError("n_clusters was given, and nothing says that items come in clusters; give cluster or icc")
+    _check_reach(request)
+    grown = request.cluster_size is not None or (
+        request.n_clusters is not None and request.n_items != request.n_clusters
+    )
+    if basis.single and grown:
+        raise InputError(
+            "no cluster of the pilot holds two items, so it cannot tell what more items in a cluster would do; plan in clusters "
+            "of one item"
+        )
+    named = request.n_items is not None or request.n_clusters is not None
+    effect = {"difference": request.delta, "precision": request.half_width}.get(request.test, request.margin)
+    if effect is None and not named and not basis.is_pilot:
+        raise InputError(_WANTED[request.test])
+    over_items = request.n_clusters is not None and request.n_items is None and effect is not None
+    # A claim at a margin or a difference with the clusters fixed asks for the items in them.
+    if effect is not None and (not named or over_items):
+        return _count_task(request, basis, over_items=over_items)
+    size = _size(request, basis)
+    solved = {"difference": "delta", "precision": "half_width"}.get(request.test, "margin")
+    if effect is not None:
+        if request.test == "precision":
+            raise InputError("both a size and half_width were given, and a precision has no power; give one of them")
+        solved = "power"
+    return Task(
+        solved=cast("Solved", solved),
+        aim=_aim(request),
+        goal=request.goal,
+        axis=_axis(request, basis, n_clusters=None),
+        size=size,
+        span=basis.units.span,
+    )
+
+
+_WANTED: Mapping[PowerTest, str] = {
+    "difference": "say what to plan for: delta (a difference that matters), n_items (a size), or a pilot",
+    "noninferiority": "say what to plan for: margin (the largest difference that does not matter), n_items, or a pilot",
+    "equivalence": "say what to plan for: margin (the largest difference that does not matter), n_items, or a pilot",
+    "precision": "say what to plan for: half_width (of the interval), n_items (a size), or a pilot",
+}
+
+
+def _check_reach(request: Request) -> None:
+    """Refuse effects that no evaluation could show."""
+    delta, margin = request.delta, request.margin
+    if request.test == "difference" and delta == 0.0:
+        raise InputError(
+            "delta is 0: a difference of nothing cannot be found; to show that there is none, use a margin"
+        )
+    if margin is None:
+        return
+    if margin <= 0.0:
+        raise InputError(f"margin is {margin:g}; give a positive number, such as 2pp")
+    truth = delta or 0.0
+    beyond = truth <= -margin or (request.test == "equivalence" and truth >= margin)
+    if beyond:
+        raise InputError(
+            f"with a true difference of {truth:g} and a margin of {margin:g} the claim would be false; lower delta or raise "
+            "the margin"
+        )
+
+
+def _aim(request: Request) -> Aim:
+    delta = request.delta or 0.0
+    return Aim(
+        test=request.test,
+        conf_level=request.conf_level,
+        delta=abs(delta) if request.test == "difference" else delta,
+        margin=request.margin if request.margin is not None else 1.0 if request.test in _MARGINS else None,
+    )
+
+
+_MARGINS = ("noninferiority", "equivalence")
+
+
+def _axis(request: Request, basis: Basis, *, n_clusters: int | None) -> Axis:
+    size = None
+    if basis.clustered and n_clusters is None:
+        size = request.cluster_size or basis.cluster_size
+    return Axis(n_trials=request.n_trials, n_clusters=n_clusters, cluster_size=size)
+
+
+def _count_task(request: Request, basis: Basis, *, over_items: bool) -> Task:
+    axis = _axis(request, basis, n_clusters=request.n_clusters if over_items else None)
+    return Task(
+        solved="n_clusters" if axis.over_clusters else "n_items",
+        aim=_aim(request),
+        goal=request.goal,
+        axis=axis,
+        half_width=request.half_width,
+        span=basis.units.span,
+    )
+
+
+def _size(request: Request, basis: Basis) -> Size:
+    """Return the size that was named, or the pilot's."""
+    items, clusters = request.n_items, request.n_clusters
+    if not basis.clustered:
+        return Size(n_items=items if items is not None else basis.parts.n_items, n_trials=request.n_trials)
+    each = request.cluster_size or basis.cluster_size
+    if items is None and clusters is None:
+        items, clusters = basis.parts.n_items, len(basis.parts.sizes)
+    if clusters is None:
+        clusters = max(1, round((items or 1) / each))
+    if items is None:
+        items = max(clusters, round(clusters * each))
+    if items < clusters:
+        raise InputError(f"{items} items cannot fill {clusters} clusters")
+    return Size(n_items=items, n_clusters=clusters, n_trials=request.n_trials)
+
+
+def solution(request: Request, basis: Basis, task: Task) -> Solution:
+    """Choose the method, or check the one asked for, and solve.
+
+    Raises
+    ------
+    InputError
+        If the method asked for does not fit what is known.
+    """
+    method, reason = _method(request, basis)
+    design = _design(method, request, basis)
+    answer = solve(design, task)
+    size = size_of(task, answer)
+    if method == "miller" and request.method == "auto" and size is not None and size.n_items < _FEW:
+        method, reason = "t", f"with fewer than {_FEW} items the normal formula promises too much"
+        design = _design(method, request, basis)
+        answer = solve(design, task)
+        size = size_of(task, answer)
+    return Solution(method=method, reason=reason, design=design, answer=answer, size=size)
+
+
+def size_of(task: Task, answer: float | None) -> Size | None:
+    """Return the size of the plan; None where there is no answer."""
+    if answer is None:
+        return None
+    return task.axis.at(int(answer)) if task.counts else task.size
+
+
+def _method(request: Request, basis: Basis) -> tuple[PowerMethod, str]:
+    wanted = request.method
+    if (
+        request.test == "precision"
+        and wanted in ("auto", "exact")
+        and basis.discordance is not None
+        and not basis.clustered
+    ):
+        return "formula", "the width of an interval follows from the spread of the differences"
+    if wanted == "auto":
+        if basis.clustered:
+            return "clusters", "items come in clusters, so clusters are the unit that carries information"
+        if basis.discordance is not None:
+            return "exact", "scores are right or wrong with one trial an item"
+        return "miller", "the spread of the item differences is known, and items are independent"
+    if wanted == "exact" and basis.discordance is None:
+        raise InputError(
+            "method 'exact' is for right-or-wrong scores with one trial an item: give discordance, accuracy or such a pilot"
+        )
+    if wanted == "simulation" and request.test == "precision":
+        raise InputError("the width of an interval needs no simulation; leave method out")
+    if wanted == "simulation" and basis.discordance is not None and not basis.clustered:
+        raise InputError(
+            "method 'simulation' is for trials, graded scores and clusters; right-or-wrong items with one trial are summed "
+            "exactly: use method 'exact'"
+        )
+    if wanted == "clusters" and not basis.clustered:
+        raise InputError("method 'clusters' needs clusters: name cluster with the pilot, or give icc and cluster_size")
+    return cast("PowerMethod", wanted), "it was asked for"
+
+
+def _design(method: PowerMethod, request: Request, basis: Basis) -> Design:
+    if method in ("exact", "formula"):
+        return BinaryDesign(discordance=basis.discordance or 0.0)
+    assumed = basis.discordance if not basis.is_pilot else None
+    base = PartsDesign(parts=basis.parts, normal=method == "miller", discordance=assumed, lattice=basis.lattice)
+    if method != "simulation":
+        return base
+    return simulated(base, basis, n_resamples=request.n_resamples, seed=request.seed)
+
+
+def final_aim(task: Task, answer: float | None) -> Aim:
+    """Return the aim with the answer in it."""
+    if task.solved == "delta" and answer is not None:
+        return replace(task.aim, delta=answer)
+    if task.solved == "margin":
+        return replace(task.aim, margin=answer)
+    return task.aim

@@ -1,0 +1,38 @@
+"""Pages of results that are documents: the example that each page shows, and a result of hostile names, in both forms."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from evalstats.report.examples import EXAMPLES, example
+from evalstats.report.render import render_results
+
+KINDS = ("contamination", "frontier", "power")
+HOSTILE = "<script>alert(1)</script>"
+
+
+def test_every_page_has_an_example() -> None:
+    assert set(KINDS) <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_example_says_that_it_is_simulated_and_answers_in_one_line(kind: str) -> None:
+    said = example(kind).document()
+    assert said.kind == kind
+    assert [note.kind for note in said.banners] == ["simulated"]
+    assert len(said.headline.split()) <= 20
+    assert said.figures
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_page_is_one_file_that_loads_nothing_and_shows_names_as_text(kind: str, tmp_path: Path) -> None:
+    found = example(kind)
+    banner = replace(found.notes[0], text=f"simulated by {HOSTILE}")
+    render_results([replace(found, notes=(banner, *found.notes[1:]))], [tmp_path / "page.html", tmp_path / "page.pdf"])
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert HOSTILE not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+    assert not re.search(r'(?:src|href)="https?://', page.partition("<body")[0])
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
