@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from evalstats.analysis.power.figures import power_curve
+from evalstats.analysis.power.figures import curve
 from evalstats.analysis.power.method import method_sections
 from evalstats.analysis.power.phrases import (
     count_words,
@@ -73,17 +73,13 @@ def _answer(plan: PowerPlan) -> tuple[Block, ...]:
     blocks: list[Block] = []
     if plan.answer is None:
         blocks.append(Text(text=sentence(plan.reason or "there is no answer")))
-    drawn = any(value is not None for point in plan.curve for value in (point.power, *_values(point)))
-    if drawn:
-        blocks.append(power_curve(plan, _curve(plan)))
+    drawn = curve(plan, _curve(plan))
+    if drawn is not None:
+        blocks.append(drawn)
     more = " ".join(part for part in (range_words(plan), floor_words(plan)) if part)
     if more:
         blocks.append(Text(text=more))
     return tuple(blocks)
-
-
-def _values(point: CurvePoint) -> tuple[float | None, ...]:
-    return point.mde, point.margin, point.half_width
 
 
 def _curve(plan: PowerPlan) -> Table:

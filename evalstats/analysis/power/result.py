@@ -197,9 +197,8 @@ class PowerPlan(Result):
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
-        from evalstats.analysis.power.phrases import answer_words
-
-        return f"<PowerPlan: {answer_words(self)} ({self.method}): {self.question}>"
+        answer = "none" if self.answer is None else f"{self.answer:,.6g}"
+        return f"<PowerPlan: {self.solved} {answer} ({self.method}): {self.question}>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values, the answer first: what `save` writes and `--format json` prints."""
