@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from evalstats.analysis.power.result import CurvePoint, PowerPlan
 from evalstats.analysis.power.phrases import bare, headline, percent, power_words, shown
+from evalstats.analysis.power.result import CurvePoint, PowerPlan
 from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import plural
 

@@ -7,7 +7,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.result import Result, json_safe
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Note
 
 PowerTest = Literal["difference", "noninferiority", "equivalence", "precision"]
 Solved = Literal["n_items", "n_clusters", "delta", "power", "margin", "half_width"]
@@ -225,12 +225,6 @@ class PowerPlan(Result):
         ]
         rows = [{**row, "conf_level": self.conf_level} for row in (*plan, *curve, *steps)]
         return pl.DataFrame(rows, schema=_FRAME) if rows else pl.DataFrame(schema=_FRAME)
-
-    def document(self) -> Document:
-        """Return what is said of it: the size or what it can find, what that rests on, what to buy next."""
-        from evalstats.analysis.power.document import document
-
-        return document(self)
 
 
 _FRAME: dict[str, type[pl.DataType]] = {
