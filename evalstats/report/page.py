@@ -10,7 +10,7 @@ from datetime import date
 
 import polars as pl
 
-from evalstats.analysis.result import Result, draw, load_result
+from evalstats.analysis.result import Result, load_result
 from evalstats.document import blocks
 from evalstats.document.escape import for_html
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
@@ -235,13 +235,8 @@ def _block(block: Block, prefix: str) -> str:
 
 def _figure(figure: Figure, label: str) -> str:
     rows = figure.table.frame if figure.table is not None and figure.table.frame else figure.rows
-    return figure_float(
-        lambda medium: draw(figure, size=medium),
-        label,
-        caption=prose(sentence(figure.caption)),
-        alt=figure.alt,
-        after=_data_link(rows, figure.id),
-    )
+    caption = prose(sentence(figure.caption))
+    return figure_float(figure, label, caption=caption, after=_data_link(rows, figure.id))
 
 
 def _table(table: Table, label: str) -> str:
