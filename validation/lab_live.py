@@ -80,7 +80,7 @@ def cases(found: LabLiveGap, truth: LabLiveTruth, margin: float | None) -> Itera
         if margin is not None and abs(truth.calibrated[m]) >= margin - 1e-9:
             yield Case("FALSE aligned, a model", row.verdict == "aligned")
         if one_planted and truth.planted[m] != 0.0:
-            yield Case("found: a planted gap", row.verdict == "gap" and (row.gap or 0.0) * truth.planted[m] > 0)
+            yield Case("found: a planted gap", row.verdict == "gap" and (row.estimate or 0.0) * truth.planted[m] > 0)
     right = np.abs(truth.calibrated[: len(place)]) < 1e-9
     if right.any():
         flagged = [row.verdict == "gap" for m, row in rows if right[m]]

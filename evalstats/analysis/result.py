@@ -29,6 +29,7 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 RESULTS = {
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
+    "LabLiveGap": "evalstats.analysis.gap.result",
     "PowerPlan": "evalstats.analysis.power.result",
 }
 

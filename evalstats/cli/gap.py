@@ -2,12 +2,15 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.cli import options
+from evalstats.analysis.gap.options import GapOptions
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Showing, add_command
 
 if TYPE_CHECKING:
     from evalstats.cli.plan import Declared
@@ -18,182 +21,83 @@ _CANNOT_ANSWER = 3
 _SHIPPED_MIX = "rutbench"
 
 
-def register(app: typer.Typer) -> None:
-    """Add the command."""
-    app.command("gap")(gap)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Where both sides come from, and the files that say how to read them together."""
 
-
-def gap(
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
+        tuple[Path, ...],
+        Option(
+            "Results of both sides, told apart by their column setting (lab, live); or give --lab and --live.",
             metavar="DATA",
-            help="Results of both sides, told apart by their column setting (lab, live); or give --lab and --live.",
-            show_default=False,
         ),
-    ] = None,
-    lab: Annotated[
-        list[Path] | None,
-        typer.Option("--lab", metavar="PATH", help="Results of the lab; may be repeated.", show_default=False),
-    ] = None,
-    live: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--live", metavar="PATH", help="Live outcomes, votes or a table; may be repeated.", show_default=False
-        ),
-    ] = None,
+    ] = ()
+    lab: Annotated[tuple[Path, ...], Option("Results of the lab; may be repeated.", metavar="PATH")] = ()
+    live: Annotated[tuple[Path, ...], Option("Live outcomes, votes or a table; may be repeated.", metavar="PATH")] = ()
     near_names: Annotated[
         Path | None,
-        typer.Option(
-            "--near-names",
-            metavar="FILE",
-            help="Write names that look alike to an alias file, to be checked and given with --aliases.",
-            show_default=False,
-        ),
-    ] = None,
+        Option("Write names that look alike to an alias file, to be checked and given with --aliases.", metavar="FILE"),
+    ] = None
     aliases: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE", help="Names that are one model: TOML, CSV of two columns, JSON.", show_default=False
-        ),
-    ] = None,
-    metric: Annotated[
-        str | None,
-        typer.Option(
-            "--metric", "-m", help="Score to use on both sides; default: each one's headline.", show_default=False
-        ),
-    ] = None,
-    higher_is_better: options.HigherIsBetter = None,
-    lab_metric: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Score to use in the lab.", show_default=False)
-    ] = None,
-    live_metric: Annotated[
-        str | None, typer.Option(metavar="METRIC", help="Score to use live.", show_default=False)
-    ] = None,
-    same_scale: Annotated[
-        bool | None,
-        typer.Option(
-            "--same-scale/--other-scale",
-            help="Whether live less lab means something; default: where both measure one thing in one unit.",
-            show_default=False,
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--by",
-            metavar="FACTOR",
-            help="Factor that makes up the mix, such as scenario; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
+        Path | None, Option("Names that are one model: TOML, CSV of two columns, JSON.", metavar="FILE")
+    ] = None
     mix: Annotated[
         str | None,
-        typer.Option(
+        Option(
+            "Shares of the live world where live rows have no such labels; rutbench: those surveyed for it.",
             metavar="FILE|rutbench",
-            help="Shares of the live world where live rows have no such labels; rutbench: those surveyed for it.",
-            show_default=False,
         ),
-    ] = None,
-    margin: Annotated[
-        str | None,
-        typer.Option(
-            metavar="M", help="Largest gap that does not matter: 5pp, or a number in the live unit.", show_default=False
-        ),
-    ] = None,
+    ] = None
     lab_where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Keep such rows of the lab; may be repeated.", show_default=False),
-    ] = None,
-    live_where: Annotated[
-        list[str] | None,
-        typer.Option(metavar="COLUMN=LEVEL", help="Keep such live rows; may be repeated.", show_default=False),
-    ] = None,
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cluster",
-            "-c",
-            metavar="COLUMN",
-            help="Column whose levels share something, on the side that has it; may be repeated; default: auto.",
-            show_default=False,
-        ),
-    ] = None,
-    lab_cluster: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="The same for the lab alone.", show_default=False)
-    ] = None,
-    live_cluster: Annotated[
-        list[str] | None, typer.Option(metavar="COLUMN", help="The same for the live side.", show_default=False)
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(help="Models to keep: A,B,C, or the option several times; default: all.", show_default=False),
-    ] = None,
-    top: Annotated[str, typer.Option(metavar="K,K,...", help="Also tell agreement within the K best live.")] = "5,10",
-    resamples: Annotated[int, typer.Option("--resamples", min=1, help="Rounds of the bootstraps.")] = 2000,
-    min_cell: Annotated[
-        int, typer.Option("--min-cell", min=1, help="Live cells with fewer users than this are withheld.")
-    ] = 10,
-    conf_level: options.PlannedLevel = None,
-    plan: options.PlanFile = None,
-    no_plan: options.NoPlan = False,
-    explain: options.Explain = False,
-    map_: options.Map = None,
-    input_format: options.InputFormat = None,
-    style: options.OutputFormat = options.Format.TEXT,
-    output: options.Output = None,
-    seed: Annotated[int, typer.Option(help="For everything that is drawn.")] = 0,
-    quiet: options.Quiet = False,
-    no_color: options.NoColor = False,
-) -> None:
-    """Tell whether the lab predicts the live world, and for which models it does not."""
+        tuple[str, ...], Option("Keep such rows of the lab; may be repeated.", metavar="COLUMN=LEVEL")
+    ] = ()
+    live_where: Annotated[tuple[str, ...], Option("Keep such live rows; may be repeated.", metavar="COLUMN=LEVEL")] = ()
+    plan: Annotated[Path | None, Option("Analysis declared before looking; default: evalstats.toml here.")] = None
+    no_plan: Annotated[bool, Option("Look at no evalstats.toml.", ("--no-plan",))] = False
+    map: Annotated[
+        tuple[str, ...],
+        Option("For a table of your own: STANDARD=COLUMN, score=COLUMN:lower, or a TOML file; may be repeated."),
+    ] = ()
+    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    add_command(app, "gap", gap, Sides, GapOptions, Showing)
+
+
+def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
+    """Say whether the lab predicts the live world, and for which models it does not."""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
-    from evalstats.cli.leaderboard import whole_numbers
     from evalstats.cli.plan import declared_plan
-    from evalstats.cli.show import show_result, step_line
+    from evalstats.cli.show import step_line
 
-    levels = whole_numbers(top)
-    declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
-    joined = aliases_of(aliases)
-    shares = mix_of(mix, by)
-    sides = load_sides(
-        paths,
-        lab=lab,
-        live=live,
-        wheres=(lab_where, live_where),
-        map_=map_,
+    declared = declared_plan(sides.plan, wanted=not sides.no_plan, quiet=showing.quiet)
+    joined = aliases_of(sides.aliases)
+    shares = mix_of(sides.mix, asked.by)
+    data = load_sides(
+        sides.paths,
+        lab=sides.lab,
+        live=sides.live,
+        wheres=(sides.lab_where, sides.live_where),
+        map_=sides.map,
         declared=declared,
-        input_format=input_format,
-        quiet=quiet,
+        input_format=sides.input_format,
+        quiet=showing.quiet,
     )
-    if near_names is not None:
-        write_near_names(near_names, sides, joined)
-    with step_line(quiet=quiet) as on_step:
+    if sides.near_names is not None:
+        write_near_names(sides.near_names, data, joined)
+    options: dict[str, Any] = asdict(asked) | {
+        "cluster": cluster_of(asked.cluster) or "auto",
+        "lab_cluster": cluster_of(asked.lab_cluster),
+        "live_cluster": cluster_of(asked.live_cluster),
+        "models": names_of(asked.models, data, joined),
+    }
+    with step_line(quiet=showing.quiet) as on_step:
         on_step("setting lab against live")
-        result = gap_of(
-            *sides,
-            metric=metric,
-            higher_is_better=higher_is_better,
-            lab_metric=lab_metric,
-            live_metric=live_metric,
-            by=by or None,
-            cluster=cluster_of(cluster) or "auto",
-            lab_cluster=cluster_of(lab_cluster),
-            live_cluster=cluster_of(live_cluster),
-            aliases=joined,
-            margin=margin,
-            mix=shares,
-            models=names_of(models, sides, joined),
-            same_scale=same_scale,
-            conf_level=conf_level,
-            top=levels,
-            n_resamples=resamples,
-            min_cell=min_cell,
-            plan=declared.plan if declared else None,
-            seed=seed,
-        )
-    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
+        result = gap_of(*data, **options, aliases=joined, mix=shares, plan=declared.plan if declared else None)
+    showing.present(result)
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
 

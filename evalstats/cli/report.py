@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.cli import options, report_arena, report_lab_live
+from evalstats.cli import options, report_arena
 from evalstats.cli.leaderboard import Adjustment
 from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
@@ -26,7 +26,6 @@ class Kind(StrEnum):
     LEADERBOARD = "leaderboard"
     SCENARIOS = "scenarios"
     ARENA = "arena"
-    LAB_LIVE = "lab-live"
     VALIDATION = "validation"
     ARENA_SAMPLING = "arena-sampling"
 
@@ -53,14 +52,13 @@ _WITHOUT_DATA = {
 }
 _OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further")
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
-_OF_LIVE = tuple(dict.fromkeys((*report_arena.OF_ARENA, *report_lab_live.OF_LAB_LIVE)))
+_OF_LIVE = report_arena.OF_ARENA
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
     Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *_OF_LIVE),
     Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *_OF_LIVE),
     Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", "missing", *_OF_LIVE),
-    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS, *report_lab_live.OF_LAB_LIVE),
-    Kind.LAB_LIVE: (*report_lab_live.FOREIGN_TO_LAB_LIVE, *_OF_SCENARIOS),
+    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS),
 }
 
 
@@ -155,19 +153,6 @@ def report(
     resamples: report_arena.Resamples = None,
     online_elo: report_arena.OnlineElo = False,
     no_checks: report_arena.NoChecks = False,
-    lab: report_lab_live.Lab = None,
-    live: report_lab_live.Live = None,
-    aliases: report_lab_live.Aliases = None,
-    lab_metric: report_lab_live.LabMetric = None,
-    live_metric: report_lab_live.LiveMetric = None,
-    same_scale: report_lab_live.SameScale = None,
-    mix: report_lab_live.Mix = None,
-    lab_where: report_lab_live.LabWhere = None,
-    live_where: report_lab_live.LiveWhere = None,
-    lab_cluster: report_lab_live.LabCluster = None,
-    live_cluster: report_lab_live.LiveCluster = None,
-    top: report_lab_live.Top = None,
-    min_cell: report_lab_live.MinCell = None,
     conf_level: options.PlannedLevel = None,
     contrast: options.Contrast = "model",
     pass_hat: options.PassHat = None,
@@ -193,7 +178,7 @@ def report(
     documents = Documents(kind=kind, to=tuple(to or [To.HTML]), output=output, engine=engine, quiet=quiet)
     question: dict[str, Any] = {
         "metric": metric,
-        "by": by or None if kind is Kind.LAB_LIVE else _one_factor(kind, by),
+        "by": _one_factor(kind, by),
         "cluster": cluster,
         "margin": margin,
         "adjust": None if adjust is None else adjust.value,
@@ -224,19 +209,6 @@ def report(
         "resamples": resamples,
         "online_elo": online_elo or None,
         "no_checks": no_checks or None,
-        "lab": lab or None,
-        "live": live or None,
-        "aliases": aliases,
-        "lab_metric": lab_metric,
-        "live_metric": live_metric,
-        "same_scale": same_scale,
-        "mix": mix,
-        "lab_where": lab_where or None,
-        "live_where": live_where or None,
-        "lab_cluster": lab_cluster or None,
-        "live_cluster": live_cluster or None,
-        "top": top,
-        "min_cell": min_cell,
     }
     sources = Sources(
         targets=tuple(targets or ()),
@@ -256,11 +228,10 @@ def report(
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
     elif kind is Kind.SCENARIOS:
         _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
-    elif kind in (Kind.ARENA, Kind.LAB_LIVE):
+    elif kind is Kind.ARENA:
         contrast_given = None if contrast == "model" else contrast
         asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
-        ask = report_arena.arena_report if kind is Kind.ARENA else report_lab_live.lab_live_report
-        ask(documents, sources, _own(kind, asked))
+        report_arena.arena_report(documents, sources, _own(kind, asked))
     else:
         _comparison(documents, sources, _own(kind, question))
 

@@ -91,4 +91,31 @@ def _power() -> Result:
     return replace(found, notes=(_MADE_UP, *found.notes))
 
 
-EXAMPLES: Mapping[str, Callable[[], Result]] = {"contamination": _contamination, "frontier": _frontier, "power": _power}
+def _lab_live() -> Result:
+    """One planted gap, another mix than the lab's, and a scenario that the lab never covers."""
+    from evalstats.analysis.gap.gap import gap
+    from evalstats.datasets.tables import rutbench_live_mix
+    from evalstats.simulate.lab_live import simulate_lab_live
+
+    mix = rutbench_live_mix().shares
+    covered = [level for level in mix if level != "information_overload"]
+    both = simulate_lab_live(
+        14,
+        gaps={"model-05": -0.18},
+        live_mix=mix,
+        lab_mix=dict.fromkeys(covered, 1 / len(covered)),
+        behaviour_shift=-0.04,
+        n_lab_only=3,
+        n_items=600,
+        n_users=700,
+        seed=1,
+    )
+    return gap(both.lab, both.live)
+
+
+EXAMPLES: Mapping[str, Callable[[], Result]] = {
+    "contamination": _contamination,
+    "frontier": _frontier,
+    "lab-live": _lab_live,
+    "power": _power,
+}

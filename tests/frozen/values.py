@@ -18,6 +18,8 @@ FOLDER = Path(__file__).parent / "results"
 
 # A field that has a new name: old -> new.
 RENAMED: dict[str, str] = {}
+# The same in the cases whose names begin so: a name may mean another thing elsewhere.
+RENAMED_IN: dict[str, dict[str, str]] = {"gap": {"gap": "estimate"}}
 # Fields that no result holds any more, since another one tells the same: name -> which one, or why.
 LEFT_OUT: dict[str, str] = {}
 # Fields whose list or row has another shape now: their values are looked for one by one, anywhere in the result.
@@ -60,7 +62,8 @@ def moved(name: str, result: object) -> list[str]:
     tolerance = OPTIMISED if name.startswith(_FITTED) else EXACT
     results = result if isinstance(result, tuple) else (result,)
     held = list(chain.from_iterable(_rows(json.loads(json.dumps(one.to_dict())), {}) for one in results))
-    search = _Search(held, tolerance)
+    renamed = RENAMED | next((names for start, names in RENAMED_IN.items() if name.startswith(start)), {})
+    search = _Search(held, tolerance, renamed)
     return [line for place, row in enumerate(frozen) if (line := search.missing(row, whole=place == 0))]
 
 
@@ -115,8 +118,8 @@ def _is_kept(name: str, value: Leaf) -> bool:
 class _Search:
     """Looks frozen rows up among the rows of a result."""
 
-    def __init__(self, held: list[tuple[Row, Row]], tolerance: float) -> None:
-        self._held, self._tolerance = held, tolerance
+    def __init__(self, held: list[tuple[Row, Row]], tolerance: float, renamed: Mapping[str, str]) -> None:
+        self._held, self._tolerance, self._renamed = held, tolerance, renamed
         self._scalars: dict[str, list[tuple[float, int]]] = defaultdict(list)
         for place, (own, _) in enumerate(held):
             for name, values in own.items():
@@ -132,7 +135,7 @@ class _Search:
         """None where one row of the result holds the frozen one; else the row that holds most of it, and what it lacks."""
         wanted: list[tuple[str, Any]] = []
         for old, values in row.items():
-            name = RENAMED.get(old, old)
+            name = self._renamed.get(old, old)
             if old in LEFT_OUT or name in LEFT_OUT:
                 continue
             if old in RESHAPED or name in RESHAPED:

@@ -10,12 +10,10 @@ from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.comparison import explain_comparison
-from evalstats.analysis.explaining.gap import explain_gap
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
 from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.explaining.score import explain_score
-from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.mixed.result import MixedModel
 from evalstats.analysis.scenarios.result import ScenarioModel
@@ -33,7 +31,6 @@ _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     ScenarioModel: explain_scenarios,
     MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
-    LabLiveGap: explain_gap,
 }
 
 
@@ -43,7 +40,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed`, `arena` or `gap` gave, or another
+        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed` or `arena` gave, or another
         result whose kind was added.
 
     Raises

@@ -10,6 +10,9 @@ from typing import Final
 
 import numpy as np
 
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import some
 from evalstats.errors import InputError
 from evalstats.schema.plan import Plan
 from evalstats.stats.checks import FloatArray
@@ -271,7 +274,7 @@ class NameMatch:
     only_live: tuple[str, ...] = ()
     near: tuple[tuple[str, str], ...] = ()
     near_why: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, str] | None) -> NameMatch:
@@ -317,7 +320,11 @@ def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, 
         only_live=tuple(only_live.values()),
         near=tuple((only_lab[each.lab], only_live[each.live]) for each in near[:_SHOWN]),
         near_why=tuple(each.why for each in near[:_SHOWN]),
-        notes=(*_idle_aliases(aliases, lab, live, named), *_limits(len(near), len(only_lab), len(only_live))),
+        notes=as_notes(
+            "choice",
+            (*_idle_aliases(aliases, lab, live, named), *_limits(len(near), len(only_lab), len(only_live))),
+            caution=False,
+        ),
     )
 
 
@@ -348,10 +355,10 @@ def _idle_aliases(
     idle = [name for name in aliases if name in present and aliases[name] not in joined]
     notes: list[str] = []
     if absent:
-        notes.append(f"no model of either side has the name {_some(absent)}, which the aliases rename")
+        notes.append(f"no model of either side has the name {some(absent)}, which the aliases rename")
     if idle:
         led = [f"{name} (to be {aliases[name]})" for name in idle]
-        notes.append(f"the alias of {_some(led)} joins nothing: the other side has no model of the new name")
+        notes.append(f"the alias of {some(led)} joins nothing: the other side has no model of the new name")
     return notes
 
 
@@ -364,8 +371,3 @@ def _limits(n_near: int, n_lab: int, n_live: int) -> list[str]:
             f"more than {MAX_NAMES} names are left over; only those that differ in spelling or date are compared"
         )
     return notes
-
-
-def _some(names: Sequence[str], shown: int = 5) -> str:
-    more = f" and {len(names) - shown} more" if len(names) > shown else ""
-    return ", ".join(names[:shown]) + more

@@ -9,7 +9,7 @@ import polars as pl
 from evalstats.aggregate.items import item_sums
 from evalstats.analysis.gap.material import Material, Side
 from evalstats.analysis.gap.outcomes import LIVE_CLUSTERS
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray
@@ -124,7 +124,7 @@ def behaviours_of(material: Material) -> tuple[Behaviours, pl.DataFrame]:
     if len(ideal) != 1 or len(levels) < 2:
         raise CannotAnswerError(
             f"no column user_kind, and {plural(len(ideal), 'level')} of {column} called ideal or stable (it has "
-            f"{_some(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
+            f"{some(levels)}); a drop needs items with ideal and with non-ideal users, and one level of ideal ones"
         )
     others = tuple(level for level in levels if level != ideal[0])
     return Behaviours(column=column, ideal=ideal[0], others=others), rows.filter(pl.col(column).is_not_null())
@@ -198,8 +198,8 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     lost = max(1.0 - ideal - covered, 0.0)
     if covered <= 0.0:
         raise CannotAnswerError(
-            f"none of the lab's non-ideal behaviours ({_some(behaviours.others)}) has a share among live users "
-            f"({_some(sorted(mix))}); map the names onto each other"
+            f"none of the lab's non-ideal behaviours ({some(behaviours.others)}) has a share among live users "
+            f"({some(sorted(mix))}); map the names onto each other"
         )
     if ideal <= 0.0:
         warnings.append(
@@ -208,7 +208,7 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
         warnings.append(
-            f"the lab has no items with {_some(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
+            f"the lab has no items with {some(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
             "scores as much as the other behaviours do"
         )
     return LiveShares(
@@ -249,13 +249,6 @@ def _without_level(material: Material, rows: pl.DataFrame) -> tuple[str, ...]:
 
 def _levels(rows: pl.DataFrame, column: str) -> list[str]:
     return rows[column].cast(pl.String).drop_nulls().unique().sort().to_list()
-
-
-def _some(names: "list[str] | tuple[str, ...]", most: int = 4) -> str:
-    if not names:
-        return "none"
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 _ITEM = ("benchmark", "task", "item")

@@ -1,15 +1,16 @@
 """York's line from lab to live scores, each model's gap from the line through the others, and the overall level."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from evalstats.analysis.gap.material import Material
-from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, OtherLine
-from evalstats.document.numbers import number, p_value
+from evalstats.analysis.gap.result import CalibrationLine, Deviation, GapVerdict, LevelGap, ModelGap, OtherLine
+from evalstats.document.model import Note
+from evalstats.document.numbers import number, p_value, p_words, some
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.leave_one_out import (
@@ -42,8 +43,8 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         slope=lab * live * fit.slope,
         intercept=live * fit.intercept,
         slope_std_error=fit.slope_std_error,
-        slope_low=ends[0],
-        slope_high=ends[1],
+        slope_low=_known(ends[0]),
+        slope_high=_known(ends[1]),
         intercept_std_error=fit.intercept_std_error,
         tau=fit.tau,
         tau_low=fit.tau_low,
@@ -125,40 +126,6 @@ def _signs(made: Material) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelGap:
-    """What the calibrated gap and the plain difference say of one model; fields as those of `GapRow`."""
-
-    expected: float | None = None
-    gap: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
-    p_outlier: float | None = None
-    p_adjusted: float | None = None
-    adjusted_low: float | None = None
-    adjusted_high: float | None = None
-    equivalence_low: float | None = None
-    equivalence_high: float | None = None
-    shrunken: float | None = None
-    shrunken_low: float | None = None
-    shrunken_high: float | None = None
-    detectable: float | None = None
-    leverage: float | None = None
-    extrapolated: bool = False
-    difference: float | None = None
-    difference_std_error: float | None = None
-    difference_low: float | None = None
-    difference_high: float | None = None
-    difference_p: float | None = None
-    difference_adjusted: float | None = None
-    difference_verdict: GapVerdict | None = None
-    verdict: GapVerdict = "invalid"
-    material: bool | None = None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
     """What a verdict rests on, of one quantity."""
 
@@ -210,7 +177,7 @@ def beyond_margin(low: float, high: float, margin: float | None) -> bool | None:
 def _row(made: Material, found: Found, j: int) -> ModelGap:
     difference = _difference(made, found.levels, j)
     if found.line is None or found.gaps is None:
-        return ModelGap(**difference, verdict="invalid", reason=found.reason)
+        return ModelGap(**difference, conf_level=made.options.conf_level, reason=found.reason)
     gaps = found.gaps
     # A reader sees the live side's own direction; a gap above 0 is better than expected on both kinds of side.
     expected = float(gaps.expected[j]) * (-1.0 if made.live.turned else 1.0)
@@ -219,7 +186,8 @@ def _row(made: Material, found: Found, j: int) -> ModelGap:
     drawn = found.shrunken
     return ModelGap(
         expected=expected,
-        gap=float(gaps.gap[j]),
+        estimate=float(gaps.gap[j]),
+        conf_level=gaps.conf_level,
         std_error=float(gaps.std_error[j]),
         conf_low=float(gaps.conf_low[j]),
         conf_high=float(gaps.conf_high[j]),
@@ -314,15 +282,6 @@ def _percent(level: float) -> str:
     return f"{number(100 * level, 0 if abs(100 * level - round(100 * level)) < 1e-9 else 1)}%"
 
 
-def names_of(models: Sequence[str], most: int = 4) -> str:
-    """Name a few models in a sentence."""
-    more = f" and {len(models) - most} more" if len(models) > most else ""
-    return ", ".join(models[:most]) + more
-
-
-__all__ = ["Calibration", "ModelGap", "calibrated"]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
     """The calibrated gap.
@@ -340,7 +299,7 @@ class Calibration:
     line: CalibrationLine | None
     rows: tuple[ModelGap, ...]
     level: LevelGap | None
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     reason: str | None = None
 
 
@@ -366,27 +325,26 @@ def calibrated(made: Material) -> Calibration:
     if fit is None:
         rows = model_gaps(made, Found(levels=levels, reason=reason))
         return Calibration(
-            line=None, rows=rows, level=_level(made, levels), warnings=_level_warnings(made, levels), reason=reason
+            line=None, rows=rows, level=_level(made, levels), notes=_level_notes(made, levels), reason=reason
         )
     gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
-    doubt = _doubt(fit)
     found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(made.scores, gaps, fit), levels=levels)
     line = replace(line_in_own_units(made, fit, gaps), bend_p=_bend_p(made, fit))
     return Calibration(
         line=line,
         rows=model_gaps(made, found),
         level=_level(made, levels),
-        warnings=(
-            *(() if doubt is None else (doubt,)),
+        notes=(
+            *_doubt(fit),
             *few,
-            *_line_warnings(fit, line),
-            *_bend_warning(made, line),
-            *_level_warnings(made, levels),
+            *_line_notes(fit, line, made.options.margin),
+            *_bend_note(made, line),
+            *_level_notes(made, levels),
         ),
     )
 
 
-def _steadied(made: Material) -> tuple[Material, tuple[str, ...]]:
+def _steadied(made: Material) -> tuple[Material, tuple[Note, ...]]:
     """Draw covariances from few clusters towards a simple form, and say so where that is much."""
     counts = [
         int(side.n_clusters[side.n_clusters > 0].min())
@@ -398,10 +356,11 @@ def _steadied(made: Material) -> tuple[Material, tuple[str, ...]]:
     fewest = min(counts)
     few = fewest <= 4 * made.n_models
     said = (
-        f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together: they are taken as alike for "
-        "all pairs of models, or nearly so"
+        f"{fewest} clusters are few to tell how the errors of {made.n_models} models go together; all pairs count as "
+        "alike"
     )
-    return replace(made, scores=shrunken_covariances(made.scores, fewest)), (said,) if few else ()
+    note = Note(kind="few", text=said, caution=False)
+    return replace(made, scores=shrunken_covariances(made.scores, fewest)), (note,) if few else ()
 
 
 def _fit(made: Material) -> tuple[LineFit | None, str]:
@@ -424,36 +383,34 @@ def _fit(made: Material) -> tuple[LineFit | None, str]:
     return fit, ""
 
 
-def _doubt(fit: LineFit) -> str | None:
+def _doubt(fit: LineFit) -> tuple[Note, ...]:
     """Return what to say of a line that is hardly one."""
     flat = fit.slope_p_value > 1.0 - fit.conf_level or fit.slope_low <= 0.0 <= fit.slope_high
     if flat:
-        return (
-            f"the slope of live on lab is not clearly different from 0 (p {p_value(fit.slope_p_value)}): lab scores lead "
-            "to hardly any expectation, and models whose gap hangs on such a slope get no verdict"
-        )
-    return None
+        said = f"lab scores hardly predict live ones (slope not clearly different from 0, {p_words(fit.slope_p_value)})"
+        return (Note(kind="fit", text=said, remedy="judge no model by its gap"),)
+    return ()
 
 
-def _line_warnings(fit: LineFit, line: CalibrationLine) -> tuple[str, ...]:
-    said: list[str] = []
+def _line_notes(fit: LineFit, line: CalibrationLine, margin: float | None) -> tuple[Note, ...]:
+    said: list[Note] = []
     if fit.n_models < FULL_MODELS:
+        text = f"with {fit.n_models} models a gap is called only beyond a declared margin"
         said.append(
-            f"with {fit.n_models} models ({FULL_MODELS} or more are better) a gap is called only beyond a declared margin"
+            Note(kind="few", text=text, remedy=f"score {FULL_MODELS} or more on both sides", caution=margin is None)
         )
     if fit.slope_high < 0.0:
-        said.append(
-            "models that are better in the lab are worse with live users: expectations follow that reversed line"
-        )
+        said.append(Note(kind="fit", text="models that are better in the lab are worse with live users"))
     if fit.tau_high is None:
-        said.append(
-            "models lie closer to the line than their errors allow by chance: the standard errors seem too large, or both sides "
-            "share errors"
-        )
+        text = "models lie closer to the line than their errors allow: these seem too large, or both sides share errors"
+        said.append(Note(kind="fit", text=text))
     if not line.converged:
-        said.append("the search for a line did not come to rest; its numbers are not to be relied on")
+        said.append(
+            Note(kind="fit", text="the search for the line did not converge", remedy="do not rely on its numbers")
+        )
     if line.influential:
-        said.append(f"the slope moves by more than one standard error without {names_of(line.influential)}")
+        text = f"the slope moves by more than its standard error without {some(line.influential)}"
+        said.append(Note(kind="fit", text=text, caution=False))
     return tuple(said)
 
 
@@ -464,16 +421,17 @@ def _bend_p(made: Material, fit: LineFit) -> float | None:
         return None
 
 
-def _bend_warning(made: Material, line: CalibrationLine) -> tuple[str, ...]:
+def _bend_note(made: Material, line: CalibrationLine) -> tuple[Note, ...]:
     """Say that a straight line is the wrong one, where it shows."""
     if line.bend_p is None or line.bend_p > 1.0 - made.options.conf_level:
         return ()
     said = (
-        f"live scores bend away from a straight line in the lab scores (p {p_value(line.bend_p)}): gaps at the ends may be the "
-        "bend and not the models"
+        f"live scores bend away from a straight line in the lab scores ({p_words(line.bend_p)}), so gaps at the ends may be the "
+        "bend's"
     )
     # On one scale a change of scale would take both sides along.
-    return (said if made.same_scale else f"{said}; a share against an open scale is often straighter in log-odds",)
+    remedy = "" if made.same_scale else "try log-odds of the shares"
+    return (Note(kind="fit", text=said, remedy=remedy),)
 
 
 def _levels(made: Material) -> LevelGaps | None:
@@ -534,6 +492,7 @@ def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
         std_error=levels.std_error,
         conf_low=levels.conf_low,
         conf_high=levels.conf_high,
+        conf_level=levels.conf_level,
         p_value=levels.p_value,
         equivalence_low=levels.equivalence_low,
         equivalence_high=levels.equivalence_high,
@@ -555,6 +514,7 @@ def _deviations(made: Material, levels: LevelGaps) -> tuple[Deviation, ...]:
             std_error=float(each.std_error[j]),
             conf_low=float(each.adjusted_low[j]),
             conf_high=float(each.adjusted_high[j]),
+            conf_level=levels.conf_level,
             p_value=float(each.p_value[j]),
             p_adjusted=float(each.p_adjusted[j]),
         )
@@ -562,14 +522,14 @@ def _deviations(made: Material, levels: LevelGaps) -> tuple[Deviation, ...]:
     )
 
 
-def _level_warnings(made: Material, levels: LevelGaps | None) -> tuple[str, ...]:
+def _level_notes(made: Material, levels: LevelGaps | None) -> tuple[Note, ...]:
     if levels is None:
         return ()
     names = [name for name, side in (("lab", made.lab), ("live", made.live)) if side.marginal]
     if not names:
         return ()
     said = (
-        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all of it is "
-        "taken as shared, so its interval is the widest"
+        f"what the models share of the published {' and '.join(names)} errors is unknown; for the mean difference all counts as "
+        "shared, so its interval is the widest"
     )
-    return (said,)
+    return (Note(kind="choice", text=said, caution=False),)

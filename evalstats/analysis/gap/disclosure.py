@@ -9,6 +9,7 @@ import numpy as np
 from evalstats.analysis.gap.layers import Decomposition, ScenarioGap, ScenarioGaps
 from evalstats.analysis.gap.material import Cells, CellSums, Material
 from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.stats.checks import IntArray
 
@@ -125,7 +126,8 @@ def without_small_cells(found: LabLiveGap, made: Material, least: int) -> LabLiv
     note = suppression_note(n_cells + n_gaps, n_shown, least, people=f"live {people}")
     if note is None:
         return found
-    return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, f"{note} (min_cell)"))
+    told = Note(kind="left_out", text=f"{note} (min_cell)", caution=False)
+    return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, told))
 
 
 def _hidden(made: Material, cells: Cells, live: CellSums, least: int, people: str) -> _Hidden:

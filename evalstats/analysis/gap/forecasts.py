@@ -345,7 +345,7 @@ def _slope_part(
     if no_spread_p(drops) > 1.0 - level:
         return None, "models do not differ in their drop by more than noise, so no slope is determined"
     half = (normal_quantile(level) if df is None else t_quantile(level, df)) * error
-    return Part(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half), None
+    return Part(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level), None
 
 
 def _p_value(z: float, df: float | None) -> float:
@@ -473,7 +473,7 @@ def _part(estimate: float, variance: float, df: float, conf_level: float, side: 
         low = max(low, min(side.low, estimate))
     if side is not None and side.high is not None:
         high = min(high, max(side.high, estimate))
-    return Part(estimate=estimate, std_error=error, conf_low=low, conf_high=high)
+    return Part(estimate=estimate, std_error=error, conf_low=low, conf_high=high, conf_level=conf_level)
 
 
 def _method(lab: LabDrops, behaviours: Behaviours, slope: DropSlope) -> str:

@@ -10,9 +10,7 @@ import numpy as np
 from evalstats.analysis.gap.agreement import agreement_of, slices_of
 from evalstats.analysis.gap.calibration import Calibration, ModelGap, calibrated
 from evalstats.analysis.gap.disclosure import without_small_cells
-from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
-from evalstats.analysis.gap.material import Material, Options, Side
-from evalstats.analysis.gap.options import (
+from evalstats.analysis.gap.factors import (
     benchmark_of,
     cluster_columns,
     counted_in_votes,
@@ -23,6 +21,8 @@ from evalstats.analysis.gap.options import (
     named_once,
     score_side,
 )
+from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
+from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
 from evalstats.analysis.gap.shared_models import Asked, Matched, matched
@@ -30,6 +30,9 @@ from evalstats.analysis.gap.sides import by_setting, table_of
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.schema.live_mix import LiveMix
@@ -90,15 +93,16 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
         seed=made.options.seed,
         version=toolkit_version(),
         sources=(*made.lab.sources, *made.live.sources),
-        warnings=_once(
+        notes=_once(
+            made.lab.notes,
+            made.live.notes,
+            found.notes,
+            calibration.notes,
             _names(found),
-            found.warnings,
-            made.lab.warnings,
-            made.live.warnings,
-            agreement.warnings,
-            calibration.warnings,
+            as_notes("fit", agreement.warnings, caution=False),
+            found.names.notes,
+            _scale_note(found),
         ),
-        notes=_once(found.names.notes, _scale_note(found), made.lab.notes, made.live.notes),
     )
     return without_small_cells(result, made, asked.min_cell)
 
@@ -223,7 +227,7 @@ def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material)
         models = [(row, row.difference_adjusted) for row in by_difference if row.difference_verdict == "gap"]
     limit = (1.0 - made.options.conf_level) / (1 if level is None else 2)
     sure = any(p is not None and p <= limit for _, p in models)
-    apart = level is not None and level.verdict == "gap" and level.p_value <= limit
+    apart = level is not None and level.verdict == "gap" and level.p_value is not None and level.p_value <= limit
     if sure or apart:
         return "gap", _why_gap(len(models), apart=apart, by_line=bool(judged))
     if models or (level is not None and level.verdict == "gap"):
@@ -269,29 +273,29 @@ def _estimand(calibration: Calibration, made: Material) -> str:
     return f"{of}, by the relation that holds among the other models"
 
 
-def _once(*said: tuple[str, ...]) -> tuple[str, ...]:
-    """Put sentences together, each once; the one about checks that were not asked for is none here."""
-    return tuple(dict.fromkeys(each for part in said for each in part if not each.endswith("as asked")))
+def _once(*said: tuple[Note, ...]) -> tuple[Note, ...]:
+    """Put notes together, each once: what data these are first, then cautions."""
+    every = list(dict.fromkeys(each for part in said for each in part))
+    return tuple(sorted(every, key=lambda note: (note.kind not in ("simulated", "withheld"), not note.caution)))
 
 
-def _names(found: Matched) -> tuple[str, ...]:
+def _names(found: Matched) -> tuple[Note, ...]:
     """Warn of names that look alike and were not joined."""
     near = found.names.near
     if not near:
         return ()
-    first = ", ".join(f"{one} / {other}" for one, other in near[:3])
-    more = f" and {len(near) - 3} more" if len(near) > 3 else ""
-    said = (
-        f"names that look alike were not joined: {first}{more}; join with aliases those that are one model (--near-names FILE "
-        "writes them down)"
-    )
-    return (said,)
-
-
-def _scale_note(found: Matched) -> tuple[str, ...]:
+    said = f"{plural(len(near), 'pair')} of names look alike and were not joined: {some([' / '.join(pair) for pair in near], 3)}"
     return (
-        () if found.material.same_scale or not found.scale_reason else (f"no plain difference: {found.scale_reason}",)
+        Note(
+            kind="left_out", text=said, remedy="join those that are one model with --aliases (--near-names writes them)"
+        ),
     )
+
+
+def _scale_note(found: Matched) -> tuple[Note, ...]:
+    if found.material.same_scale or not found.scale_reason:
+        return ()
+    return (Note(kind="scale", text=f"no plain difference: {found.scale_reason}", caution=False),)
 
 
 DEFAULT_LEVEL = 0.95
@@ -418,7 +422,7 @@ def gap(
     level = check_level(DEFAULT_LEVEL if conf_level is None else conf_level)
     by = named_once(by)
     factor, shares, source = mix_of(mix, by)
-    set_aside = () if factor is None else mix_set_aside(live_data, factor, shares)
+    set_aside: tuple[Note, ...] = () if factor is None else mix_set_aside(live_data, factor, shares)
     if set_aside:
         factor, shares, source = None, {}, ""
     lab_factors, live_factors = factors_of(lab_data, live_data, by, factor)
@@ -463,8 +467,8 @@ def gap(
         min_cell=check_count(min_cell, "min_cell"),
     )
     result = gap_of(matched(asked), asked)
-    result = replace(result, warnings=(*set_aside, *result.warnings))
+    result = replace(result, notes=_once(set_aside, result.notes))
     if plan is None:
         return result
     account = plan_account(plan, benchmark=result.live.name, metric=result.live.metric, span=None, **given)
-    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+    return replace(result, plan=account, notes=_once(as_notes("plan", account.departures), result.notes))

@@ -6,6 +6,8 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.result import Estimate
+
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
 
@@ -31,7 +33,7 @@ class SourceInterval:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CoefficientRow:
+class CoefficientRow(Estimate):
     """One coefficient over all shared models.
 
     Attributes
@@ -57,11 +59,9 @@ class CoefficientRow:
     """
 
     name: Coefficient
-    estimate: float | None
     intervals: tuple[SourceInterval, ...] = ()
     fisher_low: float | None = None
     fisher_high: float | None = None
-    p_value: float | None = None
     p_method: str = ""
     ceiling: float | None = None
     ceiling_low: float | None = None
@@ -73,7 +73,6 @@ class CoefficientRow:
     these_low: float | None = None
     these_high: float | None = None
     true_reason: str | None = None
-    reason: str | None = None
 
     def interval(self, source: Source) -> SourceInterval | None:
         """Return the interval by one source, or None."""
@@ -265,14 +264,8 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """One part of a decomposition, with its interval, in the metric's own unit; `reason` where something is missing."""
-
-    estimate: float | None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    reason: str | None = None
+class Part(Estimate):
+    """One part of a decomposition, in the metric's own unit; `reason` where something is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -411,19 +404,17 @@ class Decomposition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioGap:
+class ScenarioGap(Estimate):
     """Live less lab within one scenario, for one model (or the mean of all: model "").
 
     Attributes
     ----------
-    pooled, pooled_low, pooled_high
-        Partially pooled over models and scenarios.
     p_adjusted
         Benjamini-Hochberg over all cells of the table (over scenarios, for the means).
+    pooled, pooled_low, pooled_high
+        Partially pooled over models and scenarios.
     n_live
         Live outcomes; None where they are withheld since too few users stand behind them.
-    df
-        Of the t law of the interval.
     adjusted_low, adjusted_high
         Interval at the level that false-coverage control asks for where the gap is flagged; else the plain one.
     equivalence_low, equivalence_high
@@ -434,26 +425,24 @@ class ScenarioGap:
 
     scenario: str
     model: str
-    estimate: float | None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     pooled: float | None = None
     pooled_low: float | None = None
     pooled_high: float | None = None
     n_lab: int = 0
     n_live: int | None = 0
     verdict: Literal["gap", "aligned", "inconclusive", "invalid"] = "inconclusive"
-    reason: str | None = None
-    df: float | None = None
     adjusted_low: float | None = None
     adjusted_high: float | None = None
     equivalence_low: float | None = None
     equivalence_high: float | None = None
     lab: float | None = None
     live: float | None = None
+
+    @property
+    def deciding(self) -> tuple[float | None, float | None] | None:
+        """The interval that the verdict rests on: widened for being picked where the gap is flagged."""
+        known = self.adjusted_low is not None and self.adjusted_high is not None
+        return (self.adjusted_low, self.adjusted_high) if known else self.ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.scales import Direction
+from evalstats.document.model import Note
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -114,8 +115,7 @@ class Side:
     direction: Direction = "declared"
     rows: pl.DataFrame | None = None
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def std_error(self) -> FloatArray | None:
         """Return the marginal standard errors, or None."""

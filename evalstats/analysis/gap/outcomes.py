@@ -10,11 +10,12 @@ from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.gap.material import CellSums, RankSets, Side
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
-from evalstats.analysis.leaderboard.checks import some
 from evalstats.analysis.leaderboard.entries import ENTRY, entries_of
 from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
-from evalstats.analysis.provenance import notes_of, sources_of
-from evalstats.document.numbers import plural
+from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import many, plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
@@ -26,9 +27,10 @@ N, TOTAL = f"{HELPER}n", f"{HELPER}total"
 # Whichever of these the live rows have is what they share errors by, the widest first.
 LIVE_CLUSTERS = ("user", "session")
 NO_LEVEL = "(none)"
-INDEPENDENT = (
-    "no user or session of the live rows has several of them, so they are taken as independent; if people come back, errors are "
-    "too small"
+INDEPENDENT = Note(
+    kind="dependence",
+    text="no user or session has several live rows, so these count as independent; if people came back, intervals are too short",
+    remedy="name what they share with --live-cluster",
 )
 _WEIGHTS = "sampling weights, which are not used"
 
@@ -59,8 +61,7 @@ class Units:
     runs: tuple[str, ...]
     table: EntryTable | None = None
     codes: IntArray | None = None
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def lab_units(
@@ -111,8 +112,13 @@ def lab_units(
         runs=table.runs,
         table=table,
         codes=codes,
-        warnings=(*table.measured.refusal(), *table.measured.of("weakens")),
-        notes=(*told, *more, *notes, *remarks, *table.measured.of("note"), *_lost(rows, "lab")),
+        notes=(
+            *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens"))),
+            *as_notes("dependence", (*told, *more), caution=False),
+            *as_notes("choice", (*notes, *remarks), caution=False),
+            *as_notes("comparability", table.measured.of("note"), caution=False),
+            *_lost(rows, "lab"),
+        ),
     )
 
 
@@ -148,9 +154,10 @@ def live_units(
     )
     without = 0 if column is None else int(scored[column].null_count())
     if without:
-        told = (*told, f"{plural(without, 'live row')} without a {column} each count as a cluster of their own")
+        alone_too = f"{plural(without, 'live row')} without a {column} each count as a cluster of their own"
+        told = (*told, Note(kind="dependence", text=alone_too, caution=False))
     if scored["weight"].drop_nulls().n_unique() > 1:
-        told = (*told, "live rows carry sampling weights, which are used")
+        told = (*told, Note(kind="choice", text="live rows carry sampling weights, which are used", caution=False))
     _check_weights(own)
     counts = own.group_by(ENTRY).len()
     return Units(
@@ -160,11 +167,9 @@ def live_units(
         n=dict(counts.iter_rows()),
         clusters=said,
         runs=tuple(sorted({run for arm in arms for run in arm.runs})),
-        warnings=(INDEPENDENT,) if INDEPENDENT in told else (),
         notes=(
-            *(each for each in told if each != INDEPENDENT),
-            *notes,
-            *(each for each in _remarks(arms) if _WEIGHTS not in each),
+            *told,
+            *as_notes("choice", (*notes, *(each for each in _remarks(arms) if _WEIGHTS not in each)), caution=False),
             *_lost(rows, "live"),
         ),
     )
@@ -261,11 +266,12 @@ def _one_way(
 
 def _live_cluster(
     data: EvalData, rows: pl.DataFrame, cluster: str | Sequence[str] | None
-) -> tuple[str | None, tuple[str, ...], tuple[str, ...]]:
+) -> tuple[str | None, tuple[str, ...], tuple[Note, ...]]:
     """Return the column by which live rows share their errors, its name for a reader, and a note."""
     named = _listed(cluster)
     if named == ("none",):
-        return None, (), ("live rows are taken as independent, as asked for",)
+        said = "live rows count as independent, as asked"
+        return None, (), (Note(kind="dependence", text=said, caution=False),)
     if len(named) > 1:
         raise InputError(f"live rows take one cluster column, and {', '.join(named)} are named; name the widest")
     if named:
@@ -277,11 +283,12 @@ def _live_cluster(
     return None, (), (INDEPENDENT,)
 
 
-def _lost(rows: pl.DataFrame, where: str) -> tuple[str, ...]:
+def _lost(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
     lost = int((rows["status"] != "scored").sum())
     if not lost:
         return ()
-    return (f"{plural(lost, f'{where} row')} of {rows.height:,} without a score are left out",)
+    said = f"{lost:,} of {rows.height:,} {where} rows have no score and are left out"
+    return (Note(kind="missing", text=said, caution=False),)
 
 
 def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -291,7 +298,6 @@ def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
 
 
 _ENOUGH_CLUSTERS = 40  # for a normal law of ranks
-_NAMED = 4
 _STEADY = 20  # equal clusters, from which a standard error is known well enough
 _RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 
@@ -359,14 +365,14 @@ def outcome_side(
         method=_method(units, live=live),
         rows=units.rows,
         sources=sources_of(data, units.runs),
-        warnings=(
-            *units.metric.cautions,
-            *units.warnings,
+        notes=(
+            *run_notes(data, units.runs),
+            *as_notes("scale", units.metric.cautions),
+            *units.notes,
             *left,
             *_few(found.n_clusters, found.df, what, where),
             *_floored(kept, floored, where),
         ),
-        notes=(*units.notes, *notes_of(data, units.runs)),
     )
     return side, _ranks(units, side), units
 
@@ -432,14 +438,15 @@ def _method(units: Units, *, live: bool) -> str:
     return f"mean of {unit}, {shared} and shared between models"
 
 
-def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[str, ...]:
+def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[Note, ...]:
     if not few:
         return ()
     has, is_ = ("has", "is") if len(few) == 1 else ("have", "are")
-    return (f"{_some(few)} {has} fewer than {least} {what}s in the {where} data and {is_} not scored",)
+    said = f"{some(few)} {has} fewer than {least} {many(what)} in the {where} data and {is_} not scored"
+    return (Note(kind="left_out", text=said),)
 
 
-def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple[str, ...]:
+def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple[Note, ...]:
     """Warn where errors rest on few clusters, or on many of which a few hold most rows."""
     least = int(n_clusters.min())
     worth = least if df is None else min(least, round(df) + 1)
@@ -447,24 +454,21 @@ def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple
         return ()
     unequal = "" if worth >= least else f", so unequal that they are worth about {worth} equal ones"
     said = (
-        f"a model of the {where} data rests on {plural(least, what)} only{unequal}: its standard error is itself uncertain, and "
-        "tests that take it as known find too much"
+        f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so its standard error is uncertain and tests "
+        "find too much"
     )
-    return (said,)
+    return (Note(kind="few", text=said, remedy=f"score more {many(what)}"),)
 
 
-def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[str, ...]:
+def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, ...]:
     if not flat.size:
         return ()
-    names = _some([models[int(j)] for j in flat])
-    return (
-        f"{names}: all scores in the {where} data are alike; their error is that of one success and one failure more",
+    names = some([models[int(j)] for j in flat])
+    have = "has one and the same" if flat.size == 1 else "have one and the same"
+    said = (
+        f"{names} {have} score on every {where} unit; the error is taken as if one success and one failure were added"
     )
-
-
-def _some(names: Sequence[str]) -> str:
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-    return ", ".join(names[:_NAMED]) + more
+    return (Note(kind="few", text=said, caution=False),)
 
 
 def _day(rows: pl.DataFrame, *, first: bool) -> str | None:

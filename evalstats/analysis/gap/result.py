@@ -2,16 +2,15 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
 from evalstats.analysis.gap.layers import Agreement, Decomposition, DropForecast, ScenarioGaps
-from evalstats.analysis.result import json_safe, row_named
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.blocks import Block
 from evalstats.document.escape import one_line
-from evalstats.document.markup import to_html
+from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
@@ -60,18 +59,15 @@ class SideAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GapRow:
-    """One model. Numbers of a side are in that side's own unit; gaps are in the live side's.
+class ModelGap(Estimate):
+    """What the calibrated gap and the plain difference say of one model, in the live side's own unit.
 
     Attributes
     ----------
-    lab, live, lab_std_error, ...
-        The two scores with their intervals; ranks are sets, None where they cannot be told. `lab_name` is the name in the
-        lab where it is another.
     expected
         What the lab score leads to expect live, by a line through the *other* models.
-    gap, std_error, conf_low, conf_high, p_value
-        Live less expected; error of noise and line, not of the spread between models; p of no gap.
+    estimate, std_error, conf_low, conf_high, p_value
+        The gap, live less expected; error of noise and line, not of the spread between models; p of no gap.
     p_outlier, p_adjusted
         Whether it stands out among the gaps of the others; adjusted over models (Benjamini-Hochberg).
     adjusted_low, adjusted_high
@@ -91,28 +87,9 @@ class GapRow:
         Of the calibrated gap. `material`: the interval also lies beyond the declared margin.
     """
 
-    name: str
-    lab_name: str
-    lab: float
-    live: float
-    lab_std_error: float | None = None
-    lab_low: float | None = None
-    lab_high: float | None = None
-    lab_rank_low: int | None = None
-    lab_rank_high: int | None = None
-    live_std_error: float | None = None
-    live_low: float | None = None
-    live_high: float | None = None
-    live_rank_low: int | None = None
-    live_rank_high: int | None = None
+    estimate: float | None = None
     expected: float | None = None
-    gap: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
     p_outlier: float | None = None
-    p_adjusted: float | None = None
     adjusted_low: float | None = None
     adjusted_high: float | None = None
     equivalence_low: float | None = None
@@ -130,9 +107,38 @@ class GapRow:
     difference_p: float | None = None
     difference_adjusted: float | None = None
     difference_verdict: GapVerdict | None = None
-    verdict: GapVerdict = "inconclusive"
+    verdict: GapVerdict = "invalid"
     material: bool | None = None
     reason: str = ""
+
+    @property
+    def deciding(self) -> tuple[float | None, float | None] | None:
+        """The interval that the verdict rests on: widened for being picked where the model is flagged."""
+        known = self.adjusted_low is not None and self.adjusted_high is not None
+        return (self.adjusted_low, self.adjusted_high) if known else self.ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GapRow(ModelGap):
+    """One model: its gap, and the two scores in each side's own unit with their intervals.
+
+    Ranks are sets, None where they cannot be told. `lab_name` is the name in the lab where it is another.
+    """
+
+    name: str
+    lab_name: str
+    lab: float
+    live: float
+    lab_std_error: float | None = None
+    lab_low: float | None = None
+    lab_high: float | None = None
+    lab_rank_low: int | None = None
+    lab_rank_high: int | None = None
+    live_std_error: float | None = None
+    live_low: float | None = None
+    live_high: float | None = None
+    live_rank_low: int | None = None
+    live_rank_high: int | None = None
     lab_n: int | None = None
     live_n: int | None = None
 
@@ -165,7 +171,7 @@ class CalibrationLine:
     Attributes
     ----------
     slope, intercept
-        live = intercept + slope * lab, in own units; the slope's interval inverts a test and may have an infinite end.
+        live = intercept + slope * lab, in own units; the slope's interval inverts a test; an end that is None is infinite.
     tau, tau_low, tau_high
         Standard deviation of true gaps beyond noise, live unit; interval by inverting the test (tau_low may be 0).
     statistic, df, p_value
@@ -187,8 +193,8 @@ class CalibrationLine:
     slope: float
     intercept: float
     slope_std_error: float
-    slope_low: float
-    slope_high: float
+    slope_low: float | None
+    slope_high: float | None
     intercept_std_error: float
     tau: float
     tau_low: float
@@ -201,7 +207,6 @@ class CalibrationLine:
     others: tuple[OtherLine, ...] = ()
     influential: tuple[str, ...] = ()
     converged: bool = True
-    warnings: tuple[str, ...] = ()
     slope_p_value: float | None = None
     slope_one_p: float | None = None
     lab_p_value: float | None = None
@@ -209,20 +214,14 @@ class CalibrationLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Deviation:
+class Deviation(Estimate):
     """One model's live less lab, less the mean of that over all models: what it adds to the overall drop."""
 
     name: str
-    estimate: float
-    std_error: float
-    conf_low: float
-    conf_high: float
-    p_value: float
-    p_adjusted: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LevelGap:
+class LevelGap(Estimate):
     """Live less lab over all shared models on one scale: the overall drop, whatever the models' order.
 
     Attributes
@@ -237,14 +236,9 @@ class LevelGap:
     """
 
     estimate: float
-    std_error: float
-    conf_low: float
-    conf_high: float
-    p_value: float
     equivalence_low: float
     equivalence_high: float
     verdict: GapVerdict
-    method: str
     deviations: tuple[Deviation, ...] = ()
     heterogeneity_p: float | None = None
 
@@ -345,7 +339,7 @@ class Threat:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class LabLiveGap:
+class LabLiveGap(Result):
     """Does the lab predict the live world, and for which models not? The answer, and how it was reached.
 
     Attributes
@@ -397,14 +391,7 @@ class LabLiveGap:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -417,7 +404,7 @@ class LabLiveGap:
         Raises
         ------
         InputError
-            If there is no such model; it names the closest.
+            If there is no such model; the message names the closest.
         """
         return row_named(self.rows, name)
 
@@ -425,17 +412,12 @@ class LabLiveGap:
         """Models whose calibrated gap has the verdict "gap"."""
         return tuple(row.name for row in self.rows if row.verdict == "gap")
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats gap --format json` prints."""
-        return json_safe(self)
-
     def to_frame(self) -> pl.DataFrame:
         """One row for each shared model."""
         rows = [
             {
                 "model": row.name,
                 **{field.name: getattr(row, field.name) for field in dataclasses.fields(row) if field.name != "name"},
-                "conf_level": self.conf_level,
             }
             for row in self.rows
         ]
@@ -444,18 +426,3 @@ class LabLiveGap:
     def agreement_frame(self) -> pl.DataFrame:
         """One row for each coefficient, source of uncertainty and set of models."""
         return self.agreement.to_frame()
-
-    def summary(self) -> str:
-        """Sentences for a person: does the lab predict, for whom not, what to beware of."""
-        from evalstats.analysis.gaps.wording import gap_sentences
-
-        return " ".join(gap_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.gaps.wording import gap_blocks
-
-        return gap_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())

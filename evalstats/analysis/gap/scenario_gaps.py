@@ -8,6 +8,7 @@ import numpy as np
 from evalstats.analysis.gap.layers import ScenarioGap, ScenarioGaps
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
 from evalstats.analysis.gap.outcomes import NO_LEVEL
+from evalstats.document.numbers import some
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
@@ -35,7 +36,7 @@ def two_sides(cells: Cells, live: CellSums, material: Material) -> tuple[TwoSide
     kept = [at for at, name in enumerate(every) if name in in_lab and name in in_live]
     if not kept:
         raise CannotAnswerError(
-            f"lab and live share no level of {cells.factors[0]}: the lab has {_some(in_lab)}, live users {_some(in_live)}; map "
+            f"lab and live share no level of {cells.factors[0]}: the lab has {some(in_lab)}, live users {some(in_live)}; map "
             "the names onto each other"
         )
     place = np.full(len(every), -1, dtype=np.int64)
@@ -44,7 +45,7 @@ def two_sides(cells: Cells, live: CellSums, material: Material) -> tuple[TwoSide
     live_rates = _rates(live, place[to_level], len(kept), material.live)
     names = tuple(every[k] for k in kept)
     told = [
-        f"{_some(own)}: only {where} has it, so there is no gap to measure"
+        f"{some(own)}: only {where} has it, so there is no gap to measure"
         for own, where in (
             ([name for name in in_lab if name not in names], "the lab"),
             ([name for name in in_live if name not in names], "the live side"),
@@ -91,7 +92,7 @@ def lost_models(table: TwoSides, used: np.ndarray) -> tuple[str, ...]:
     short = [name for name, column in zip(table.levels, used.T, strict=True) if column.any() and not column.all()]
     if not short:
         return ()
-    return (f"{_some(short)}: the mean is over some of the models only, since others have too few scores there",)
+    return (f"{some(short)}: the mean is over some of the models only, since others have too few scores there",)
 
 
 def few_clusters(table: TwoSides, found: Gaps) -> tuple[str, ...]:
@@ -111,11 +112,6 @@ def floored(table: TwoSides) -> tuple[str, ...]:
         return ()
     what = "all scores of a side are alike; their error is that of one success and one failure more"
     return (f"in {n} of {table.lab.rate.size} cells {what}",)
-
-
-def _some(names: Sequence[str], most: int = 4) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(repr(name) for name in names[:most]) + more
 
 
 _METHOD = (
@@ -256,6 +252,7 @@ def _with_interval(base: ScenarioGap, found: Gaps, at: int, options: Options) ->
         df=df,
         conf_low=estimate - half,
         conf_high=estimate + half,
+        conf_level=options.conf_level,
         p_value=float(found.p_value[at]),
     )
 

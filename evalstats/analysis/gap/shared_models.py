@@ -12,7 +12,8 @@ from evalstats.analysis.gap.material import Cells, Material, Options, Side
 from evalstats.analysis.gap.outcomes import Units, cell_sums, clusters_by_level, levels_of, unlabelled
 from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.leaderboard.entries import ENTRY
-from evalstats.document.numbers import plural
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
@@ -48,7 +49,7 @@ class Matched:
     material: Material
     names: NameMatch
     scale_reason: str
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def matched(asked: Asked) -> Matched:
@@ -91,24 +92,22 @@ def matched(asked: Asked) -> Matched:
         live_data=_renamed(asked.live, asked.live_data, dict(zip(live.models, shared, strict=True))),
     )
     said = (*told, *_unlabelled(asked, cells, lab.models, live.models), *_trusted_scale(asked, why))
-    return Matched(material=material, names=names, scale_reason=why, warnings=said)
+    return Matched(material=material, names=names, scale_reason=why, notes=said)
 
 
 def _unlabelled(
     asked: Asked, cells: Cells | None, lab_models: Sequence[str], live_models: Sequence[str]
-) -> tuple[str, ...]:
+) -> tuple[Note, ...]:
     """Warn of rows without a level: they are in the scores and not in what is told by scenario."""
     if cells is None:
         return ()
-    said: list[str] = []
+    said: list[Note] = []
     if cells.joined:
-        names = ", ".join(cells.joined[:_NAMED]) + (
-            f" and {len(cells.joined) - _NAMED} more" if len(cells.joined) > _NAMED else ""
+        text = (
+            f"{', '.join(cells.factors)}: levels with fewer than {asked.min_cell} live users, and what covers them, are taken "
+            f"together as {FEW_USERS}: {some(cells.joined)} (min_cell)"
         )
-        said.append(
-            f"levels of {', '.join(cells.factors)} with fewer than {asked.min_cell} live users, and what covers them, are taken "
-            f"together as {FEW_USERS}: {names} (min_cell)"
-        )
+        said.append(Note(kind="left_out", text=text, caution=False))
     sides = [("lab", asked.lab.units, lab_models)]
     if cells.live is not None:
         sides.append(("live", asked.live.units, live_models))
@@ -116,10 +115,8 @@ def _unlabelled(
         share = 0.0 if units is None else unlabelled(units, models, cells.factors)
         if share:
             what = ", ".join(cells.factors)
-            said.append(
-                f"{100 * share:.1f}% of the {where} outcomes have no level of {what}: they are in the scores and not in the mix, "
-                "in behaviour and in what is told by level, which speak of the labelled ones"
-            )
+            text = f"{100 * share:.1f}% of the {where} outcomes have no level of {what}, so mix and behaviour leave them out"
+            said.append(Note(kind="missing", text=text, remedy=f"label them by {what}"))
     return tuple(said)
 
 
@@ -133,16 +130,17 @@ def _refuse_one_side_twice(lab: Side, live: Side) -> None:
         )
 
 
-def _trusted_scale(asked: Asked, why: str) -> tuple[str, ...]:
+def _trusted_scale(asked: Asked, why: str) -> tuple[Note, ...]:
     """Warn where one scale was declared against what the data say."""
     if not asked.same_scale or not why:
         return ()
-    return (f"one scale was asked for, though {why}: plain differences and their parts hang on that being right",)
+    text = f"one scale was asked for, though {why}; live less lab means nothing if that is wrong"
+    return (Note(kind="scale", text=text),)
 
 
 def _with_errors(
     joined: list[tuple[str, str, str]], asked: Asked
-) -> tuple[list[tuple[str, str, str]], tuple[str, ...]]:
+) -> tuple[list[tuple[str, str, str]], tuple[Note, ...]]:
     """Leave out the models without a standard error where most have one; else errors count as unknown for all."""
     known = [_has_error(asked.lab, lab) and _has_error(asked.live, live) for _, lab, live in joined]
     without = [each[0] for each, has in zip(joined, known, strict=True) if not has]
@@ -150,14 +148,12 @@ def _with_errors(
         return joined, ()
     kept = [each for each, has in zip(joined, known, strict=True) if has]
     if len(kept) >= max(_LEAST_WITH_ERRORS, _MOST_OF * len(joined)):
-        names = ", ".join(without[:_NAMED]) + (f" and {len(without) - _NAMED} more" if len(without) > _NAMED else "")
-        said = f"{plural(len(without), 'shared model')} without a standard error on one side left out: {names}"
-        return kept, (said,)
-    said = (
-        f"{len(kept)} of {plural(len(joined), 'shared model')} {'has' if len(kept) == 1 else 'have'} standard errors on both "
-        "sides: errors of a side that lacks any count as unknown, and only agreement can be told"
-    )
-    return joined, (said,)
+        is_ = "model is" if len(without) == 1 else "models are"
+        said = f"{len(without)} shared {is_} left out for want of a standard error: {some(without)}"
+        return kept, (Note(kind="left_out", text=said),)
+    # Errors of a side that lacks any count as unknown for all of it.
+    said = f"only {len(kept)} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
+    return joined, (Note(kind="few", text=said, remedy="give results by item, or published standard errors"),)
 
 
 def _has_error(prepared: Prepared, name: str) -> bool:

@@ -13,15 +13,16 @@ from evalstats.analysis.arms import Metric, choose_metric
 from evalstats.analysis.gap.material import RankSets, Side
 from evalstats.analysis.gap.outcomes import Units, outcome_side
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
-from evalstats.analysis.provenance import notes_of, sources_of
-from evalstats.document.numbers import plural
+from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.tables import as_polars
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.ranks import rank_sets_normal
 
-_NAMED = 4
 _RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 _FEW = 0.1  # of the models may have several numbers and be left out
 
@@ -78,13 +79,12 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         last_day=_day(rows["date"].max()),
         method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
         sources=sources_of(data, runs),
-        warnings=doubled,
-        notes=(*notes, *notes_of(data, runs)),
+        notes=(*run_notes(data, runs), *doubled, *as_notes("source", notes, caution=False)),
     )
     return side, lambda places: _published_ranks(side, list(places))
 
 
-def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[str, ...]]:
+def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[Note, ...]]:
     """Leave out the few models that have several numbers; refuse where they are not few, since then a choice is missing."""
     several = rows[PUBLISHED_ENTRY].is_duplicated()
     names = rows.filter(several)[PUBLISHED_ENTRY].unique().sort().to_list()
@@ -92,23 +92,19 @@ def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFr
         return rows, ()
     if len(names) > _FEW * rows[PUBLISHED_ENTRY].n_unique():
         refuse_several(rows, metric)
-    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     has = "has several published numbers and is" if len(names) == 1 else "have several published numbers each and are"
-    said = f"{', '.join(names[:_NAMED])}{more} {has} left out of the {where} side: which one is meant is not known"
-    return rows.filter(~several), (said,)
+    said = f"{some(names)} {has} left out of the {where} side"
+    return rows.filter(~several), (Note(kind="left_out", text=said, remedy="keep one number for each model"),)
 
 
-def _without_level(rows: pl.DataFrame, where: str) -> tuple[str, ...]:
+def _without_level(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
     """Warn of intervals whose level is not known: no error can be taken from them."""
     ends = rows["conf_low"].is_not_null() & rows["conf_high"].is_not_null()
     n = int((ends & rows["std_error"].is_null() & rows["conf_level"].is_null()).sum())
     if not n:
         return ()
-    said = (
-        f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval whose level is not known, so no error can be "
-        "taken from it; fill conf_level (0.95, say)"
-    )
-    return (said,)
+    said = f"{plural(n, f'{where} number')} {'has' if n == 1 else 'have'} an interval of unknown level, so no standard error"
+    return (Note(kind="missing", text=said, remedy="fill the column conf_level (0.95, say)"),)
 
 
 def _errors(rows: pl.DataFrame) -> FloatArray | None:
@@ -148,11 +144,11 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
     at = [j for j, row in enumerate(found.rows) if row.component == part and row.estimate is not None]
     rows = [found.rows[j] for j in at]
     covariance = None if found.covariance is None else found.covariance[np.ix_(at, at)]
-    told: tuple[str, ...] = ()
+    told: tuple[Note, ...] = ()
     if covariance is None or not np.isfinite(covariance).all():
         covariance = None
         reason = next((row.reason for row in rows if row.reason), "the votes give no standard error")
-        told = (f"the ratings have no standard errors: {reason}",)
+        told = (Note(kind="few", text=f"the ratings have no standard errors: {reason}"),)
     kept = data.comparisons
     side = Side(
         kind="comparisons",
@@ -179,14 +175,18 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
         method=found.method,
         rows=None,
         sources=found.sources,
-        warnings=(*found.warnings, *told, *left),
-        notes=found.notes,
+        notes=(*run_notes(data, kept["run"].drop_nulls().unique().to_list()), *_of_arena(found), *told, *left),
     )
     return side, lambda places: _vote_ranks(found, [side.models[j] for j in places])
 
 
-def _largest_part(found: ArenaRanking) -> tuple[int, tuple[str, ...]]:
-    """Return the number of the part with the most models, and a warning that names the others."""
+def _of_arena(found: ArenaRanking) -> tuple[Note, ...]:
+    """Return what the arena warns of; a check that was not asked for here is none."""
+    return as_notes("trust", [text for text in found.warnings if not text.endswith("as asked")])
+
+
+def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
+    """Return the number of the part with the most models, and a caution that names the others."""
     sizes: dict[int, int] = {}
     for row in found.rows:
         if row.component is not None and row.estimate is not None:
@@ -197,12 +197,8 @@ def _largest_part(found: ArenaRanking) -> tuple[int, tuple[str, ...]]:
     out = [row.name for row in found.rows if row.component != part or row.estimate is None]
     if not out or found.prior > 0.0:
         return part, ()
-    more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-    said = (
-        f"the votes do not put all models on one scale: {plural(len(out), 'model')} outside the largest part "
-        f"({', '.join(out[:_NAMED])}{more}) cannot be scored"
-    )
-    return part, (said,)
+    said = f"the votes do not connect all models: {plural(len(out), 'model')} ({some(out)}) cannot be scored"
+    return part, (Note(kind="left_out", text=said, remedy="collect votes between them and the others"),)
 
 
 def _vote_ranks(found: ArenaRanking, names: Sequence[str]) -> tuple[IntArray, IntArray]:
@@ -368,8 +364,8 @@ def _noted(side: Side, data: EvalData, where: str) -> Side:
     unused = [words[kind] for kind, height in have.items() if height and kind != side.kind]
     if not unused:
         return side
-    note = f"the {where} data also hold {' and '.join(unused)}, which are not used; {words[side.kind]} are"
-    return replace(side, notes=(*side.notes, note))
+    said = f"the {where} data also hold {' and '.join(unused)}, which are not used; {words[side.kind]} are"
+    return replace(side, notes=(*side.notes, Note(kind="choice", text=said, caution=False)))
 
 
 def _of_setting(data: EvalData, setting: str) -> EvalData:

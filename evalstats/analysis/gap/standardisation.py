@@ -410,7 +410,7 @@ class _Fit:
         if name in ("lab", "live", "poststratified", "raked"):
             least, most = self.bounds
             low, high = low if least is None else max(low, least), high if most is None else min(high, most)
-        return Part(estimate=estimate, std_error=std_error, conf_low=low, conf_high=high)
+        return Part(estimate=estimate, std_error=std_error, conf_low=low, conf_high=high, conf_level=self.conf_level)
 
     def _reason(self, row: int, name: str, variance: float, estimate: float) -> str | None:
         needs_lab = name != "live" and not name.startswith("live share")

@@ -9,9 +9,8 @@ from scipy import stats
 from evalstats.analysis.gap.aliases import dated_otherwise
 from evalstats.analysis.gap.material import CellSums, Material, Side
 from evalstats.analysis.gap.result import Threat
-from evalstats.analysis.gaps.words import difference_unit
-from evalstats.analysis.scenarios.words import p_text, some
-from evalstats.document.numbers import number, plural
+from evalstats.analysis.gap.words import difference_unit
+from evalstats.document.numbers import number, p_words, plural, some
 from evalstats.schema.data import EvalData
 
 # A threat is called seen where chance would show as much once in a hundred times: these are checks, not findings.
@@ -62,13 +61,10 @@ def _self_selection(material: Material) -> Threat:
     """Whether live users bring other scenarios than the lab, and other ones to one model than to another."""
     title = "Self-selection"
     if material.live.kind == "comparisons":
-        text = (
-            "those who vote are whoever came, with what they chose to ask; which models they met is fair only if the arena drew "
-            "them at random"
-        )
+        text = "voters came by themselves with questions of their own; pairs are fair only where the arena drew them at random"
         return Threat(key="self-selection", title=title, text=text)
     if material.live.kind == "aggregates":
-        text = "who used which model, and for what, does not stand in published numbers"
+        text = "published numbers do not say who used which model, and for what"
         return Threat(key="self-selection", title=title, text=text)
     base = "live users chose the model and what to do with it"
     cells = material.cells
@@ -76,21 +72,18 @@ def _self_selection(material: Material) -> Threat:
         return Threat(
             key="self-selection",
             title=title,
-            text=f"{base}; the data have no scenarios on both sides by which to see how",
+            text=f"{base}; without scenarios on both sides nothing shows how",
         )
     p = _mixes_differ(cells.live)
     if p is None:
         return Threat(
-            key="self-selection", title=title, text=f"{base}; they are too few by scenario and model to see how"
+            key="self-selection", title=title, text=f"{base}; they are too few by scenario and model to show how"
         )
     factors = " and ".join(cells.factors)
     if p < _CHANCE:
-        text = f"{base}: the mix by {factors} differs from model to model ({p_text(p)}, users counted once in each)"
+        text = f"{base}: the mix by {factors} differs from model to model ({p_words(p)})"
         return Threat(key="self-selection", title=title, text=text, status="seen")
-    text = (
-        f"{base}; the mix by {factors} is not shown to differ from model to model ({p_text(p)}), which says nothing of what no "
-        "column holds"
-    )
+    text = f"{base}; the mix by {factors} is not shown to differ from model to model ({p_words(p)})"
     return Threat(key="self-selection", title=title, text=text)
 
 
@@ -119,10 +112,10 @@ def _versions(material: Material) -> Threat:
     told = [_dates(lab, live)]
     if other:
         pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        told.append(f"{plural(len(other), 'joined name')} with other dates, or one side alone dated: {some(pairs)}")
+        told.append(f"{plural(len(other), 'joined name')} with different dates: {some(pairs)}")
     seen = bool(other) or _apart(lab, live)
     if not seen:
-        told.append("behind one name there may still be several versions")
+        told.append("one name may still stand for several versions")
     return Threat(
         key="versions", title="Versions and dates", text="; ".join(told), status="seen" if seen else "possible"
     )
@@ -160,9 +153,9 @@ def _prompts(material: Material) -> Threat:
         )
         return Threat(key="prompts", title=title, text=text, status="seen")
     if "prompt_hash" in same:
-        text = "recorded prompts are the same on both sides; system prompts and tools of the live product may not stand in them"
+        text = "recorded prompts are the same; system prompts and tools of the live product may be missing from them"
         return Threat(key="prompts", title=title, text=text)
-    text = "the files do not say which system prompts and tools the models had on both sides"
+    text = "the files do not record system prompts and tools of both sides"
     return Threat(key="prompts", title=title, text=text)
 
 
@@ -191,14 +184,14 @@ def _outcome(material: Material) -> Threat:
     title, lab, live = "Outcome", material.lab, material.live
     measures = f"the lab measures {_measure(lab)}, live {_measure(live)}"
     if _of_preference(lab) != _of_preference(live):
-        text = f"{measures}: to be preferred is not to succeed"
+        text = f"{measures}; being preferred is not succeeding"
         return Threat(key="outcome", title=title, text=text, status="seen")
     if not material.same_scale:
         return Threat(key="outcome", title=title, text=measures, status="seen")
     if lab.metric == live.metric:
-        text = f"both sides measure {_measure(lab)} on one scale; whether program and user mean the same by it, files do not say"
+        text = f"both sides measure {_measure(lab)}, but a program and a user may mean different things by it"
         return Threat(key="outcome", title=title, text=text)
-    text = f"{measures}: one scale, and whether it is one thing is for the reader to say"
+    text = f"{measures}; whether these are one thing is yours to judge"
     return Threat(key="outcome", title=title, text=text)
 
 
@@ -218,10 +211,7 @@ def _measure(side: Side) -> str:
 
 def _contamination(material: Material) -> Threat:
     """Old items are not told from fresh ones here, so nothing rules it out."""
-    text = (
-        f"a model that was trained on items of {material.lab.name} scores higher in the lab and no better live; nothing here "
-        "tells old items from fresh ones"
-    )
+    text = f"a model trained on items of {material.lab.name} scores higher in the lab alone; evalstats contamination looks for it"
     return Threat(key="contamination", title="Contamination", text=text)
 
 
@@ -230,16 +220,12 @@ def _judge(material: Material) -> Threat:
     title = "Judge and user"
     lab, live = (_judges(data) for data in (material.lab_data, material.live_data))
     if lab and live and lab == live:
-        return Threat(
-            key="judge", title=title, text=f"one judge scores both sides ({some(sorted(lab))}), and no user does"
-        )
+        return Threat(key="judge", title=title, text=f"one judge scores both sides ({some(sorted(lab))})")
     if lab or live:
         told = [f"{name} by {some(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
-        text = f"{' and '.join(told)} is scored; a judge is not a user, and may favour what users do not"
+        text = f"{' and '.join(told)} is scored; a judge may favour what users do not"
         return Threat(key="judge", title=title, text=text, status="seen")
-    text = (
-        "the files do not say who scores the lab; what a program or judge calls good need not be what users call good"
-    )
+    text = "the files do not say who scores the lab; a program or judge may favour what users do not"
     return Threat(key="judge", title=title, text=text)
 
 
@@ -259,7 +245,7 @@ def _survivorship(material: Material) -> Threat:
     sides = (("lab", material.lab), ("live", material.live))
     alone = [(name, side) for name, side in sides if side.only_here]
     if not alone:
-        text = f"all {plural(material.n_models, 'model')} are on both sides, as they would be in tables cut to them"
+        text = f"all {plural(material.n_models, 'model')} are on both sides; others may have been left out of both"
         return Threat(key="survivorship", title=title, text=text)
     told: list[str] = []
     seen = False
@@ -272,7 +258,7 @@ def _survivorship(material: Material) -> Threat:
             where = "higher" if difference > 0 else "lower"
             unit = f" {difference_unit(side.unit)}".rstrip()
             median = f"their median score is {shown}{unit} {where}"
-            text += f"; {median} ({p_text(p)})" if p is not None else f"; {median}"
+            text += f"; {median} ({p_words(p)})" if p is not None else f"; {median}"
             seen = seen or (p is not None and p < _CHANCE)
         told.append(text)
     return Threat(key="survivorship", title=title, text=". ".join(told), status="seen" if seen else "possible")

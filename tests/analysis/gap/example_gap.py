@@ -11,6 +11,7 @@ import numpy as np
 
 from evalstats.analysis.gap.layers import Agreement
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount, Threat
+from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.gap.example_agreement import agreement
 from tests.analysis.gap.example_mix import decomposition, drops, scenario_gaps
@@ -89,7 +90,7 @@ def one_scale(names: Sequence[str] = _BIRDS) -> LabLiveGap:
         joined_by_alias=(("auk-2026-02-01", "auk"),),
         near_names=(("owl-1", "owl"),),
         plan=PlanAccount(source="evalstats.toml", digest="0123456789abcdef", declared=(("margin", "10 pp"),)),
-        notes=("the behaviour of users is counted in the live data",),
+        notes=(Note(kind="choice", text="the behaviour of users is counted in the live data", caution=False),),
     )
 
 
@@ -174,9 +175,7 @@ def without_errors() -> LabLiveGap:
         agreement(rows, top=(5, 10)),
         n_resamples=2000,
         left_out=(("line", reason), ("level", reason), ("hierarchy", reason), ("decomposition", "no outcomes")),
-        warnings=(
-            "no standard errors: intervals know the choice of models alone, and no model can be shown to have a gap",
-        ),
+        notes=(Note(kind="few", text="no standard errors, so no gap can be told"),),
     )
     return replace(found, verdict="invalid", verdict_reason=reason)
 
@@ -198,7 +197,7 @@ def four() -> LabLiveGap:
         level=level(rows),
         n_resamples=2000,
         left_out=(("line", reason), ("hierarchy", reason), ("decomposition", "the sides share no factor")),
-        warnings=("4 models: agreement is told for these models alone",),
+        notes=(Note(kind="few", text="4 models: agreement is told for these models alone"),),
     )
 
 

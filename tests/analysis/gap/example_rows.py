@@ -91,7 +91,7 @@ def _with_gap(row: GapRow, i: int, lab: np.ndarray, live: np.ndarray) -> GapRow:
     return replace(
         row,
         expected=expected,
-        gap=gap,
+        estimate=gap,
         std_error=error,
         conf_low=gap - _Z * error,
         conf_high=gap + _Z * error,
@@ -117,7 +117,7 @@ def _judged(row: GapRow, rows: Sequence[GapRow], margin: float | None, what: str
     n_flagged = sum(p <= 0.05 * max((k for k, q in enumerate(ps, 1) if q <= 0.05 * k / n), default=0) / n for p in ps)
     flagged = adjusted <= 0.05
     z = _NORMAL.inv_cdf(1 - 0.025 * n_flagged / n) if flagged else _Z
-    gap, error = row.gap or 0.0, row.std_error or 0.0
+    gap, error = row.estimate or 0.0, row.std_error or 0.0
     low, high = gap - z * error, gap + z * error
     narrow_low, narrow_high = row.equivalence_low or 0.0, row.equivalence_high or 0.0
     inside = margin is not None and -margin < narrow_low and narrow_high < margin
@@ -156,7 +156,7 @@ def without_line(row: GapRow, reason: str) -> GapRow:
     """Take away what a line gives."""
     gone = (
         "expected",
-        "gap",
+        "estimate",
         "std_error",
         "conf_low",
         "conf_high",
@@ -260,7 +260,7 @@ def hierarchy(rows: Sequence[GapRow], only_lab: Sequence[str]) -> Hierarchy:
                 pred_high=expected + half,
                 rank_low=1 + int((live > expected + half).sum()),
                 rank_high=1 + int((live > expected - half).sum()),
-                extrapolated=score < lab.min(),
+                extrapolated=bool(score < lab.min()),
             )
         )
     left = tuple(
@@ -270,7 +270,7 @@ def hierarchy(rows: Sequence[GapRow], only_lab: Sequence[str]) -> Hierarchy:
             expected=row.expected or 0.0,
             pred_low=(row.expected or 0.0) - half,
             pred_high=(row.expected or 0.0) + half,
-            inside=abs(row.gap or 0.0) < half,
+            inside=abs(row.estimate or 0.0) < half,
         )
         for row in rows
     )

@@ -9,6 +9,7 @@ import pytest
 import evalstats as es
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.york import bend, fit_line
+from tests.analysis.gap.notes import lines_of
 from tests.analysis.gap.test_gap_real import joined_by_name
 
 
@@ -21,7 +22,7 @@ def points(shared_data: Path) -> pl.DataFrame:
     assert found.line is not None
     assert found.line.bend_p is not None
     assert found.line.bend_p < 1e-5
-    assert any("bend away from a straight line" in text and "log-odds" in text for text in found.warnings)
+    assert "log-odds" in lines_of(found.notes, "fit", caution=True)
     return pl.DataFrame(
         [(row.lab, row.lab_std_error, row.live, row.live_std_error) for row in found.rows],
         schema=["lab", "lab_error", "live", "live_error"],

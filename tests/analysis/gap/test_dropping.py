@@ -170,7 +170,7 @@ def test_behaviours_that_the_lab_has_not_are_named(lab: pl.DataFrame):
     mix = {"stable": 0.5, "rude": 0.3, "absent": 0.2}
     found = drop_forecast_of(votes(lab, options=Options(mix=mix, mix_factor="scenario")))
     assert found.share_non_ideal == pytest.approx(0.5)
-    assert "'absent', 20.0% of live users" in found.warnings[0]
+    assert "absent, 20.0% of live users" in found.warnings[0]
 
 
 def test_a_lab_with_one_kind_of_users_cannot_answer(lab: pl.DataFrame):

@@ -13,6 +13,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
 from evalstats.schema.tables import frame_from_rows
 from evalstats.simulate.lab_live import simulate_lab_live
+from tests.analysis.gap.notes import lines_of
 
 ROUNDS = 200
 
@@ -69,7 +70,7 @@ def test_a_planted_gap_is_sized(planted) -> None:
     inside = [row.conf_low <= truth[row.name] <= row.conf_high for row in found.rows]
     # Twelve 95% intervals: two misses have a chance of one in nine, four one in five hundred.
     assert sum(inside) >= 9
-    assert found.row("model-03").gap == pytest.approx(truth["model-03"], abs=0.08)  # 3 standard errors
+    assert found.row("model-03").estimate == pytest.approx(truth["model-03"], abs=0.08)  # 3 standard errors
 
 
 def test_every_layer_is_there_for_outcomes_on_one_scale(planted) -> None:
@@ -125,7 +126,7 @@ def test_rows_in_another_order_change_nothing(planted) -> None:
     again = es.gap(shuffled(both.lab), shuffled(both.live), n_resamples=ROUNDS, margin="10pp")
     assert [row.name for row in again.rows] == [row.name for row in found.rows]
     for one, other in zip(found.rows, again.rows, strict=True):
-        assert one.gap == pytest.approx(other.gap, abs=1e-8)
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-8)
         assert one.verdict == other.verdict
 
 
@@ -135,7 +136,7 @@ def test_other_names_for_the_models_change_nothing_but_names(planted) -> None:
     again = es.gap(both.lab, both.live, n_resamples=ROUNDS, margin="10pp", aliases=aliases)
     assert again.flagged() == (aliases["model-03"],)
     for row in found.rows:
-        assert again.row(aliases[row.name]).gap == pytest.approx(row.gap, abs=1e-6)
+        assert again.row(aliases[row.name]).estimate == pytest.approx(row.estimate, abs=1e-6)
 
 
 def test_another_unit_of_the_live_side_scales_gaps_with_it() -> None:
@@ -145,7 +146,7 @@ def test_another_unit_of_the_live_side_scales_gaps_with_it() -> None:
     )
     one, seven = (es.gap(lab, each, n_resamples=ROUNDS) for each in (live, times))
     for row, other in zip(one.rows, seven.rows, strict=True):
-        assert other.gap == pytest.approx(7 * row.gap, rel=1e-5)
+        assert other.estimate == pytest.approx(7 * row.estimate, rel=1e-5)
         assert other.p_adjusted == pytest.approx(row.p_adjusted, rel=1e-4)
         assert other.verdict == row.verdict
 
@@ -169,7 +170,7 @@ def test_less_is_better_turns_the_line_and_not_the_meaning() -> None:
     )
     one, other = es.gap(lab, live, n_resamples=ROUNDS), es.gap(turned, live, n_resamples=ROUNDS)
     assert one.flagged() == other.flagged() == ("m04",)
-    assert other.row("m04").gap == pytest.approx(one.row("m04").gap, rel=1e-6)
+    assert other.row("m04").estimate == pytest.approx(one.row("m04").estimate, rel=1e-6)
     assert other.row("m04").lab == -one.row("m04").lab
     assert other.line.slope == pytest.approx(-one.line.slope, rel=1e-6)
     assert other.agreement.of("spearman").estimate == one.agreement.of("spearman").estimate
@@ -216,7 +217,7 @@ def test_without_errors_only_agreement_is_left() -> None:
     assert found.verdict == "invalid"
     assert found.lab.errors == "none"
     assert found.agreement.of("spearman").estimate == 1.0
-    assert {row.gap for row in found.rows} == {None}
+    assert {row.estimate for row in found.rows} == {None}
     assert "not every lab score has a standard error" in dict(found.left_out)["calibrated gap"]
 
 
@@ -273,7 +274,7 @@ def test_a_plan_settles_the_margin_and_departures_are_said() -> None:
     assert found.margin == 40.0
     assert found.row("first").name == "first"
     departed = es.gap(lab, live, n_resamples=ROUNDS, plan=plan, margin=10.0)
-    assert any("departs from the plan: margin" in warning for warning in departed.warnings)
+    assert "margin" in lines_of(departed.notes, "plan", caution=True)
 
 
 def test_small_cells_are_withheld(planted) -> None:
@@ -282,7 +283,7 @@ def test_small_cells_are_withheld(planted) -> None:
     hidden = [row for row in found.scenario_gaps.rows if row.reason and "withheld" in row.reason]
     assert hidden
     assert all(row.estimate is None and not row.n_live for row in hidden)
-    assert any("min_cell" in note for note in found.notes)
+    assert "min_cell" in lines_of(found.notes, "left_out")
 
 
 def test_no_single_cell_is_withheld_since_the_total_would_give_it_away(planted) -> None:
@@ -305,7 +306,7 @@ def test_levels_of_few_users_are_taken_together(planted) -> None:
     assert "rare thing" not in text.replace("rare thing is", "")
     assert "(levels of few users)" in {part.cell for part in found.decomposition.cells}
     assert len(found.decomposition.cells) < len(whole.decomposition.cells) + 1
-    assert any("fewer than 10 live users" in warning for warning in found.warnings)
+    assert "fewer than 10 live users" in lines_of(found.notes, "left_out")
     parts = [row.mix.estimate + row.behaviour.estimate for row in (found.decomposition.overall,)]
     shown = es.gap(both.lab, live, n_resamples=ROUNDS, min_cell=1).decomposition
     assert "rare thing" in {part.cell for part in shown.cells}
@@ -320,7 +321,7 @@ def test_a_model_of_few_users_is_withheld_as_a_whole(planted) -> None:
     live = replace(both.live, outcomes=rows)
     found = es.gap(both.lab, live, n_resamples=ROUNDS)
     assert "model-05" not in [row.name for row in found.rows]
-    assert any("model-05 has fewer than 10 users" in warning for warning in found.warnings)
+    assert "odel-05 has fewer than 10 users" in lines_of(found.notes, "left_out", caution=True)
     assert "model-05" in [row.name for row in es.gap(both.lab, live, n_resamples=ROUNDS, min_cell=1).rows]
 
 
@@ -356,20 +357,20 @@ def test_rows_without_a_scenario_are_no_scenario(planted) -> None:
     found = es.gap(both.lab, live, n_resamples=ROUNDS)
     assert {part.cell for part in found.decomposition.cells} == {part.cell for part in whole.decomposition.cells}
     assert found.row("model-01").live == whole.row("model-01").live
-    assert any("of the live outcomes have no level of scenario" in warning for warning in found.warnings)
+    assert "of the live outcomes have no level of scenario" in lines_of(found.notes, "missing", caution=True)
 
 
 def test_a_mix_that_the_live_rows_tell_themselves_is_left_aside(planted) -> None:
     both, whole = planted
     found = es.gap(both.lab, both.live, n_resamples=ROUNDS, mix={"stable": 0.9, "goal_switching": 0.1})
     assert found.decomposition.overall.live == whole.decomposition.overall.live
-    assert any("the given one is left aside" in warning for warning in found.warnings)
+    assert "instead of the one given" in lines_of(found.notes, "choice", caution=True)
 
 
 def test_plain_frames_need_no_system(planted) -> None:
     both, whole = planted
     found = es.gap(both.lab.outcomes.drop("system"), both.live.outcomes.drop("system"), n_resamples=ROUNDS)
-    assert found.row("model-03").gap == pytest.approx(whole.row("model-03").gap)
+    assert found.row("model-03").estimate == pytest.approx(whole.row("model-03").estimate)
 
 
 def test_intervals_without_a_level_are_said_not_to_count() -> None:
@@ -378,14 +379,14 @@ def test_intervals_without_a_level_are_said_not_to_count() -> None:
         std_error=pl.lit(None, dtype=pl.Float64), conf_low=pl.col("estimate") - 1, conf_high=pl.col("estimate") + 1
     )
     found = es.gap(lab, EvalData(aggregates=ends), n_resamples=ROUNDS)
-    assert any("8 live numbers have an interval whose level is not known" in warning for warning in found.warnings)
+    assert "8 live numbers have an interval of unknown level" in lines_of(found.notes, "missing", caution=True)
 
 
 def test_weights_of_the_lab_are_said_not_to_count() -> None:
     both = simulate_lab_live(6, n_items=70, n_users=100, seed=1)
     weighted = both.lab.outcomes.with_columns(weight=1.0 + 9.0 * pl.col("score"))
     found = es.gap(replace(both.lab, outcomes=weighted), both.live, n_resamples=ROUNDS)
-    assert any("sampling weights, which are not used" in note for note in found.notes)
+    assert "sampling weights, which are not used" in lines_of(found.notes, "choice")
     nothing = replace(both.live, outcomes=both.live.outcomes.with_columns(weight=0.0))
     with pytest.raises(InputError, match="weights of the live rows of 'model-01' sum to 0"):
         es.gap(both.lab, nothing)
@@ -415,9 +416,10 @@ def test_the_level_is_said_in_one_direction_where_less_is_better() -> None:
     found = es.gap(turned(both.lab), turned(both.live), n_resamples=ROUNDS)
     assert found.level.conf_high < 0  # live is worse
     assert found.decomposition.overall.total.conf_low > 0  # there are more errors
-    sentence = next(text for text in found.summary().split(". ") if "on average over models" in text.lower())
-    assert "above the lab's" in sentence
-    assert "lab less live" not in sentence
+    document = found.document()
+    assert "points low" in document.headline  # the lab shows fewer errors than live
+    assert "harder tasks" in document.headline or "worse on the same tasks" in document.headline
+    assert document.number.startswith("+")
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ import evalstats as es
 from evalstats.analysis.gap.aliases import normalised
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
+from tests.analysis.gap.notes import lines_of
 
 ROUNDS = 200
 # Between a bootstrap of 5,000 rounds (golden) and one of 2,000 here: a few hundredths at the ends.
@@ -120,7 +121,7 @@ def test_alpaca_eval_has_a_calibrated_gap_on_published_errors(alpaca) -> None:
     assert alpaca.line.p_value < 1e-12  # the gaps are far beyond noise
     assert alpaca.line.tau > 20  # Elo points: what a win rate against one baseline does not tell
     assert {alpaca.lab.errors, alpaca.live.errors} == {"marginal"}
-    assert sum("upper bound" in warning for warning in alpaca.warnings) == 1
+    assert lines_of(alpaca.notes, "fit").count("upper bound") == 1
 
 
 def test_alpaca_evals_line_lies_between_the_two_regressions(alpaca) -> None:
@@ -134,11 +135,11 @@ def test_alpaca_evals_line_lies_between_the_two_regressions(alpaca) -> None:
 
 def test_alpaca_evals_models_are_judged_by_the_others(alpaca) -> None:
     for row in alpaca.rows:
-        assert row.gap == pytest.approx(row.live - row.expected, abs=1e-9)
+        assert row.estimate == pytest.approx(row.live - row.expected, abs=1e-9)
         assert row.verdict in {"gap", "inconclusive"}
         assert (row.verdict == "gap") == (row.p_adjusted <= 0.05)
     # Tuned on the judge's taste: far better in the lab than live.
-    assert alpaca.row("Gemma-2-9B-it-SimPO").gap < 0
+    assert alpaca.row("Gemma-2-9B-it-SimPO").estimate < 0
 
 
 def test_alpaca_evals_left_out_models_are_mostly_where_they_are_predicted(alpaca) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.analysis.gaps.line_band import line_band
+from evalstats.analysis.gap.figures import line_band
 from tests.analysis.gap import example_gap as example
 
 EQUAL = 1e-9  # rounding alone

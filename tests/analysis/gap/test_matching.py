@@ -12,6 +12,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 from evalstats.simulate.lab_live import simulate_lab_live
+from tests.analysis.gap.notes import lines_of
 
 
 def published(names: list[str], *, live: bool) -> EvalData:
@@ -94,12 +95,12 @@ def test_models_without_an_error_are_left_out_where_most_have_one() -> None:
     lab, live = published(list("abcdefgh"), live=False), published(list("abcdefgh"), live=True)
     found = matched(asked(without_errors(lab, ["a"]), without_errors(live, ["b"])))
     assert found.material.models == tuple("cdefgh")
-    assert any("2 shared models without a standard error" in said for said in found.warnings)
+    assert "2 shared models are left out" in lines_of(found.notes, "left_out", caution=True)
     few = matched(asked(without_errors(lab, list("abc")), live))
     assert few.material.n_models == 8
     assert few.material.lab.covariance is None
     assert few.material.live.covariance is not None
-    assert any("5 of 8 shared models have standard errors" in said for said in few.warnings)
+    assert "5 of 8 shared models have standard errors" in lines_of(few.notes, "few", caution=True)
 
 
 def test_the_same_scores_on_both_sides_are_refused() -> None:

@@ -176,8 +176,8 @@ def test_a_scenario_of_one_side_is_named():
     live = world(rng, np.full((2, 3), 0.5), models=models, scenarios="abd", n_clusters=10)
     found = scenario_gaps_of(material_of(lab, live))
     assert [row.scenario for row in found.means] == ["a", "b"]
-    assert "'c': only the lab has it" in found.warnings[0]
-    assert "'d': only the live side has it" in found.warnings[1]
+    assert "c: only the lab has it" in found.warnings[0]
+    assert "d: only the live side has it" in found.warnings[1]
 
 
 def test_all_alike_in_a_cell_still_has_an_error():

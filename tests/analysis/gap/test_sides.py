@@ -10,6 +10,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, combine
 from evalstats.schema.tables import frame_from_rows
 from evalstats.simulate.lab_live import simulate_lab_live
+from tests.analysis.gap.notes import lines_of
 
 ROUNDING = 1e-10
 
@@ -89,7 +90,7 @@ def test_weights_of_live_rows_count(both) -> None:
     found = side(EvalData(outcomes=twice, runs=both.live.runs, metrics=both.live.metrics), live=True)
     own = twice.filter(pl.col("model") == found.side.models[0])
     assert found.side.estimate[0] == pytest.approx(np.average(own["score"], weights=own["weight"]))
-    assert any("weights" in note for note in found.side.notes)
+    assert "weights" in lines_of(found.side.notes, "choice")
 
 
 def test_a_model_of_few_users_is_not_scored(both) -> None:
@@ -98,7 +99,7 @@ def test_a_model_of_few_users_is_not_scored(both) -> None:
     kept = rows.filter((pl.col("model") != "model-01") | pl.col("user").is_in(users.to_list()))
     found = side(EvalData(outcomes=kept, runs=both.live.runs, metrics=both.live.metrics), live=True).side
     assert "model-01" not in found.models
-    assert any("model-01" in warning and "fewer than 5 users" in warning for warning in found.warnings)
+    assert "odel-01 has fewer than 5 users" in lines_of(found.notes, "left_out", caution=True)
 
 
 def test_a_perfect_score_is_not_known_exactly() -> None:
@@ -114,7 +115,7 @@ def test_a_perfect_score_is_not_known_exactly() -> None:
     # One success and one failure more: 21 of 22.
     assert found.covariance is not None
     assert found.covariance[0, 0] == pytest.approx(21 / 22 * 1 / 22 / 20)
-    assert any("alike" in warning for warning in found.warnings)
+    assert "one and the same score" in lines_of(found.notes, "few")
 
 
 def test_votes_become_ratings_with_their_covariance() -> None:
@@ -134,7 +135,7 @@ def test_votes_in_parts_keep_the_largest() -> None:
     }
     found = side(table_of(pl.DataFrame(votes)), live=True).side
     assert set(found.models) == {"x", "y", "z"}
-    assert any("outside the largest part" in warning for warning in found.warnings)
+    assert "do not connect all models" in lines_of(found.notes, "left_out", caution=True)
 
 
 def test_published_numbers_keep_their_errors() -> None:
@@ -157,7 +158,7 @@ def test_a_model_with_two_numbers_is_left_out_and_many_are_refused() -> None:
     twice = EvalData(aggregates=pl.concat([one.aggregates, one.aggregates[:1].with_columns(estimate=pl.lit(2.0))]))
     found = side(twice, live=False).side
     assert "m0" not in found.models
-    assert any("m0 has several published numbers" in warning for warning in found.warnings)
+    assert "0 has several published numbers" in lines_of(found.notes, "left_out", caution=True)
     with pytest.raises(InputError, match="2 published numbers"):
         side(EvalData(aggregates=pl.concat([one.aggregates, one.aggregates])), live=False)
 

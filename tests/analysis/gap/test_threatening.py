@@ -122,7 +122,7 @@ def test_too_few_users_say_nothing() -> None:
     assert "too few" in found.text
 
 
-@pytest.mark.parametrize(("kind", "words"), [("comparisons", "those who vote"), ("aggregates", "published numbers")])
+@pytest.mark.parametrize(("kind", "words"), [("comparisons", "voters came"), ("aggregates", "published numbers")])
 def test_votes_and_tables_have_their_own_words(kind: str, words: str) -> None:
     assert words in threat("self-selection", material(live=side(kind=kind))).text
 
@@ -156,9 +156,7 @@ def test_an_alias_that_joins_two_dated_names_is_seen() -> None:
     live = side(models=("gpt-x-1106", *MODELS[1:]))
     found = threat("versions", material(lab=lab, live=live))
     assert found.status == "seen"
-    assert (
-        "1 joined name with other dates, or one side alone dated: gpt-x-0613 (lab) and gpt-x-1106 (live)" in found.text
-    )
+    assert "1 joined name with different dates: gpt-x-0613 (lab) and gpt-x-1106 (live)" in found.text
 
 
 @pytest.mark.parametrize(
@@ -207,7 +205,7 @@ def test_a_judge_of_the_lab_is_seen() -> None:
 def test_preference_is_not_success() -> None:
     found = threat("outcome", material(live=side(kind="comparisons", metric="rating"), same_scale=False))
     assert found.status == "seen"
-    assert "to be preferred is not to succeed" in found.text
+    assert "being preferred is not succeeding" in found.text
 
 
 def test_one_metric_on_one_scale_rules_it_out_and_another_name_does_not() -> None:

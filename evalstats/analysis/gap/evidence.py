@@ -1,0 +1,647 @@
+"""The evidence on lab against live, in the order in which a sceptic asks: who stands off, what is mix, how far order holds."""
+
+from collections.abc import Callable, Sequence
+
+from evalstats.analysis.gap import figures
+from evalstats.analysis.gap.layers import (
+    CellPart,
+    CoefficientRow,
+    Contradiction,
+    Decomposition,
+    DropForecast,
+    PartRow,
+    ScenarioGap,
+    ScenarioGaps,
+    SliceRow,
+)
+from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.gap.words import (
+    apart,
+    difference_column,
+    difference_text,
+    ends_column,
+    ends_text,
+    excludes_zero,
+    flagged,
+    level,
+    metric_side,
+    models_like_these,
+    part_label,
+    score_column,
+    score_unit,
+    share,
+    these_models,
+    titled,
+    told,
+)
+from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, sentence
+from evalstats.document.numbers import number, p_words, plural, some
+
+_NAMED = 3
+_MOST = 20
+_ALIKE = 0.05  # shares of one scenario on both sides that differ by less are no finding
+_TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
+_COVERED = {"covered": "yes", "lab never covers": "no", "live never brings": "not live", "thin": "thinly"}
+_STATUS = {"seen": "seen", "possible": "not ruled out", "ruled out": "ruled out"}
+
+
+def evidence(found: LabLiveGap) -> list[Section]:
+    """Return the parts of the evidence that these data give."""
+    makers: tuple[Callable[[LabLiveGap], Section | None], ...] = (
+        _models,
+        _mix,
+        _coverage,
+        _order,
+        _pairs,
+        _scenarios,
+        _slices,
+        _drops,
+        _forecasts,
+        _threats,
+    )
+    return [section for section in (make(found) for make in makers) if section is not None]
+
+
+def _section(name: str, heading: str, *blocks: Block | None) -> Section:
+    return Section(id=name, heading=heading, blocks=tuple(block for block in blocks if block is not None))
+
+
+def _text(*said: str) -> Text | None:
+    return Text(text=" ".join(sentence(each) for each in said if each)) if any(said) else None
+
+
+# --- models ---
+
+
+def _models(found: LabLiveGap) -> Section | None:
+    """Return every model's gap from the line through the others; without a line nothing, the answer has the differences."""
+    line = found.line
+    if line is None:
+        return None
+    rows = flagged(found)
+    if not rows:
+        heading = "No model stands off the line through the others"
+    else:
+        stand = "stands" if len(rows) == 1 else "stand"
+        heading = f"{some([row.name for row in rows], _NAMED)} {stand} off the line through the others"
+    noise = "could be noise alone" if line.p_value > 1 - found.conf_level else "are more than noise"
+    spread = f"; true gaps spread by about {difference_text(line.tau, found).lstrip('+')}" if line.tau else ""
+    own = apart(found)
+    beside = (
+        f"Without any line, {len(own)} of {found.n_models} models differ from their own lab score"
+        if own and found.level is not None
+        else ""
+    )
+    said = _text(f"Taken together the gaps {noise} ({p_words(line.p_value)}){spread}", beside)
+    return _section("models", heading, figures.gaps(found, gaps_table(found)), said)
+
+
+def gaps_table(found: LabLiveGap) -> Table:
+    """Return what the lab leads to expect of each model, its gap, and the gap drawn towards 0."""
+    live = found.live
+    return Table(
+        id="gaps",
+        columns=(
+            Column(title="Model", kind="name"),
+            score_column(found, live, "Expected", spare=True),
+            difference_column(found, live, "Gap"),
+            ends_column(found, live),
+            Column(title="p (adjusted)", kind="p"),
+            difference_column(found, live, "Shrunken", spare=True),
+        ),
+        rows=tuple(
+            (row.name, row.expected, row.estimate, row.deciding, row.p_adjusted, row.shrunken) for row in found.rows
+        ),
+        caption="Expected: by the line through the other models. Intervals of flagged models are widened for being picked; "
+        "p: does it stand out, Benjamini-Hochberg",
+        most=_MOST,
+    )
+
+
+# --- mix ---
+
+
+def _mix(found: LabLiveGap) -> Section | None:
+    parts = found.decomposition
+    if parts is None:
+        return None
+    row, side = parts.overall, metric_side(found)
+    table = decomposition_table(found, parts)
+    figure = figures.mix(found, table)
+    if figure is None:
+        if row.poststratified is None:
+            return None
+        column = score_column(found, side, "")
+        unit = "%" if score_unit(side) == "%" else ""
+        heading = f"For the live mix the lab predicts {column.written(row.poststratified.estimate)}{unit} on average"
+        plain = f"As it is, the lab says {column.written(row.lab.estimate)}{unit}"
+        return _section("mix", heading, table, _text(plain))
+    mixed, own = excludes_zero(row.mix.ends), excludes_zero(row.behaviour.ends)
+    amount = difference_text(row.mix.estimate, found, side)
+    if mixed and not own:
+        heading = (
+            f"The mix of tasks explains the difference: {amount} of {difference_text(row.total.estimate, found, side)}"
+        )
+    elif mixed:
+        heading = (
+            f"The mix of tasks makes {amount}, the same tasks {difference_text(row.behaviour.estimate, found, side)}"
+        )
+    elif own:
+        heading = "The difference is within the same tasks, not in their mix"
+    else:
+        heading = "Neither mix nor behaviour is shown to differ"
+    beyond = [each for each in parts.rows if excludes_zero(each.behaviour.ends)]
+    names = some([each.model for each in beyond], _NAMED)
+    single = (
+        f"One by one, {len(beyond)} of {len(parts.rows)} models differ on the same tasks: {names}" if beyond else ""
+    )
+    return _section("mix", heading, figure, _text(single))
+
+
+def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
+    """Return the parts of live less lab, of all models and of each."""
+    side = metric_side(found)
+    known = parts.overall.total.estimate is not None
+    rows = [parts.overall, *parts.rows]
+    columns: tuple[Column, ...] = (
+        Column(title="Model", kind="name"),
+        score_column(found, side, titled("Lab", score_unit(side))),
+        score_column(found, side, "For the live mix"),
+        ends_column(found, side, sign=False, spare=not known),
+    )
+    if known:
+        columns = (
+            Column(title="Model", kind="name"),
+            difference_column(found, side, "Live less lab"),
+            difference_column(found, side, "Mix"),
+            ends_column(found, side, spare=True),
+            difference_column(found, side, "Behaviour"),
+            ends_column(found, side),
+            difference_column(found, side, "Unexplained", spare=True),
+        )
+    return Table(
+        id="mix",
+        columns=columns,
+        rows=tuple(
+            (
+                row.model or "mean of all",
+                row.total.estimate,
+                row.mix.estimate,
+                row.mix.ends,
+                row.behaviour.estimate,
+                row.behaviour.ends,
+                None if row.unexplained is None else row.unexplained.estimate,
+            )
+            if known
+            else (
+                row.model or "mean of all",
+                row.lab.estimate,
+                None if row.poststratified is None else row.poststratified.estimate,
+                None if row.poststratified is None else row.poststratified.ends,
+            )
+            for row in rows
+        ),
+        caption="Mix: live users bring other tasks. Behaviour: the same tasks come out otherwise. Unexplained: one side has none"
+        if known
+        else "What the lab predicts of each model for the live mix",
+        lead=True,
+        most=_MOST,
+    )
+
+
+def _coverage(found: LabLiveGap) -> Section | None:
+    """Return the shares of each scenario on both sides."""
+    parts = found.decomposition
+    if parts is None or not parts.cells:
+        return None
+    none = [cell for cell in parts.cells if cell.status == "lab never covers" and cell.live_share > 0]
+    thin = [cell for cell in parts.cells if cell.status == "thin" and cell.live_share > 0]
+    if none:
+        total = share(sum(cell.live_share for cell in none))
+        heading = f"The lab has no item for {total} of live use: {_cells(none)}"
+    elif thin:
+        heading = f"The lab covers {_cells(thin)} thinly"
+    else:
+        cell = max(parts.cells, key=lambda each: abs(each.live_share - each.lab_share))
+        shares = f"{share(cell.live_share)} of live use and {share(cell.lab_share)} of the lab"
+        alike = abs(cell.live_share - cell.lab_share) < _ALIKE
+        heading = "The lab has all that live users bring, in similar shares" if alike else f"{cell.cell} is {shares}"
+    weights = parts.weighting
+    said = (
+        f"Weighted to the live mix, {plural(weights.n, 'lab item')} are worth {number(weights.effective_n, 0)}"
+        if weights is not None
+        else ""
+    )
+    table = cells_table(found, parts)
+    return _section("coverage", heading, figures.coverage(found, table) or table, _text(said))
+
+
+def _cells(cells: Sequence[CellPart]) -> str:
+    return some([cell.cell for cell in cells], _NAMED)
+
+
+def cells_table(found: LabLiveGap, parts: Decomposition) -> Table:
+    """Return shares, rates and contributions of each scenario, the most frequent live first."""
+    side = metric_side(found)
+    order = sorted(parts.cells, key=lambda cell: (-cell.live_share, cell.cell))
+    name = " / ".join(parts.factors)
+    return Table(
+        id="coverage",
+        columns=(
+            Column(title=name[:1].upper() + name[1:], kind="name"),
+            Column(title="Lab share"),
+            Column(title="Live share"),
+            score_column(found, side, titled("Lab", score_unit(side))),
+            score_column(found, side, titled("Live", score_unit(side))),
+            difference_column(found, side, "Mix"),
+            difference_column(found, side, "Behaviour"),
+            Column(title="Covered", spare=True),
+        ),
+        rows=tuple(
+            (
+                cell.cell,
+                share(cell.lab_share),
+                share(cell.live_share),
+                cell.lab_rate,
+                cell.live_rate,
+                None if cell.mix is None else cell.mix.estimate,
+                None if cell.behaviour is None else cell.behaviour.estimate,
+                _COVERED[cell.status],
+            )
+            for cell in order
+        ),
+        caption="Shares and mean scores of each side, and what each adds to mix and behaviour",
+        most=_MOST,
+        frame={
+            name: [getattr(cell, name) for cell in order]
+            for name in ("cell", "lab_share", "live_share", "lab_rate", "live_rate", "n_lab", "n_live", "status")
+        },
+    )
+
+
+# --- order ---
+
+
+def _order(found: LabLiveGap) -> Section | None:
+    row = found.agreement.of("spearman")
+    if row.estimate is None:
+        return None
+    ceiling = (
+        f"If true scores agreed perfectly, noise would leave a Spearman of about {number(row.ceiling)}"
+        if row.ceiling is not None
+        else ""
+    )
+    return _section("order", _order_heading(found), order_table(found), _text(ceiling, _true_scores(found)))
+
+
+def _order_heading(found: LabLiveGap) -> str:
+    row = found.agreement.of("spearman")
+    tops = [part for part in found.agreement.parts if part.kind == "top" and part.spearman is not None]
+    known = [part for part in tops if part.conf_low is not None and part.conf_low != part.conf_high]
+    weak = [part for part in known if (part.conf_low or 0.0) <= 0]
+    if weak:
+        return f"Among the {part_label(weak[0])} the order is not shown to hold"
+    if known:
+        smallest = min(known, key=lambda part: part.n_models)
+        return f"The order holds among the {part_label(smallest)} too (Spearman {number(smallest.spearman)})"
+    p = f" ({p_words(row.p_value)})" if row.p_value is not None else ""
+    return f"Over all {found.n_models} models Spearman is {number(row.estimate)}{p}"
+
+
+def _true_scores(found: LabLiveGap) -> str:
+    row = found.agreement.of("pearson")
+    low, high, estimate = row.disattenuated_low, row.disattenuated_high, row.disattenuated
+    if low is None or high is None or estimate is None or (low <= -1 and high >= 1):
+        return ""
+    if estimate > high:
+        return f"The correlation of true scores is at least {number(low)}"
+    return f"The correlation of true scores is {number(estimate)} ({level(found)} CI {number(low)} to {number(high)})"
+
+
+def order_table(found: LabLiveGap) -> Table:
+    """Return all coefficients over all models, and Spearman's within parts of the order."""
+    whole = [_coefficient_cells(row) for row in found.agreement.coefficients]
+    parts = [_part_cells(row) for row in found.agreement.parts if row.kind != "all" and row.spearman is not None]
+    ends = Column(title="these models", kind="interval", digits=2)
+    return Table(
+        id="order",
+        columns=(
+            Column(title="Agreement", kind="name"),
+            Column(title="Estimate", kind="number", digits=2),
+            ends,
+            Column(title="models like these", kind="interval", digits=2),
+            Column(title="Ceiling", kind="number", digits=2, spare=True),
+            Column(title="In both", spare=True),
+        ),
+        rows=(*whole, *parts),
+        caption=f"{level(found)} CIs: for these models, and for other models like them. In both: how many of the best k live are "
+        "among the best k of the lab",
+    )
+
+
+def _coefficient_cells(row: CoefficientRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
+    these, like = these_models(row), models_like_these(row)
+    return (
+        f"{row.name.capitalize()}, all models",
+        row.estimate,
+        None if these is None else (these.conf_low, these.conf_high),
+        None if like is None else (like.conf_low, like.conf_high),
+        row.ceiling,
+        None,
+    )
+
+
+def _part_cells(row: PartRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
+    # An interval of no width would claim that there is no noise.
+    ends = None if row.conf_low is None or row.conf_low == row.conf_high else (row.conf_low, row.conf_high)
+    both = None if row.n_shared is None else f"{row.n_shared} of {row.n_models}"
+    return (f"Spearman, {part_label(row)}", row.spearman, ends, None, None, both)
+
+
+def _pairs(found: LabLiveGap) -> Section | None:
+    pairs = found.agreement.pairs
+    if pairs is None or pairs.n_separated_both is None:
+        return None
+    if not pairs.n_contradicted:
+        both = f"Of {plural(pairs.n_pairs, 'pair')}, both sides separate {pairs.n_separated_both:,}"
+        heading = f"{both}, and order all of them alike" if pairs.n_separated_both else f"{both}: none"
+        if not pairs.n_separated_both:
+            heading = f"No pair of models is separated on both sides, out of {pairs.n_pairs:,}"
+        return _section(
+            "pairs", heading, _text(f"By estimate alone, {share(pairs.agreement)} of pairs are in the same order")
+        )
+    is_ = "is" if pairs.n_contradicted == 1 else "are"
+    heading = f"{plural(pairs.n_contradicted, 'pair')} of models {is_} ordered otherwise live"
+    said = f"Both sides separate {pairs.n_separated_both:,} of {plural(pairs.n_pairs, 'pair')} (Holm)"
+    return _section("pairs", heading, pairs_table(found, pairs.contradictions), _text(said))
+
+
+def pairs_table(found: LabLiveGap, contradictions: Sequence[Contradiction]) -> Table:
+    """Return the pairs that both sides separate in opposite directions, the surest first."""
+    order = sorted(contradictions, key=lambda each: max(each.lab_p_adjusted, each.live_p_adjusted))
+    return Table(
+        id="pairs",
+        columns=(
+            Column(title="Better live", kind="name"),
+            Column(title="Better in the lab", kind="name"),
+            difference_column(found, found.live, "Live"),
+            difference_column(found, found.lab, "Lab"),
+            Column(title="p live", kind="p", spare=True),
+            Column(title="p lab", kind="p", spare=True),
+        ),
+        rows=tuple(
+            (
+                each.better_live,
+                each.better_lab,
+                each.live_difference,
+                each.lab_difference,
+                each.live_p_adjusted,
+                each.lab_p_adjusted,
+            )
+            for each in order
+        ),
+        caption="Pairs that both sides separate in opposite directions; differences are the better live less the other",
+        most=8,
+    )
+
+
+# --- scenarios ---
+
+
+def _scenarios(found: LabLiveGap) -> Section | None:
+    gaps = found.scenario_gaps
+    if gaps is None:
+        return None
+    rows = sorted(gaps.means, key=lambda row: (row.estimate is None, -abs(row.estimate or 0.0)))
+    off = [row for row in rows if row.verdict == "gap"]
+    judged = sum(row.verdict != "invalid" for row in rows)
+    if not judged:
+        return None
+    if off:
+        heading = f"By {gaps.factor}, live differs most in {off[0].scenario}: {difference_text(off[0].estimate, found)}"
+    else:
+        heading = f"In no {gaps.factor} is live shown to differ from the lab"
+    table = scenarios_table(found, gaps, rows)
+    figure = figures.scenarios(found, rows, table) if any(row.estimate is not None for row in rows) else table
+    return _section("scenarios", heading, figure, _text(_single_cells(found, gaps)))
+
+
+def _single_cells(found: LabLiveGap, gaps: ScenarioGaps) -> str:
+    judged = [row for row in gaps.rows if row.verdict != "invalid"]
+    off = sorted(
+        (row for row in judged if row.verdict == "gap"),
+        key=lambda row: (row.p_adjusted if row.p_adjusted is not None else 1.0, -abs(row.estimate or 0.0)),
+    )
+    if not off:
+        return ""
+    first = off[0]
+    return (
+        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} differ; the surest is {first.model} in "
+        f"{first.scenario} ({difference_text(first.estimate, found)}, {ends_text(first.deciding, found)})"
+    )
+
+
+def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[ScenarioGap]) -> Table:
+    """Return live less lab in each scenario, mean over models; the CSV has every model's too."""
+    every = (*gaps.means, *gaps.rows)
+    names = (
+        "scenario",
+        "model",
+        "estimate",
+        "std_error",
+        "conf_low",
+        "conf_high",
+        "p_value",
+        "p_adjusted",
+        "pooled",
+        "verdict",
+    )
+    return Table(
+        id="scenarios",
+        columns=(
+            Column(title=gaps.factor[:1].upper() + gaps.factor[1:], kind="name"),
+            difference_column(found, found.live, "Live less lab"),
+            ends_column(found, found.live),
+            Column(title="p (adjusted)", kind="p"),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                row.scenario,
+                row.estimate,
+                row.deciding,
+                row.p_adjusted,
+                {"inconclusive": "open", "invalid": "–"}.get(row.verdict, row.verdict),
+            )
+            for row in rows
+        ),
+        caption=f"Mean over models in each {gaps.factor}, Benjamini-Hochberg over all of them",
+        tones=_TONES,
+        most=_MOST,
+        frame={name: [getattr(row, name) for row in every] for name in names},
+    )
+
+
+def _slices(found: LabLiveGap) -> Section | None:
+    rows = [row for row in found.agreement.slices if row.spearman is not None]
+    lab = [row for row in rows if row.cut == "lab"]
+    if len(lab) < 2:
+        return None
+    best, worst = max(lab, key=lambda row: row.spearman or 0.0), min(lab, key=lambda row: row.spearman or 0.0)
+    high, low = (f"{number(row.spearman)} in {row.level}" for row in (best, worst))
+    heading = f"By {best.factor} of the lab, Spearman runs from {low} to {high}"
+    # The best of several is partly luck, so it is said beside the table.
+    said = "Each line stands alone, so the best of several is partly luck"
+    return _section("slices", heading, slices_table(found, rows), _text(said))
+
+
+def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
+    """Return Spearman's coefficient with the lab, or both sides, cut to one level of a factor."""
+    several = len({row.cut for row in rows}) > 1
+    return Table(
+        id="slices",
+        columns=(
+            Column(title="Lab items of", kind="name"),
+            Column(title="Spearman", kind="number", digits=2),
+            Column(title=f"{level(found)} CI", kind="interval", digits=2),
+            Column(title="Ceiling", kind="number", digits=2),
+            *([Column(title="Live rows")] if several else []),
+        ),
+        rows=tuple(
+            (
+                row.level,
+                row.spearman,
+                None if row.conf_low is None else (row.conf_low, row.conf_high),
+                row.ceiling,
+                *(["all" if row.cut == "lab" else "of it"] if several else []),
+            )
+            for row in rows
+        ),
+        caption="Spearman's coefficient of lab and live where the lab is cut to one level",
+        most=_MOST,
+    )
+
+
+# --- drops and forecasts ---
+
+
+def _drops(found: LabLiveGap) -> Section | None:
+    drops = found.drops
+    if drops is None or all(row.reason for row in drops.rows):
+        return None
+    side = metric_side(found)
+    cost = drops.mean_drop.estimate
+    known = excludes_zero(drops.mean_drop.ends)
+    heading = (
+        f"Difficult users move the lab score by {difference_text(cost, found, side)}"
+        if known
+        else "In the lab, difficult users are not shown to move the score"
+    )
+    mean = f"{told(drops.mean_drop, found, side)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
+    slope = ""
+    if drops.slope is not None and drops.slope.conf_low is not None:
+        shown = "does" if excludes_zero(drops.slope.ends) else "is not shown to"
+        low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
+        slope = (
+            f"A larger drop in the lab {shown} go with a lower live score (slope {number(drops.slope.estimate)}, "
+            f"{level(found)} CI {low} to {high})"
+        )
+    return _section("drops", heading, drops_table(found, drops), _text(mean, slope))
+
+
+def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
+    """Return each model's ideal score, drop and forecast, and what live users said."""
+    place = {row.name: i for i, row in enumerate(found.rows)}
+    rows = sorted((row for row in drops.rows if row.reason is None), key=lambda row: place.get(row.model, len(place)))
+    side = metric_side(found)
+    return Table(
+        id="drops",
+        columns=(
+            Column(title="Model", kind="name"),
+            score_column(found, side, titled("Ideal", score_unit(side))),
+            difference_column(found, side, "Drop"),
+            score_column(found, side, "Forecast"),
+            score_column(found, side, "Live"),
+            difference_column(found, side, "Miss"),
+            ends_column(found, side),
+        ),
+        rows=tuple(
+            (
+                row.model,
+                row.ideal.estimate,
+                row.pooled.estimate,
+                row.forecast.estimate,
+                None if row.live is None else row.live.estimate,
+                None if row.miss is None else row.miss.estimate,
+                None if row.miss is None else row.miss.ends,
+            )
+            for row in rows
+        ),
+        caption="Drop: difficult less ideal users in the lab, pooled over models. Forecast: the ideal score with the drop of as "
+        "many users as are difficult. Miss: live less forecast",
+        most=_MOST,
+    )
+
+
+def _forecasts(found: LabLiveGap) -> Section | None:
+    fitted = found.hierarchy
+    if fitted is None or fitted.coverage is None:
+        return None
+    new = [row for row in fitted.forecasts if row.expected is not None]
+    ends = "" if fitted.coverage_low is None else f" ({share(fitted.coverage_low)} to {share(fitted.coverage_high)})"
+    said = f"Predicted by the others, {share(fitted.coverage)} of known models fall inside their {level(found)} interval{ends}"
+    if not new:
+        heading = (
+            f"Left out in turn, {share(fitted.coverage)} of the models fall inside their prediction interval{ends}"
+        )
+        return _section("forecasts", heading, _text("Each was predicted from the others, as a new model would be"))
+    side = found.live
+    column, unit = score_column(found, side, ""), "%" if score_unit(side) == "%" else ""
+    first = max(new, key=lambda row: (row.expected or 0.0) * (1 if side.higher_is_better else -1))
+    about = f"{column.written(first.expected)}{unit}"
+    heading = f"Of {plural(len(new), 'new model')}, {first.name} should do best live: about {about}"
+    if len(new) == 1:
+        heading = f"{first.name} should come out at about {about} live"
+    return _section("forecasts", heading, figures.forecasts(found, forecasts_table(found)), _text(said))
+
+
+def forecasts_table(found: LabLiveGap) -> Table:
+    """Return the live score to expect of each model that only the lab has."""
+    fitted = found.hierarchy
+    rows = () if fitted is None else tuple(row for row in fitted.forecasts if row.expected is not None)
+    return Table(
+        id="forecasts",
+        columns=(
+            Column(title="Model", kind="name"),
+            score_column(found, found.lab, titled("Lab", score_unit(found.lab))),
+            score_column(found, found.live, titled("Expected live", score_unit(found.live))),
+            ends_column(found, found.live, f"{level(found)} prediction", sign=False),
+            Column(title="Beyond the known", spare=True),
+        ),
+        rows=tuple(
+            (row.name, row.lab, row.expected, (row.pred_low, row.pred_high), "yes" if row.extrapolated else None)
+            for row in rows
+        ),
+        caption="Prediction intervals hold the spread of true gaps, since a new model has a gap of its own",
+        most=_MOST,
+    )
+
+
+# --- threats ---
+
+
+def _threats(found: LabLiveGap) -> Section | None:
+    if not found.threats:
+        return None
+    seen = [each for each in found.threats if each.status == "seen"]
+    n = len(found.threats)
+    show = "shows" if len(seen) == 1 else "show"
+    heading = (
+        f"{len(seen)} of {n} threats to validity {show} in these data: {some([each.title.lower() for each in seen], n)}"
+        if seen
+        else f"None of {n} threats to validity shows in these data"
+    )
+    order = list(_STATUS)
+    rows = sorted(found.threats, key=lambda each: order.index(each.status))
+    items = tuple(f"{each.title} ({_STATUS[each.status]}): {sentence(each.text)}" for each in rows)
+    return _section("threats", heading, Items(items=items))

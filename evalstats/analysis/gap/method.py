@@ -1,0 +1,303 @@
+"""How lab and live were set against each other, what that assumes, and what would change the answer."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
+from evalstats.analysis.gap.words import (
+    difference_text,
+    difference_unit,
+    digits_of,
+    flagged,
+    grouped,
+    level,
+    share,
+    size_text,
+)
+from evalstats.analysis.method_texts import GAP_TEXTS
+from evalstats.analysis.provenance import sources_section
+from evalstats.document.model import Code, Column, Items, Section, Table, sentence
+from evalstats.document.numbers import interval_words, number, p_words, plural, some
+
+_NAMED = 4
+_KINDS = {"outcomes": "outcomes", "comparisons": "votes", "aggregates": "published numbers"}
+_DRAWS = {"random": "Any", "top": "Better half live", "adjacent": "Neighbours live"}
+_LAYERS = {
+    "calibrated gap": "gaps by a line through the other models",
+    "decomposition": "what is mix and what is behaviour",
+}
+
+
+def method(found: LabLiveGap) -> list[Section]:
+    """Return the parts on the method."""
+    named = {name: GAP_TEXTS[name] for name in _used(found)}
+    texts = list(named.values())
+    how = [f"{name}: {text.how}" for name, text in named.items()]
+    references = dict.fromkeys(source for text in texts for source in text.sources)
+    sections = (
+        ("method", "How it was computed", (f"Estimated: {found.estimand}", *how)),
+        ("assumptions", "What it takes for granted", (*(text.takes for text in texts), *_errors(found))),
+        ("change", "What would change the answer", _would_change(found)),
+        ("unanswered", "What these data cannot answer", _unanswered(found)),
+        ("sides", "The two sides", (_side(found.lab, "Lab"), _side(found.live, "Live"), *_joined(found))),
+        ("fine-print", "Fine print of the parts", _fine_print(found)),
+        ("references", "References", tuple(references)),
+    )
+    made = [
+        Section(id=name, heading=heading, blocks=(Items(items=tuple(sentence(each) for each in items if each)),))
+        for name, heading, items in sections
+        if any(items)
+    ]
+    plan = [] if found.plan is None else [f"Plan: {found.plan.source} (SHA-256 {found.plan.digest[:12]})."]
+    code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
+    provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=plan)
+    return [*made[:3], *_line(found), *_subsets(found), *made[3:], provenance, code]
+
+
+def _used(found: LabLiveGap) -> list[str]:
+    """Return the methods of this result."""
+    parts = found.decomposition
+    used = {
+        "rank and product-moment correlation": found.agreement.of("spearman").estimate is not None,
+        "York's line": found.line is not None,
+        "each model against the line of the others": found.line is not None,
+        "false-coverage intervals": found.line is not None or found.level is not None,
+        "differences of scores": found.line is None and found.level is not None,
+        "mean over models of live less lab": found.level is not None,
+        "Kitagawa": parts is not None and parts.overall.total.conf_low is not None,
+        "lab items weighted to the live mix": parts is not None and parts.weighting is not None,
+        "One model of both sides": found.hierarchy is not None,
+    }
+    return [name for name, is_used in used.items() if is_used]
+
+
+def _errors(found: LabLiveGap) -> list[str]:
+    """Say which errors are not known, and what follows from that."""
+    sides = (("lab", found.lab), ("live", found.live))
+    none = [name for name, side in sides if side.errors == "none"]
+    marginal = [name for name, side in sides if side.errors == "marginal"]
+    said = (
+        [f"The {' and '.join(none)} scores have no standard errors, so how noisy they are is unknown."] if none else []
+    )
+    if marginal:
+        said.append(
+            f"Of the {' and '.join(marginal)} scores only published standard errors are known; what models share cancels in "
+            "comparisons, and here counts in full."
+        )
+    return said
+
+
+# --- what would change it ---
+
+
+def _would_change(found: LabLiveGap) -> list[str]:
+    """Say which finding is the weakest, which is the nearest miss, and which other choice would say otherwise."""
+    said = [*_weakest(found), *_nearest(found)]
+    if found.line is not None:
+        ols = next((each for each in found.line.others if each.key == "ols" and each.n_beyond is not None), None)
+        n = len(flagged(found))
+        if ols is not None and ols.n_beyond != n:
+            said.append(
+                f"Ordinary regression of live on lab would call {plural(ols.n_beyond or 0, 'model')}; here {n or 'none'} "
+                f"{'is' if n == 1 else 'are'} called"
+            )
+        if found.line.influential:
+            names = some(found.line.influential, _NAMED)
+            said.append(f"Without {names} the slope would move by more than its standard error")
+        if found.margin is None:
+            said.append("With a margin declared before looking (--margin), models could be shown to be aligned")
+    if found.near_names:
+        said.append("More shared models narrow everything: join names that look alike with --aliases")
+    return said
+
+
+def _weakest(found: LabLiveGap) -> list[str]:
+    rows = [(row, row.deciding) for row in flagged(found)]
+    known = [
+        (row, min(abs(ends[0]), abs(ends[1])))
+        for row, ends in rows
+        if ends and ends[0] is not None and ends[1] is not None
+    ]
+    if not known:
+        return []
+    row, least = min(known, key=lambda each: each[1])
+    return [f"The least certain gap is that of {row.name}: it may be as small as {size_text(least, found)}"]
+
+
+def _nearest(found: LabLiveGap) -> list[str]:
+    rows = [row for row in found.rows if row.verdict == "inconclusive" and row.p_adjusted is not None]
+    if not rows:
+        return []
+    row = min(rows, key=lambda row: (row.p_adjusted or 1.0, row.p_outlier or 1.0))
+    return [f"The nearest to being called is {row.name} ({difference_text(row.estimate, found)}): {row.reason}"]
+
+
+# --- the line ---
+
+
+def _line(found: LabLiveGap) -> list[Section]:
+    line = found.line
+    if line is None:
+        return []
+    ratio, per = _ratio(found)
+    low, high = (None if end is None else end * ratio for end in (line.slope_low, line.slope_high))
+    ends = f"{level(found)} CI {_end(low)} to {_end(high)}"
+    spread = f"True gaps spread by {size_text(line.tau, found) if line.tau else 'nothing that shows'} beyond noise"
+    most = "open above" if line.tau_high is None else f"at most {size_text(line.tau_high, found)}"
+    items = [
+        f"Live changes by {number(line.slope * ratio)} {per} ({ends}){_one_to_one(found, line)}.",
+        f"{spread} ({most}); no spread at all: chi-squared {number(line.statistic, 1)}, {line.df} df, {p_words(line.p_value)}.",
+    ]
+    blocks = (Items(items=tuple(items)), *((_others(found, line),) if line.others else ()))
+    return [Section(id="line", heading="The line from lab to live, and other lines", blocks=blocks)]
+
+
+def _end(value: float | None) -> str:
+    return "without end" if value is None else number(value)
+
+
+def _ratio(found: LabLiveGap) -> tuple[float, str]:
+    """Return what to multiply a slope with to be in shown units, and the words for one step in the lab."""
+    live, lab = found.live, found.lab
+    unit = difference_unit(live.unit) or "points"
+    step = difference_unit(lab.unit) or ("point" if found.same_scale else f"point of {lab.metric}")
+    return (1.0 if found.same_scale else live.scale / lab.scale), f"{unit} for each {step} in the lab"
+
+
+def _one_to_one(found: LabLiveGap, line: CalibrationLine) -> str:
+    if not found.same_scale or line.slope_low is None or line.slope_high is None:
+        return ""
+    if line.slope_high < 1:
+        return ", so the lab exaggerates differences between models"
+    return ", so the lab understates differences between models" if line.slope_low > 1 else ""
+
+
+def _others(found: LabLiveGap, line: CalibrationLine) -> Table:
+    ratio, _ = _ratio(found)
+    beyond = sum(row.p_value is not None and row.p_value <= 1 - found.conf_level for row in found.rows)
+    digits = digits_of(found, found.live)
+    rows = [("York, which is used", line.slope, line.intercept, beyond, "")]
+    rows += [(each.title, each.slope, each.intercept, each.n_beyond, each.why) for each in line.others]
+    return Table(
+        id="lines",
+        columns=(
+            Column(title="Line"),
+            Column(title="Slope", kind="number", digits=2),
+            Column(title="Intercept", kind="number", digits=digits, scale=found.live.scale),
+            Column(title="Models beyond", kind="count"),
+        ),
+        rows=tuple((title, slope * ratio, intercept, n) for title, slope, intercept, n, _ in rows),
+        caption=f"Models beyond: gaps that each line would call significant at {level(found)}, one by one",
+        frame={
+            "line": [row[0] for row in rows],
+            "slope": [row[1] * ratio for row in rows],
+            "intercept": [row[2] for row in rows],
+            "n_beyond": [row[3] for row in rows],
+            "why": [row[4] for row in rows],
+        },
+    )
+
+
+def _subsets(found: LabLiveGap) -> list[Section]:
+    """Return agreement over repeated draws of fewer models, and further measures of the order of pairs."""
+    rows, said = found.agreement.subsets, _pair_measures(found)
+    kinds = [kind for kind in _DRAWS if any(row.kind == kind for row in rows)]
+    by = {(row.size, row.kind): row for row in rows}
+    sizes = sorted({row.size for row in rows})
+    cells = [
+        (f"{size}", *(f"{number(by[key].mean)} ({interval_words(by[key].low, by[key].high, digits=2)})" if key in by else None
+                      for key in ((size, kind) for kind in kinds)))
+        for size in sizes
+    ]  # fmt: skip
+    table = Table(
+        id="subsets",
+        columns=(
+            Column(title="Models drawn", kind="amount"),
+            *(Column(title=_DRAWS[kind], kind="amount") for kind in kinds),
+        ),
+        rows=tuple(cells),
+        caption="Kendall's coefficient over repeated draws of fewer models: mean, and where 9 of 10 draws lie",
+    )
+    blocks = (*((Items(items=tuple(said)),) if said else ()), *((table,) if rows else ()))
+    return [Section(id="measures", heading="Further measures of the order", blocks=blocks)] if blocks else []
+
+
+def _pair_measures(found: LabLiveGap) -> list[str]:
+    pairs = found.agreement.pairs
+    if pairs is None:
+        return []
+    said: list[str] = []
+    if pairs.separability_lab is not None and pairs.separability_live is not None:
+        said.append(
+            f"Separability of pairs: {share(pairs.separability_lab)} in the lab, {share(pairs.separability_live)} live."
+        )
+    if pairs.confidence_agreement is not None:
+        said.append(
+            f"Agreement with confidence (+1 both sides sure and alike, −1 opposed, 0 else): {number(pairs.confidence_agreement)}."
+        )
+    if pairs.brier is not None:
+        said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.score)} (a coin: 0.25).")
+    return said
+
+
+# --- the data ---
+
+
+def _side(side: SideAccount, name: str) -> str:
+    said = [
+        f"{name}: {_KINDS[side.kind]} of {side.name}, {side.metric}{'' if side.higher_is_better else ' (less is better)'}",
+        plural(side.n_models, "model"),
+        f"{side.n_units:,} {side.unit_word}" if side.n_units and side.unit_word != "units" else "",
+        f"clustered by {' and '.join(side.clusters)} ({side.n_clusters:,})"
+        if side.clusters and side.n_clusters
+        else "",
+        " to ".join(dict.fromkeys(day for day in (side.first_day, side.last_day) if day)) or "undated",
+        side.method,
+        "" if side.reliability is None else f"{share(side.reliability)} of the variance between models is not noise",
+        f"only here: {some(side.only_here)}" if side.only_here else "",
+    ]
+    return "; ".join(filter(None, said))
+
+
+def _joined(found: LabLiveGap) -> list[str]:
+    if not found.joined_by_alias:
+        return []
+    pairs = [f"{lab} is {live}" for lab, live in found.joined_by_alias]
+    return [f"Joined by aliases, the lab's name first: {some(pairs, 6)}"]
+
+
+def _unanswered(found: LabLiveGap) -> list[str]:
+    reasons = grouped([(reason, _LAYERS.get(layer, layer)) for layer, reason in found.left_out])
+    return [f"{some(names, len(names)).capitalize()}: {reason}" for reason, names in reasons]
+
+
+def _fine_print(found: LabLiveGap) -> list[str]:
+    """Return what limits single parts, each once."""
+    layers = (
+        ("Mix and behaviour", found.decomposition),
+        ("By scenario", found.scenario_gaps),
+        ("Difficult users", found.drops),
+        ("Forecasts", found.hierarchy),
+    )
+    said = [f"{name}: {text}" for name, layer in layers if layer is not None for text in layer.warnings]
+    if found.decomposition is not None and found.decomposition.mix_source != "counted in the live data":
+        said.append(f"The live mix: {found.decomposition.mix_source}")
+    if found.hierarchy is not None and found.hierarchy.priors:
+        said.append(f"Priors of the forecasts: {found.hierarchy.priors}")
+    reasons = grouped(
+        [(each.reason, each.source) for row in found.agreement.coefficients for each in row.intervals if each.reason]
+    )
+    said += [f"No interval by {some(list(dict.fromkeys(names)))}: {reason}" for reason, names in reasons]
+    return list(dict.fromkeys(said))
+
+
+def _code(found: LabLiveGap) -> str:
+    given: Sequence[tuple[str, object, object]] = (
+        ("by", tuple(found.decomposition.factors) if found.decomposition else None, ("scenario",)),
+        ("margin", found.margin, None),
+        ("conf_level", found.conf_level, 0.95),
+        ("n_resamples", found.n_resamples, 2000),
+        ("seed", found.seed, 0),
+    )
+    said = "".join(f", {name}={value!r}" for name, value, usual in given if value is not None and value != usual)
+    metric = "" if found.lab.metric != found.live.metric else f', metric="{found.live.metric}"'.replace("\n", " ")
+    return f'import evalstats as es\n\nlab, live = es.read("LAB"), es.read("LIVE")\nes.gap(lab, live{metric}{said})'

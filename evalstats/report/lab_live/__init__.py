@@ -1,1 +1,0 @@
-"""Parts of the page "Does the lab predict the live world?"."""

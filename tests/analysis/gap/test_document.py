@@ -1,0 +1,224 @@
+"""What is said of lab against live: it answers the title, keeps its budgets, and names nobody wrongly."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import evalstats as es
+from evalstats.analysis.gap.document import actions, models_table, order_of
+from evalstats.analysis.gap.layers import Part
+from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.document import terminal
+from evalstats.document.model import Document, Note
+from evalstats.simulate.lab_live import simulate_lab_live
+from tests.analysis.gap import example_gap as example
+
+EXAMPLES: dict[str, Callable[[], LabLiveGap]] = {
+    "one scale": example.one_scale,
+    "votes": example.votes,
+    "no errors": example.without_errors,
+    "four": example.four,
+    "invalid": example.invalid,
+    "aligned": example.aligned,
+    "hostile": example.hostile,
+}
+
+
+@pytest.fixture(params=EXAMPLES, scope="module")
+def found(request: pytest.FixtureRequest) -> LabLiveGap:
+    return EXAMPLES[request.param]()
+
+
+def words(text: str, names: tuple[str, ...]) -> int:
+    """Count words, names not counted."""
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, "")
+    return len([word for word in text.split() if any(letter.isalnum() for letter in word)])
+
+
+# --- every result ---
+
+
+def test_the_headline_is_short_and_no_evidence_is_without_news(found: LabLiveGap) -> None:
+    document = found.document()
+    names = tuple(row.name for row in found.rows)
+    assert words(document.headline, names) <= 19  # two clauses and their reason
+    assert document.title.endswith("?")
+    assert len(document.actions) <= 5
+    ids = [section.id for section in document.sections]
+    assert len(set(ids)) == len(ids)
+    assert all(section.blocks and section.heading for section in document.sections)
+
+
+def test_the_terminal_shows_a_line_a_model_and_fifteen_more(found: LabLiveGap) -> None:
+    text = terminal.to_text(found.document(), hint="More: --full (all evidence), --report FILE.html (a page).")
+    assert len(text.splitlines()) <= min(found.n_models, 20) + 18
+    assert max(map(len, text.splitlines())) <= 80
+    assert "\n" not in terminal.headline(found.document())
+
+
+def test_all_forms_are_views_of_the_document(found: LabLiveGap) -> None:
+    whole = terminal.to_text(found.document(), full=True)
+    for section in found.document().evidence:
+        assert " ".join(section.heading.split())[:40] in " ".join(whole.split())
+    assert found.summary()
+    assert found.explain()
+    for text in (found.to_markdown(), found.to_html(), found.to_latex()):
+        assert text
+    assert found.to_markdown("scores").count("\n") >= found.n_models
+
+
+def test_a_saved_result_is_the_same_again(found: LabLiveGap, tmp_path: Path) -> None:
+    noted = replace(found, notes=(Note(kind="few", text="few", remedy="more"), *found.notes))
+    noted.save(tmp_path / "gap.json")
+    assert es.load_result(tmp_path / "gap.json") == noted
+
+
+def test_figures_have_a_table_and_can_be_drawn(found: LabLiveGap) -> None:
+    for name, figure in found.document().figures.items():
+        assert figure.table is not None
+        assert figure.alt
+        assert found.figure(name, size=7.0).axes
+
+
+# --- what is told ---
+
+
+def planted(**options: object) -> LabLiveGap:
+    both = simulate_lab_live(12, n_items=300, n_users=500, seed=3, **options)  # pyright: ignore[reportArgumentType]
+    return es.gap(both.lab, both.live, n_resamples=200)
+
+
+@pytest.fixture(scope="module")
+def shifted() -> LabLiveGap:
+    """Live users bring mostly the easy scenario, and nothing else differs."""
+    return planted(live_mix={"stable": 0.9, "goal_switching": 0.1})
+
+
+def test_a_level_that_the_mix_explains_is_no_red_cross(shifted: LabLiveGap) -> None:
+    document = shifted.document()
+    assert shifted.verdict == "gap"
+    assert shifted.level is not None
+    assert shifted.level.verdict == "gap"
+    assert document.tone == "neutral"
+    assert "points low, because live users bring easier tasks" in document.headline
+    assert "Spearman" in document.headline
+    assert document.number.startswith("+")
+    assert any("Weight the lab to the live mix" in each for each in document.actions)
+
+
+def test_behaviour_that_is_left_is_told_with_its_size(shifted: LabLiveGap) -> None:
+    parts = shifted.decomposition
+    assert parts is not None
+    left = Part(estimate=0.09, std_error=0.01, conf_low=0.07, conf_high=0.11)
+    nothing = Part(estimate=0.0, std_error=0.01, conf_low=-0.02, conf_high=0.02)
+    changed = replace(
+        shifted, decomposition=replace(parts, overall=replace(parts.overall, behaviour=left, mix=nothing))
+    )
+    document = changed.document()
+    assert "because models do better on the same tasks" in document.headline
+    assert document.tone == "caution"
+    assert any("Do not expect re-weighting" in each for each in document.actions)
+
+
+def test_a_model_off_the_line_is_named_and_what_it_is() -> None:
+    found = planted(gaps={"model-03": -0.35})
+    document = found.document()
+    assert found.flagged() == ("model-03",)
+    assert "overrates model-03" in document.headline
+    assert document.label == "misjudges 1 model"
+    assert document.number.startswith("−")
+    assert any(each.startswith("Do not rely on the lab score of model-03") for each in document.actions)
+
+
+def test_order_is_called_well_only_where_the_interval_carries_it() -> None:
+    found = example.one_scale()
+    row = found.agreement.of("spearman")
+
+    def with_ends(estimate: float, low: float | None, high: float | None) -> LabLiveGap:
+        intervals = tuple(replace(each, conf_low=low, conf_high=high) for each in row.intervals)
+        changed = replace(row, estimate=estimate, intervals=intervals, p_value=0.5)
+        others = tuple(changed if each.name == "spearman" else each for each in found.agreement.coefficients)
+        return replace(found, agreement=replace(found.agreement, coefficients=others))
+
+    assert order_of(with_ends(0.91, 0.6, 0.98)) == "well"
+    assert order_of(with_ends(0.91, 0.1, 0.98)) == "fairly well"
+    assert order_of(with_ends(0.4, 0.1, 0.6)) == "weakly"
+    assert order_of(with_ends(0.4, -0.1, 0.6)) == "open"
+    assert order_of(with_ends(-0.7, -0.9, -0.4)) == "reversed"
+    assert order_of(with_ends(0.9, None, None)) == "open"
+    assert with_ends(-0.7, -0.9, -0.4).document().tone == "bad"
+
+
+def test_without_errors_order_is_all_that_is_told() -> None:
+    document = example.without_errors().document()
+    assert document.label in {"order only", "open"}
+    assert "no gap can be judged" in document.headline
+    assert any("standard errors" in each for each in document.actions)
+    assert document.section("models") is None
+    assert document.section("unanswered") is not None
+
+
+def test_aligned_says_to_within_what() -> None:
+    document = example.aligned().document()
+    assert (document.label, document.tone) == ("aligned", "good")
+    assert "to within 10 points" in document.headline
+
+
+def test_an_open_direction_is_asked_in_the_headline() -> None:
+    found = example.one_scale()
+    asked = replace(found, live=replace(found.live, direction="asked"))
+    assert "?" in asked.document().headline
+    assert "?" not in found.document().headline
+
+
+def test_the_banner_of_simulated_data_comes_first(shifted: LabLiveGap) -> None:
+    document = shifted.document()
+    assert [note.kind for note in document.banners] == ["simulated"]
+    assert terminal.to_text(document).startswith("The data are simulated")
+
+
+def test_a_note_that_names_a_model_raises_no_banner() -> None:
+    lab = {
+        "model": [f"simulated-{i}" for i in range(8)],
+        "estimate": [8.0 - i for i in range(8)],
+        "std_error": [0.1] * 8,
+    }
+    found = es.gap(lab, {**lab, "estimate": [80.0 - 9 * i for i in range(8)]}, n_resamples=100)
+    assert not found.document().banners
+
+
+# --- names ---
+
+
+def test_hostile_names_break_no_form() -> None:
+    found = example.hostile()
+    document = found.document()
+    names = [row.name for row in found.rows]
+    text = terminal.to_text(document, full=True)
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    html = found.to_html()
+    assert "<script" not in html
+    assert "<img" not in html
+    assert len({row[0] for row in models_table(found).rows}) == len(names)
+
+
+def test_long_names_that_differ_stay_different_at_eighty_columns() -> None:
+    base = "organisation/a-very-long-family-name-of-models-that-goes-on-and-on"
+    models = [f"{base}-{i}b-instruct-2026" for i in range(60)]
+    lab = pl.DataFrame({"model": models, "estimate": [0.9 - 0.01 * i for i in range(60)], "std_error": [0.01] * 60})
+    live = lab.with_columns(estimate=1000 + 300 * pl.col("estimate"), std_error=pl.lit(4.0))
+    document = es.gap(lab, live, n_resamples=100).document()
+    text = terminal.to_text(document)
+    shown = [line.split("  ")[0] for line in text.splitlines() if "instruct" in line and "%" not in line]
+    assert len(set(shown)) == len(shown) >= 20
+    assert "40 more with --full" in text
+    assert isinstance(document, Document)
+
+
+def test_actions_of_a_few_models_ask_for_more() -> None:
+    assert any("2 further models" in each for each in actions(example.four()))
