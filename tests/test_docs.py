@@ -33,7 +33,7 @@ def test_the_workflow_is_yaml_and_its_comparison_runs(runs):
     command = next(step["run"] for step in steps if step.get("run", "").startswith("evalstats compare"))
     found = CliRunner().invoke(app, shlex.split(command)[1:])
     assert found.exit_code == 0
-    assert (runs / "comment.md").read_text().startswith("**gate passed.**")
+    assert (runs / "comment.md").read_text().startswith("**Better.**")
     assert "<testsuites>" in (runs / "junit.xml").read_text()
 
 

@@ -15,8 +15,7 @@ import polars as pl
 from evalstats.aggregate.items import ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.document.blocks import Table
-from evalstats.document.numbers import interval, number, plural
+from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.columns import OUTCOMES
 from evalstats.stats.checks import is_constant, too_few_clusters
@@ -167,34 +166,6 @@ def item_amounts(rows: pl.DataFrame, items: pl.DataFrame) -> dict[str, Floats]:
     placed = items.select(key).join(means, on=key, how="left", maintain_order="left")
     nothing = np.full(items.height, np.nan)
     return {name: placed[name].fill_null(math.nan).to_numpy() if name in have else nothing for name in COSTS}
-
-
-def costs_table(rows: Sequence[CostRow], baseline: str, candidate: str, conf_level: float) -> Table:
-    """Return the rows as a table: both means, the ratio with its interval, and the typical item's."""
-    level = f"{100 * conf_level:g}% interval"
-    return Table(
-        columns=("Mean of an item", "Baseline", "Candidate", "Ratio", level, "Typical item's ratio", "Items"),
-        rows=tuple(
-            (
-                WORDS[row.quantity],
-                amount(row.baseline_mean),
-                amount(row.candidate_mean),
-                number(row.ratio),
-                interval(row.conf_low, row.conf_high),
-                f"{number(row.typical_ratio)} {interval(row.typical_low, row.typical_high)}"
-                if row.typical_ratio
-                else "–",
-                f"{row.n_items:,}" if row.n_items == row.n_paired else f"{row.n_items:,} of {row.n_paired:,}",
-            )
-            for row in rows
-        ),
-        align="lrrrrrr",
-        caption=(
-            f"Beyond the score: what {baseline} (baseline) and {candidate} (candidate) take on the same items, and the second as "
-            "a multiple of the first"
-        ),
-        wide=("Typical item's ratio", "Items"),
-    )
 
 
 def amount(value: float | None) -> str:

@@ -1,41 +1,34 @@
 """One way to compute one quantity: a row of what several methods say."""
 
-import dataclasses
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
-from evalstats.stats.estimate import Estimate
+from evalstats.analysis.result import Estimate
+from evalstats.stats import estimate as stats_estimate
 
 Role = Literal["headline", "check", "second interval", "other estimand", "sensitivity"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MethodRow:
+class MethodRow(Estimate):
     """One way to compute one quantity. Numbers are in the metric's own unit (proportions, not percentage points).
 
     `term` is what is estimated: "difference", "baseline", "candidate", or a name of a further quantity.
     """
 
     term: str
-    method: str
     role: Role
-    conf_level: float
     estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
     statistic: float | None = None
-    df: float | None = None
-    p_value: float | None = None
     n_items: int | None = None
     n_clusters: int | None = None
     n_resamples: int | None = None
     note: str = ""
 
 
-def method_row(found: Estimate, *, term: str, role: Role, note: str = "") -> MethodRow:
+def method_row(found: stats_estimate.Estimate, *, term: str, role: Role, note: str = "") -> MethodRow:
     """Copy an estimate into a row; the reason for a missing interval joins the note."""
     parts = [part for part in (note, found.reason) if part]
     return MethodRow(
@@ -57,10 +50,16 @@ def method_row(found: Estimate, *, term: str, role: Role, note: str = "") -> Met
     )
 
 
+_COLUMNS = {
+    **dict.fromkeys(("term", "method", "role"), pl.String),
+    **dict.fromkeys(
+        ("conf_level", "estimate", "std_error", "conf_low", "conf_high", "statistic", "df", "p_value"), pl.Float64
+    ),
+    **dict.fromkeys(("n_items", "n_clusters", "n_resamples"), pl.Int64),
+    "note": pl.String,
+}
+
+
 def rows_frame(rows: tuple[MethodRow, ...]) -> pl.DataFrame:
     """Return method rows as a frame with glossary names."""
-    fields = {
-        field.name: pl.String if field.type in (str, Role) else pl.Int64 if field.type == (int | None) else pl.Float64
-        for field in dataclasses.fields(MethodRow)
-    }
-    return pl.DataFrame([dataclasses.asdict(row) for row in rows], schema=fields)
+    return pl.DataFrame([{name: getattr(row, name) for name in _COLUMNS} for row in rows], schema=_COLUMNS)

@@ -27,6 +27,9 @@ Size = float | tuple[float, float] | Literal["screen", "phone", "print"] | None
 
 # Where the class of every result stands, so that a saved one can be read back before any analysis was asked for.
 RESULTS = {
+    "Comparison": "evalstats.analysis.compare.result",
+    "Score": "evalstats.analysis.score.result",
+    "Scores": "evalstats.analysis.score.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
     "LabLiveGap": "evalstats.analysis.gap.result",

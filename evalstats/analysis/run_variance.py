@@ -104,7 +104,7 @@ def same_items_row(items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, co
     return method_row(found, term="difference", role="other estimand", note="for these very items, and new trials")
 
 
-def run_notes(runs: RunVariance | None, arms: Sequence[Arm], metric: Metric, *, shared: bool) -> tuple[str, ...]:
+def run_remarks(runs: RunVariance | None, arms: Sequence[Arm], metric: Metric, *, shared: bool) -> tuple[str, ...]:
     """Say what the interval takes in of the variation from run to run, and what it cannot."""
     if runs is None:
         return ()

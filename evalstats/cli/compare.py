@@ -59,7 +59,9 @@ def compare(
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
+    full: options.Full = False,
     explain: options.Explain = False,
+    report: options.Report = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
     seed: options.Seed = 0,
@@ -71,15 +73,15 @@ def compare(
     from evalstats.cli.gate import (
         apply_gate,
         check_rules,
-        failure_line,
-        gate_blocks,
+        gate_line,
         gate_values,
         rules_in_force,
         told_in_junit,
+        with_gate,
     )
     from evalstats.cli.load import averages, column_map, sides
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import say, show
+    from evalstats.cli.show import present, say
 
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
     rules = rules_in_force(fail_on, declared)
@@ -122,16 +124,20 @@ def compare(
             seed=seed,
         )
     gated = apply_gate(result, rules, junit)
-    blocks, values = [*gate_blocks(gated), *result.blocks()], {**gate_values(gated), **result.to_dict()}
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks.extend(explained(result))
-        values["explanation"] = result.explain()
-    failed = failure_line(gated, output)
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet or bool(failed))
-    if failed:
-        say(failed)
+    failed = gated is not None and not gated.passed
+    present(
+        with_gate(result, gated),
+        style=style,
+        output=output,
+        full=full,
+        explain=explain,
+        report=report,
+        quiet=quiet or (failed and output is not None),
+        no_color=no_color,
+        more=gate_values(gated),
+    )
+    if gated is not None and failed:
+        say(gate_line(gated, output))
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
     if gated is not None and gated.exit_status:

@@ -74,27 +74,21 @@ def _compare(data: "EvalData") -> None:
 
 
 def _reports(data: "EvalData", output: Path, kinds: Sequence[To]) -> list[Path]:
-    from evalstats.report.render import render_report
+    from evalstats.analysis.compare.compare import compare
+    from evalstats.report.render import render_results
 
-    pages = (
-        ("tenacious", "Tenacious-Bench", "baseline", "trained"),
-        ("rutbench-simulated", "RUT-Bench", _RUT_BASELINE, _RUT_CANDIDATE),
+    results = (
+        ("tenacious", compare(data.where(benchmark="Tenacious-Bench"), "baseline", "trained")),
+        (
+            "rutbench-simulated",
+            compare(data.where(benchmark="RUT-Bench"), _RUT_BASELINE, _RUT_CANDIDATE, by="scenario"),
+        ),
     )
-    done: list[Path] = []
-    for stem, benchmark, baseline, candidate in pages:
-        for to in kinds:
-            rendered = render_report(
-                kind="comparison",
-                data=data.where(benchmark=benchmark),
-                baseline=baseline,
-                candidate=candidate,
-                to=to.value,
-                output=output / f"{stem}.{to.value}",
-                engine="auto",
-                options={},
-            )
-            done.append(rendered.path)
-    return done
+    return [
+        rendered.path
+        for stem, result in results
+        for rendered in render_results([result], [output / f"{stem}.{to.value}" for to in kinds])
+    ]
 
 
 def _say(text: str) -> None:

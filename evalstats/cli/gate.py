@@ -2,13 +2,13 @@
 
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.document.blocks import Banner, Block
+from evalstats.document.model import Note
 from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:
@@ -78,22 +78,20 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
         raise
 
 
-def gate_blocks(found: "Gate | None") -> list[Block]:
-    """Return the gate's outcome, which stands above the comparison."""
-    if found is None:
-        return []
-    if found.passed is None:
-        return [Banner(label="gate: no answer", text=f"{found.reason}.", tone="caution")]
-    label = "gate passed" if found.passed else "gate failed"
-    return [Banner(label=label, text=f"{found.reason} (fail on {found.rule}).", tone="good" if found.passed else "bad")]
-
-
-def failure_line(found: "Gate | None", output: Path | None) -> str:
-    """Return what stderr says of a gate that did not pass, wherever the result goes; nothing where it passed."""
+def with_gate(result: "Comparison", found: "Gate | None") -> "Comparison":
+    """Return the comparison with a caution that it does not pass, so that every form of it says so."""
     if found is None or found.passed:
-        return ""
-    label = "gate failed" if found.passed is False else "gate: no answer"
-    return f"{label}: {found.reason}.{'' if output is None else f' Written: {output}'}"
+        return result
+    return replace(result, notes=(Note(kind="gate", text=f"{_label(found)}: {found.reason}"), *result.notes))
+
+
+def gate_line(found: "Gate", output: Path | None) -> str:
+    """Return what stderr says of a gate that did not pass, wherever the result goes."""
+    return f"{_label(found)}: {found.reason}.{'' if output is None else f' Written: {output}'}"
+
+
+def _label(found: "Gate") -> str:
+    return "gate failed" if found.passed is False else "gate: no answer"
 
 
 def gate_values(found: "Gate | None") -> Mapping[str, Any]:

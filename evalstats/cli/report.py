@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 class Kind(StrEnum):
     """Which page."""
 
-    COMPARISON = "comparison"
     LEADERBOARD = "leaderboard"
     SCENARIOS = "scenarios"
     ARENA = "arena"
@@ -55,7 +54,6 @@ _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
 _OF_LIVE = report_arena.OF_ARENA
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.COMPARISON: ("adjust", "models", *_OF_SCENARIOS, *_OF_LIVE),
     Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *_OF_LIVE),
     Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", "missing", *_OF_LIVE),
     Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS),
@@ -80,9 +78,8 @@ def report(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="A B | DATA...",
-            help="Two files or folders; two names with --store; or data. For a leaderboard, scenarios or an arena: data; for "
-            "lab-live too, or --lab and --live.",
+            metavar="DATA...",
+            help="Files, folders or a store; for lab-live too, or --lab and --live.",
             show_default=False,
         ),
     ] = None,
@@ -228,12 +225,10 @@ def report(
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
     elif kind is Kind.SCENARIOS:
         _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
-    elif kind is Kind.ARENA:
+    else:
         contrast_given = None if contrast == "model" else contrast
         asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
         report_arena.arena_report(documents, sources, _own(kind, asked))
-    else:
-        _comparison(documents, sources, _own(kind, question))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,51 +272,6 @@ class Sources:
     input_format: str | None
     plan: Path | None
     no_plan: bool
-
-
-def _comparison(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
-    from evalstats.analysis.compare.compare import compare
-    from evalstats.cli.load import column_map, sides
-    from evalstats.cli.plan import columns_for, declared_plan
-
-    if not sources.targets:
-        raise typer.BadParameter(
-            "name two files or folders, two names with --store, or data", param_hint="A B | DATA..."
-        )
-    declared = declared_plan(sources.plan, wanted=not sources.no_plan, quiet=documents.quiet)
-    given = column_map(sources.map_)
-    columns = given or columns_for(declared, sources.targets)
-    found = sides(
-        [Path(target) for target in sources.targets],
-        baseline=sources.baseline,
-        candidate=sources.candidate,
-        store=sources.store,
-        where=sources.where,
-        columns=columns,
-        input_format=sources.input_format,
-        quiet=documents.quiet,
-    )
-    asked: dict[str, Any] = {**question, "by": None if question["by"] == "none" else question["by"]}
-    asked |= {"accept": question["accept"] or (), "plan": declared.plan if declared else None}
-    # Asked here first, so that a question that cannot be answered ends as it does for `compare`.
-    answered = compare(found.data, found.baseline, found.candidate, **asked)
-    plan = (sources.plan or Path("evalstats.toml")) if declared else None
-    told = reading(
-        [] if sources.store else sources.targets,
-        store=sources.store,
-        where=sources.where,
-        map_=sources.map_,
-        input_format=sources.input_format,
-        plan=plan if columns is not None and given is None else None,
-    )
-    documents.render(
-        data=found.data,
-        baseline=found.baseline,
-        candidate=found.candidate,
-        options={**question, "plan": plan, **({"reading": told} if told else {})},
-    )
-    if answered.verdict == "invalid":
-        raise typer.Exit(3)
 
 
 def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:

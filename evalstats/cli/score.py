@@ -40,17 +40,19 @@ def score(
     where: options.Where = None,
     map_: options.Map = None,
     input_format: options.InputFormat = None,
+    full: options.Full = False,
     explain: options.Explain = False,
+    report: options.Report = None,
     style: options.OutputFormat = options.Format.TEXT,
     output: options.Output = None,
     quiet: options.Quiet = False,
     no_color: options.NoColor = False,
 ) -> None:
     """Each system's score, with an interval that fits it."""
-    from evalstats.analysis.score.result import Score
+    from evalstats.analysis.score.result import Score, Scores
     from evalstats.analysis.score.score import score as score_data
     from evalstats.cli.load import averages, column_map, load
-    from evalstats.cli.show import show
+    from evalstats.cli.show import present
 
     columns = column_map(map_)
     targets: list[Path] = paths or []
@@ -73,10 +75,13 @@ def score(
         against_se=against_se,
     )
     scores = (found,) if isinstance(found, Score) else found
-    blocks = [block for each in scores for block in each.blocks()]
-    values = [each.to_dict() for each in scores]
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks.extend(block for each in scores for block in explained(each))
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
+    present(
+        scores[0] if len(scores) == 1 else Scores(rows=scores),
+        style=style,
+        output=output,
+        full=full,
+        explain=explain,
+        report=report,
+        quiet=quiet,
+        no_color=no_color,
+    )

@@ -6,7 +6,7 @@ import re
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
@@ -64,8 +64,12 @@ def present(
     report: Sequence[Path] | None = None,
     quiet: bool = False,
     no_color: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> None:
-    """Print a result, or write it to a file, whole or not at all; then render it as pages where these are wanted."""
+    """Print a result, or write it to a file, whole or not at all; then render it as pages where these are wanted.
+
+    `more` are further values of the JSON, such as what came of a gate.
+    """
     text = written(
         result,
         style=style,
@@ -73,6 +77,7 @@ def present(
         explain=explain,
         quiet=quiet and output is None,
         color=output is None and may_color(no_color=no_color),
+        more=more,
     )
     if output is None:
         print(text)
@@ -96,13 +101,14 @@ def written(
     explain: bool = False,
     quiet: bool = False,
     color: bool = False,
+    more: Mapping[str, Any] | None = None,
 ) -> str:
     """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it."""
     from evalstats.document import formats, terminal
 
     match style:
         case Format.JSON:
-            values = {**result.to_dict(), **({"explanation": result.explain()} if explain else {})}
+            values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
             return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
         case Format.MARKDOWN:
             return result.to_markdown()

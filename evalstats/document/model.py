@@ -13,6 +13,7 @@ from evalstats.document.numbers import interval_words, number, p_value
 Tone = Literal["good", "bad", "caution", "neutral"]
 NoteKind = Literal[
     "simulated",  # the data are not of the world
+    "gate",  # a rule of a gate that the answer does not pass
     "withheld",  # the data are partial, or some were withheld
     "direction",  # which way is better is not declared
     "scale",  # scores of doubtful scale, or codes among them

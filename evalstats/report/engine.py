@@ -31,8 +31,8 @@ def find_page(kind: str) -> Page:
 
     Examples
     --------
-    >>> find_page("comparison").source.name
-    'comparison.qmd'
+    >>> find_page("compare").source.name
+    'compare.qmd'
     """
     pages, extensions = _folders()
     kinds = sorted(path.stem for path in pages.glob("*.qmd"))

@@ -27,6 +27,21 @@ def example(kind: str) -> Result:
     return EXAMPLES[kind]()
 
 
+def _compare() -> Result:
+    from evalstats import datasets
+    from evalstats.analysis.compare.compare import compare
+
+    return compare(datasets.tenacious_held_out(), "baseline", "trained")
+
+
+def _score() -> Result:
+    from evalstats import datasets
+    from evalstats.analysis.score.score import score
+
+    found = score(datasets.tenacious_held_out(), "trained")
+    return found[0] if isinstance(found, tuple) else found
+
+
 def _frontier() -> Result:
     from evalstats.analysis.frontier.frontier import frontier
     from evalstats.loaders.frames import from_frame
@@ -114,8 +129,10 @@ def _lab_live() -> Result:
 
 
 EXAMPLES: Mapping[str, Callable[[], Result]] = {
+    "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,
     "lab-live": _lab_live,
     "power": _power,
+    "score": _score,
 }

@@ -2,12 +2,9 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from evalstats.analysis.compare.result import Comparison
 from evalstats.document.escape import one_line
-from evalstats.schema.plan import PlanAccount
 
 LONGEST = 52
 _SHORT = 30
@@ -102,66 +99,3 @@ def with_names_everywhere(result: _Result, names: Mapping[str, str]) -> _Result:
         return value
 
     return cast("_Result", renamed(result))
-
-
-def short_pair(first: str, second: str) -> tuple[str, str]:
-    """Shorten two different names so that they still differ: where their ends agree, from where they begin to differ.
-
-    Examples
-    --------
-    >>> short_pair("x" * 50 + "-a-" + "y" * 50, "x" * 50 + "-b-" + "y" * 50)
-    ('…xxx-a-yyyyyyyy…yyyyyyyyyyyyyy', '…xxx-b-yyyyyyyy…yyyyyyyyyyyyyy')
-    """
-    short = (shortened(first), shortened(second))
-    if short[0] != short[1]:
-        return short
-    lines = (one_line(first).strip(), one_line(second).strip())
-    same = next((i for i, (a, b) in enumerate(zip(*lines, strict=False)) if a != b), min(map(len, lines)))
-    start = max(same - _BEFORE_DIFFERENCE, 0)
-    cut = tuple(_from(line, start) for line in lines)
-    if cut[0] != cut[1]:
-        return cut[0], cut[1]
-    alike = short[0] if len(short[0]) <= _SHORT else _from(lines[0], 0)
-    return f"{alike} (baseline)", f"{alike} (candidate)"
-
-
-def _from(line: str, start: int) -> str:
-    rest = f"{_ELLIPSIS}{line[start:]}"
-    return rest if len(rest) <= _SHORT else f"{rest[: _SHORT - 15]}{_ELLIPSIS}{rest[-14:]}"
-
-
-def page_names(result: Comparison) -> dict[str, str]:
-    """Return what the page calls each name of the comparison that is too long for it."""
-    sides = short_pair(result.baseline.name, result.candidate.name)
-    full = (result.baseline.name, result.candidate.name, result.benchmark)
-    return {
-        name: short
-        for name, short in zip(full, (*sides, shortened(result.benchmark)), strict=True)
-        if len(name) > LONGEST and name != short
-    }
-
-
-def with_names(result: Comparison, names: Mapping[str, str]) -> Comparison:
-    """Return the comparison with names replaced, in the sentences of its warnings and notes as well."""
-    if not names:
-        return result
-
-    said = replacing(names)
-    return replace(
-        result,
-        baseline=replace(result.baseline, name=said(result.baseline.name)),
-        candidate=replace(result.candidate, name=said(result.candidate.name)),
-        benchmark=said(result.benchmark),
-        verdict_reason=said(result.verdict_reason),
-        qualifiers=tuple(map(said, result.qualifiers)),
-        missing=replace(result.missing, explanation=said(result.missing.explanation)),
-        run_differences=tuple(replace(each, explanation=said(each.explanation)) for each in result.run_differences),
-        plan=None if result.plan is None else _plan_said(result.plan, said),
-        warnings=tuple(map(said, result.warnings)),
-        notes=tuple(map(said, result.notes)),
-    )
-
-
-def _plan_said(plan: PlanAccount, said: Callable[[str], str]) -> PlanAccount:
-    declared = tuple((key, said(value)) for key, value in plan.declared)
-    return replace(plan, declared=declared, departures=tuple(map(said, plan.departures)))

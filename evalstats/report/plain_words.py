@@ -1,27 +1,14 @@
 """The result in plain words: folded away on the page, an appendix of the PDF."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
-from evalstats.analysis.explaining.explain import explain
 from evalstats.document.blocks import Block, Bullets, Heading, Paragraph
 from evalstats.document.escape import for_html
-from evalstats.report.comparison import ComparisonPage
 from evalstats.report.markup import raw, typst_string
 
 _TITLE = "In plain words"
 _INVITES = "What was asked, how it was answered, and what would change the answer"
 _WORKS = "Where the methods come from"
-
-
-def plain_words(page: ComparisonPage) -> str:
-    """Return the explanation for the page alone, behind a line that can be opened."""
-    return told_on_page(_said(page))
-
-
-def plain_words_appendix(page: ComparisonPage) -> str:
-    """Return the explanation for the PDF alone."""
-    return told_in_appendix(_said(page))
 
 
 def told_on_page(blocks: Sequence[Block]) -> str:
@@ -35,13 +22,6 @@ def told_in_appendix(blocks: Sequence[Block]) -> str:
     """Return an explanation for the PDF alone."""
     inside = "\n".join(_typst(block) for block in blocks)
     return raw("typst", f"#heading(level: 1, {typst_string(f'Appendix: {_TITLE.lower()}')})\n{inside}")
-
-
-def _said(page: ComparisonPage) -> Sequence[Block]:
-    """Return the explanation without its title and its list of works: the page has both already."""
-    # Ratios of costs come with intervals, of which a page that compares nothing shows none.
-    result = replace(page.comparison, costs=()) if page.refused else page.comparison
-    return without_title_and_works(explain(result))
 
 
 def without_title_and_works(explanation: Sequence[Block]) -> Sequence[Block]:

@@ -47,11 +47,11 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "comparison"; "leaderboard"; "scenarios"; "arena"; "lab-live"; or "validation", the error rates of
+        The name of a page: "leaderboard"; "scenarios"; "arena"; "lab-live"; or "validation", the error rates of
         evalstats itself, which needs no data.
     data
-        What was read, or the folder of a store. Without it the comparison shows the shipped data set, the leaderboard, the
-        scenarios, the arena, and lab against live simulated results.
+        What was read, or the folder of a store. Without it the leaderboard, the scenarios, the arena and lab against live show
+        simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -61,10 +61,7 @@ def report(
     baseline, candidate
         Run, system or model.
     **options
-        What the page's first cell sets. For the comparison the options of `evalstats.compare`: metric, by, cluster, margin,
-        conf_level, contrast, pass_hat, pass_at, sequential, planned_n, accept, seed, and `plan`, the path of an
-        `evalstats.toml`. Without `by` and without a plan, the page splits by scenario where there are 2 to 20 of them and they
-        do not lie within clusters; `by="none"` turns that off. For the leaderboard those of `evalstats.leaderboard`: metric,
+        What the page's first cell sets. For the leaderboard those of `evalstats.leaderboard`: metric,
         cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the scenarios those of
         `evalstats.scenarios`: metric, scenario, reference, weights, formula, as_, cluster, models, conf_level, contrast,
         n_resamples, accept, plan, seed; and `further`, other metrics to ask the same of. For the arena those of
@@ -79,14 +76,12 @@ def report(
     InputError
         If there is no such page, target, engine or option.
     RenderError
-        If the engine fails, with its own words; also when the comparison inside the page does.
+        If the engine fails, with its own words; also when the question inside the page does.
 
     Examples
     --------
     >>> import evalstats as es
-    >>> path = es.report(
-    ...     "comparison", es.datasets.tenacious_held_out(), baseline="baseline", candidate="trained"
-    ... )  # doctest: +SKIP
+    >>> path = es.report("leaderboard", es.datasets.tenacious_held_out())  # doctest: +SKIP
     """
     held = isinstance(data, EvalData)
     return render_report(
@@ -104,7 +99,7 @@ def report(
 
 def render_report(
     *,
-    kind: str = "comparison",
+    kind: str,
     data: EvalData | None = None,
     store: str | Path | None = None,
     baseline: str | None = None,
@@ -136,7 +131,7 @@ def render_report(
 
 def render_reports(
     *,
-    kind: str = "comparison",
+    kind: str,
     data: EvalData | None = None,
     store: str | Path | None = None,
     baseline: str | None = None,

@@ -1,6 +1,7 @@
 """Small outcome tables for the tests of the analyses."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
@@ -69,3 +70,9 @@ def data_of(
         runs=frame_from_rows(runs, "runs"),
         metrics=frame_from_rows(metrics, "metrics"),
     )
+
+
+def told(result: Any) -> tuple[str, ...]:
+    """All that a result says beside its numbers, cautions and remarks alike."""
+    said = [*getattr(result, "warnings", ()), *result.notes]
+    return tuple(each if isinstance(each, str) else each.text for each in said)

@@ -172,11 +172,11 @@ def test_missing_scores_that_could_undo_it_are_said() -> None:
 
 def test_every_form_tells_it(tmp_path: Path) -> None:
     found = one(answers(80, 100), against=0.87)
-    said = "m scores below the claimed 87.0%: −7.0 pp, 95% interval [−15.9, −0.3], p = 0.037."
+    said = "m scores below the claimed 87.0%. −7.0 pp, 95% CI −15.9 to −0.3, p = 0.037."
     assert said in found.summary()
     assert json.loads(json.dumps(found.to_dict()))["against"]["verdict"] == "below"
     answers(80, 100).outcomes.select("item", "model", "score").write_csv(tmp_path / "t.csv")
     run = typed("score", "t.csv", "--against", "87%", "-f", "json", folder=tmp_path)
-    assert math.isclose(json.loads(run.stdout)[0]["against"]["p_value"], found.against.p_value)  # type: ignore[union-attr] - asked for
+    assert math.isclose(json.loads(run.stdout)["against"]["p_value"], found.against.p_value)  # type: ignore[union-attr] - asked for
     assert "m scores below the claimed 87.0%" in typed("score", "t.csv", "--against", "0.87", folder=tmp_path).stdout
     assert es.score(pl.DataFrame(answers(80, 100).outcomes), "m", against=0.87) is not None

@@ -13,7 +13,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Margin, Plan
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, rows_of, told
 
 # Published figures and reference values of the Tenacious-Bench held-out outcome: see tests/golden and
 # tests/stats, where each is derived; here the whole path has to arrive at them.
@@ -41,11 +41,9 @@ def test_published_headline_is_reproduced_and_corrected(tenacious: EvalData) -> 
 
 def test_the_dimension_is_suspected_and_named_as_the_source_names_it(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained")
-    assert any(
-        warning.startswith("items of one dimension behave alike (design effect 6.7, permutation p 0.001)")
-        and warning.endswith("to conclude about other dimensions, add --cluster dimension")
-        for warning in result.warnings
-    )
+    (note,) = [note for note in result.notes if note.kind == "dependence"]
+    assert note.text.startswith("items of one dimension behave alike (design effect 6.7)")
+    assert note.remedy == "to conclude about other dimensions, add --cluster dimension"
     row = next(row for row in result.dependence if row.factor == "dimension")
     assert row.flag == "warn"
 
@@ -97,7 +95,7 @@ def test_pairing_is_by_key_never_by_row_order() -> None:
     data = data_of(rows_of("a", scores, items=items), rows_of("b", scores[::-1], items=items[::-1]))
     result = compare(data, "a", "b")
     assert result.estimate == 0
-    assert any("no discordant items" in warning for warning in result.warnings)
+    assert any("no discordant items" in warning for warning in told(result))
     assert result.verdict == "inconclusive"
     assert result.p_value == 1
 
@@ -125,7 +123,7 @@ def test_missing_is_bounded_and_neither_wrong_nor_dropped_in_silence() -> None:
     by_words = {row.note: row.estimate for row in result.missing.rows}
     assert by_words["every missing score at the lowest value"] == pytest.approx(-5 / 25)
     assert by_words["every missing score at the highest value"] == pytest.approx(0.0)
-    assert any("5 of 25 items could not be paired" in warning for warning in result.warnings)
+    assert any("20 are shared (80%)" in warning for warning in told(result))
 
 
 def test_a_harness_error_is_not_a_wrong_answer() -> None:
@@ -136,7 +134,7 @@ def test_a_harness_error_is_not_a_wrong_answer() -> None:
     assert result.candidate.n_error == 6
     worst = next(row for row in result.missing.rows if row.note.startswith("every missing score at the lowest"))
     assert worst.estimate == pytest.approx(-6 / 30)
-    assert any("6 of 30 rows are harness errors" in warning for warning in result.warnings)
+    assert any("6 of 30 rows are harness errors" in warning for warning in told(result))
 
 
 def test_one_failed_trial_counts_in_the_bounds_only() -> None:
@@ -162,7 +160,7 @@ def test_variants_of_one_item_are_one_cluster() -> None:
     assert result.clusters == ("item",)
     assert result.n_clusters == 20
     assert result.n_items == 60
-    assert any("several variants" in note for note in result.notes)
+    assert any("several variants" in note for note in told(result))
 
 
 def test_declared_dependence_is_clustered_without_being_asked() -> None:
@@ -440,7 +438,7 @@ def test_hostile_names_stay_text() -> None:
 
 def test_a_run_note_reaches_the_reader() -> None:
     data = data_of(rows_of("a", [1.0] * 9), rows_of("b", [0.0] * 9), note="simulated: invented rates")
-    assert "simulated: invented rates" in compare(data, "a", "b").notes
+    assert compare(data, "a", "b").document().banners[0].text == "the data are simulated, invented rates"
 
 
 def test_pandas_frames_arrive_as_well() -> None:
@@ -503,7 +501,7 @@ def test_two_judges_of_one_answer_are_not_two_answers() -> None:
     assert result.n_items == 20
     assert result.n_trials == 40
     assert result.estimate == pytest.approx(0.75 - 0.25)
-    assert any("2 judges are averaged" in note for note in result.notes)
+    assert any("2 judges are averaged" in note for note in told(result))
 
 
 def test_weights_that_are_not_used_are_named() -> None:
@@ -511,7 +509,7 @@ def test_weights_that_are_not_used_are_named() -> None:
     for i, row in enumerate(weighted):
         row["weight"] = 1.0 + i % 2
     result = compare(data_of(weighted, rows_of("b", [1.0] * 20)), "a", "b")
-    assert any("weights, which are not used" in note for note in result.notes)
+    assert any("weights, which are not used" in note for note in told(result))
 
 
 def test_an_average_of_k_trials_is_taken_for_k_trials() -> None:
@@ -549,7 +547,7 @@ def test_a_result_has_a_short_name(tenacious: EvalData) -> None:
 
 def test_warnings_about_either_sides_own_score_are_passed_on(tenacious: EvalData) -> None:
     result = compare(tenacious, "baseline", "trained", cluster="dimension")
-    assert any(text.startswith("baseline's own score: ") and "3 of 7 clusters" in text for text in result.warnings)
+    assert any(text.startswith("baseline's own score: ") and "3 of 7 clusters" in text for text in told(result))
 
 
 def test_published_numbers_and_votes_are_told_from_item_scores(tenacious: EvalData) -> None:
@@ -593,7 +591,7 @@ def test_a_method_asked_for_says_so_and_what_it_ignores() -> None:
     data = data_of(rows_of("a", [0.0, 1.0] * 20, factors=levels), rows_of("b", [1.0] * 40, factors=levels))
     result = compare(data, "a", "b", cluster="passage", method="tango")
     assert result.method_reason == "it was asked for"
-    assert any("takes them as independent" in text for text in result.warnings)
+    assert any("takes them as independent" in text for text in told(result))
     with pytest.raises(InputError, match="no cluster column is in force"):
         compare(data, "a", "b", method="cr2")
     graded = data_of(rows_of("a", [0.5, 0.1] * 9), rows_of("b", [0.2, 0.7] * 9), kind="bounded", low=0, high=1)
@@ -622,7 +620,7 @@ def test_what_only_weakens_is_a_warning() -> None:
     data = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [1.0] * 20))
     result = compare(with_runs(data, temperature=[0.0, 1.0]), "a", "b")
     assert result.verdict == "better"
-    assert any("temperature" in text for text in result.warnings)
+    assert any("temperature" in text for text in told(result))
 
 
 def test_one_run_twice_is_no_evidence_of_equivalence() -> None:
@@ -631,7 +629,7 @@ def test_one_run_twice_is_no_evidence_of_equivalence() -> None:
     result = compare(twice, "a", "b", margin=0.2)
     assert result.verdict not in ("equivalent", "better", "worse")
     assert not result.at_margin.noninferior
-    assert any("one run" in text for text in result.warnings)
+    assert any("one run" in text for text in told(result))
     moved = data_of(rows_of("a", scores), rows_of("b", [*scores[:-1], 0.5]), kind="bounded", low=0, high=1)
     assert compare(moved, "a", "b", margin=0.2).verdict == "equivalent"
 
@@ -652,7 +650,7 @@ def test_runs_that_differ_as_a_whole_take_a_direction_back() -> None:
     result = compare(data_of(*sides, kind="bounded", low=0, high=1), "a", "b")
     assert result.conf_low < 0
     assert result.verdict == "inconclusive"
-    assert any(text.startswith("scores vary from run to run with a standard deviation of 5.") for text in result.notes)
+    assert any(text.startswith("scores vary from run to run with a standard deviation of 5.") for text in told(result))
     rows = {row.method: row for row in result.rows}
     assert rows["augmented t"].conf_low > 0
 
@@ -675,8 +673,8 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     assert planned.plan.departures == ()
     departed = compare(data, "old", "new", plan=plan, margin="20pp", conf_level=0.95)
     assert departed.margin == 0.2
-    assert departed.warnings[0] == "departs from the plan: margin 20pp given, 5pp declared"
-    assert departed.plan.digest[:12] in " ".join(str(block) for block in departed.blocks())
+    assert departed.notes[0].text == "departs from the plan: margin 20pp given, 5pp declared"
+    assert departed.plan.digest[:12] in " ".join(str(block) for block in departed.document().method)
 
 
 def test_small_units_are_not_written_as_nothing() -> None:
@@ -691,20 +689,20 @@ def test_small_units_are_not_written_as_nothing() -> None:
 def test_items_without_a_level_are_counted() -> None:
     levels: list[object] = [f"s{i % 3}" if i < 30 else None for i in range(36)]
     data = data_of(*[rows_of(m, [1.0, 0.0] * 18, factors={"scenario": levels}) for m in "ab"])
-    assert any("6 of 36 items have no level" in text for text in compare(data, "a", "b", by="scenario").warnings)
+    assert any("6 of 36 items have no level" in text for text in told(compare(data, "a", "b", by="scenario")))
 
 
 def test_flips_are_gains_in_the_direction_that_is_better() -> None:
     data = data_of(rows_of("a", [1.0] * 20), rows_of("b", [0.0] * 20), kind="binary", higher_is_better=False)
-    from evalstats.document.text import to_text
-
-    assert "20 gained, 0 lost" in to_text(compare(data, "a", "b").blocks())
+    section = compare(data, "a", "b").document().section("flips")
+    assert section is not None
+    assert section.heading == "b gained 20 items and lost none"
 
 
 def test_a_factor_that_crosses_the_clusters_is_named_as_untested() -> None:
     factors = {"user": [f"u{i // 8}" for i in range(64)], "template": [f"t{i % 8}" for i in range(64)]}
     data = data_of(*[rows_of(m, [1.0, 0.0] * 32, factors=factors) for m in "ab"])
-    assert any(text.endswith("clusters: template") for text in compare(data, "a", "b", cluster="user").notes)
+    assert any(text.endswith("clusters: template") for text in told(compare(data, "a", "b", cluster="user")))
 
 
 @pytest.mark.parametrize("kind", ["polars", "pandas", "arrow", "duckdb"])
@@ -782,14 +780,14 @@ def test_items_that_are_not_finished_yet_shake_no_look() -> None:
     looks = compare(data, "old", "new", sequential=True)
     assert looks.missing.rows == ()
     assert looks.n_items == 120
-    assert not any("rests on scores that are missing" in text for text in looks.warnings)
+    assert not any("rests on scores that are missing" in text for text in told(looks))
 
 
 def test_a_refused_comparison_explains_why_and_no_method() -> None:
     data = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [1.0] * 20))
     text = compare(with_runs(data, judge=["j1", "j2"]), "a", "b").explain()
-    assert "Why it was not answered" in text
-    assert "--accept judge" in text.replace("\n", " ")
+    assert "Why nothing was tested" in text
+    assert "they differ in judge" in text
     assert "Tango" not in text
 
 

@@ -19,12 +19,10 @@ from evalstats.analysis.costs import (
     _per_success,
     amount,
     cost_rows,
-    costs_table,
     log_scale_mean,
 )
 from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.trials import pass_metric, passing
-from evalstats.document.numbers import interval, number
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means
@@ -295,25 +293,6 @@ def test_the_mean_of_amounts_has_an_interval_above_zero() -> None:
         none = log_scale_mean(constant, [], conf_level=0.95)
         assert (none.estimate, none.conf_low) == (constant.mean(), None)
         assert none.reason
-
-
-def test_the_table_says_what_is_known_and_a_dash_for_the_rest() -> None:
-    rows = compared(costs([*BEFORE, 1.0]), costs([*AFTER, None]), metric=CORRECT)
-    table = costs_table(list(rows.values()), "old", "new", 0.95)
-    assert table.columns[:5] == ("Mean of an item", "Baseline", "Candidate", "Ratio", "95% interval")
-    first, success = table.rows
-    ratio, typical = ratio_of_means(BEFORE, AFTER), geometric_ratio(BEFORE, AFTER)
-    assert first == (
-        "Cost (US dollars)",
-        "2.50",
-        "3.56",
-        number(ratio.estimate),
-        interval(ratio.conf_low, ratio.conf_high),
-        f"{number(typical.estimate)} {interval(typical.conf_low, typical.conf_high)}",
-        "8 of 9",
-    )
-    assert success[4:] == ("none", "–", "8 of 9")
-    assert all(len(row) == len(table.columns) for row in table.rows)
 
 
 def test_amounts_are_written_with_the_digits_that_count() -> None:

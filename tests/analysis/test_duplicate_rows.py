@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from tests.analysis.builders import told
 
 N = 200
 
@@ -17,7 +18,7 @@ def warned(first: np.ndarray, second: np.ndarray) -> list[str]:
         for name, scores in (("old", first), ("new", second))
     )
     result = es.compare(es.from_frame(frame, item="item", score="score", model="model"), "old", "new")
-    return [text for text in result.warnings if "distinct scores" in text]
+    return [text for text in told(result) if "distinct scores" in text]
 
 
 def test_copies_of_few_templates_are_named() -> None:
@@ -44,6 +45,6 @@ def test_unrelated_items_that_happen_to_agree_are_no_copies(draw) -> None:
 def test_the_published_copies_of_tenacious_bench(shared_data: Path) -> None:
     data = es.read(shared_data / "tenacious" / "ablations")
     rows = data.outcomes.sort("run", "metric").group_by("item").agg("score")  # counted with no pivot, no pairing
-    warnings = es.compare(data, "baseline", "trained").warnings
+    warnings = told(es.compare(data, "baseline", "trained"))
     assert rows.height == 43
     assert any(text.startswith(f"only {rows['score'].n_unique()} of 43 items") for text in warnings)

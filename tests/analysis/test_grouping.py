@@ -13,6 +13,7 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.testing import assert_not_worse
+from tests.analysis.builders import told
 
 N, SYSTEMS = 120, 4
 Column = Callable[[np.random.Generator, np.ndarray], np.ndarray]
@@ -92,7 +93,7 @@ def test_a_column_that_differs_within_very_few_items_is_named() -> None:
     values[1, :2] = 99
     result = es.compare(read({"chapter": values}, independent(rng)), "m0", "m1")
     assert result.dependence == ()
-    assert any("chapter differs within 2 of 120 items" in note for note in result.notes)
+    assert any("chapter differs within 2 of 120 items" in note for note in told(result))
 
 
 def test_predictions_of_a_wide_table_are_known_by_the_name_of_their_system() -> None:
@@ -129,7 +130,8 @@ def test_the_first_line_says_for_which_groups_a_verdict_is_not_established() -> 
     assert (other.verdict, other.holds) == ("inconclusive", False)
     # What is said of other chapters is what declaring them gives.
     assert (other.conf_low, other.conf_high) == (declared.conf_low, declared.conf_high)
-    assert result.qualifiers[0].startswith("on these 96 items, not established for other chapters than these 12 (")
+    assert result.qualifiers[0].text.startswith("on these 96 items, not established for other chapters than these 12 (")
+    assert "not established for other chapters than these 12" in result.document().headline
     assert declared.qualifiers == declared.other_levels == ()
 
 
@@ -157,7 +159,7 @@ def test_groups_that_are_ruled_out_are_neither_warned_of_nor_qualify() -> None:
     for result in (ruled_out, planned):
         assert (result.conf_low, result.conf_high) == (plain.conf_low, plain.conf_high)
         assert result.qualifiers == result.other_levels == ()
-        assert not any("behave alike" in text for text in result.warnings)
+        assert not any("behave alike" in text for text in told(result))
         assert result.dependence == plain.dependence
     assert planned.plan is not None
     assert planned.plan.departures == ()
@@ -165,7 +167,7 @@ def test_groups_that_are_ruled_out_are_neither_warned_of_nor_qualify() -> None:
 
 def test_a_plan_that_names_a_cluster_is_departed_from_by_none() -> None:
     result = es.compare(UNEVEN, "m0", "m1", cluster="none", plan=Plan(clusters=("chapter",)))
-    assert result.warnings[0] == "departs from the plan: cluster none given, chapter declared"
+    assert told(result)[0] == "departs from the plan: cluster none given, chapter declared"
 
 
 def test_none_sets_aside_what_the_data_declare() -> None:
@@ -174,7 +176,7 @@ def test_none_sets_aside_what_the_data_declare() -> None:
     result = es.compare(data, "m0", "m1", cluster="none")
     assert result.clusters == ()
     assert any(
-        "passage is declared as a source of dependence in the data and set aside" in note for note in result.notes
+        "passage is declared as a source of dependence in the data and set aside" in note for note in told(result)
     )
 
 

@@ -13,7 +13,7 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.testing import assert_not_worse
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, rows_of, told
 
 N = 200
 OLD = [1.0] * 110 + [0.0] * 90
@@ -38,9 +38,10 @@ def test_above_five_percent_no_direction_is_claimed_that_the_missing_scores_coul
 def test_up_to_five_percent_the_first_line_says_so() -> None:
     result = es.compare(data(10), "old", "new")
     assert result.verdict == "better"
-    assert result.qualifiers == (
+    assert [note.text for note in result.qualifiers] == [
         "5% of the scores of new are missing, and with every missing score at the lowest value the interval includes 0",
-    )
+    ]
+    assert "missing scores could undo it" in result.document().headline
 
 
 def test_what_the_missing_scores_cannot_undo_is_claimed_without_a_word() -> None:
@@ -58,7 +59,7 @@ def test_a_harmless_reason_is_declared(given: dict[str, object]) -> None:
 
 def test_a_plan_is_departed_from() -> None:
     result = es.compare(data(30), "old", "new", plan=Plan(missing="bounded"), missing="ignorable")
-    assert "departs from the plan: missing ignorable given, bounded declared" in result.warnings
+    assert "departs from the plan: missing ignorable given, bounded declared" in told(result)
 
 
 def test_there_are_two_words() -> None:

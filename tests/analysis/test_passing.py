@@ -7,7 +7,7 @@ import pytest
 
 import evalstats as es
 from evalstats.errors import CannotAnswerError, InputError
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, rows_of, told
 
 
 def trials_data(n_items: int = 30, trials: int = 4, seed: int = 0):
@@ -60,7 +60,7 @@ def test_items_with_too_few_trials_are_left_out_by_name():
     )
     found = es.compare(data, "old", "new", pass_hat=2)
     assert found.n_items == 8
-    assert any("short" in note for note in found.notes)
+    assert any("short" in note for note in told(found))
     assert es.compare(data, "old", "new", pass_hat=1).n_items == 9
 
 

@@ -8,7 +8,7 @@ from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, rows_of, told
 
 
 def one(data: EvalData, name: str, **options: object) -> Score:
@@ -23,7 +23,7 @@ def test_a_clean_sweep_has_an_interval_and_says_what_it_shows() -> None:
     assert found.conf_low == pytest.approx(43 / (43 + 3.841458820694124))
     assert found.conf_high == 1.0
     # 1 - .05^(1/43) = 6.73%
-    assert any("43 of 43" in note and "below 6.7%" in note for note in found.notes)
+    assert any("43 of 43" in note and "below 6.7%" in note for note in told(found))
 
 
 def test_published_pass_hat_of_the_airline_run() -> None:
@@ -119,7 +119,7 @@ def test_every_benchmark_and_every_undeclared_metric_is_listed() -> None:
 
 def test_a_limit_for_independent_items_is_not_given_for_clusters() -> None:
     found = one(datasets.tenacious_held_out(), "trained", cluster="dimension")
-    assert not any("failure rate is below" in note for note in found.notes)
+    assert not any("failure rate is below" in note for note in told(found))
 
 
 def test_two_judges_that_disagree_make_halves_not_wrong_answers() -> None:
@@ -146,5 +146,5 @@ def test_crossed_clusters_are_never_narrower_than_either() -> None:
 
 def test_a_clean_sweep_of_a_bad_thing_is_not_called_success() -> None:
     data = data_of(rows_of("a", [0.0] * 43), kind="binary", higher_is_better=False)
-    (note,) = one(data, "a").notes
+    (note,) = told(one(data, "a"))
     assert "share of items with correct is below 6.7%" in note

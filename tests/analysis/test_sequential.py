@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.arms import Metric, choose_metric, make_arm, rows_named
+from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.difference import PairedScores, paired_difference
 from evalstats.analysis.compare.sequential import (
     as_difference,
@@ -19,10 +20,8 @@ from evalstats.analysis.compare.sequential import (
     sequential_at_margin,
     sequential_rows,
 )
-from evalstats.analysis.looks.wording import path_table, sequential_blocks, sequential_sentences
 from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.result import json_safe
-from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.sequential.confidence_sequence import asymptotic_cs, normal_mixture_cs
 from evalstats.stats.sequential.e_process import betting_cs, betting_margin_p, e_mcnemar
@@ -261,7 +260,6 @@ def test_an_order_that_no_interval_survives_gives_a_reason():
     found = watched(data_of(rows_of("A", first), rows_of("B", second)), margin=0.1)
     assert found.conf_low is None
     assert found.p_anytime is None
-    assert "no interval" in " ".join(sequential_sentences(found))
     assert as_estimate(found).reason == found.reason
     assert sequential_at_margin(found).noninferior is False
 
@@ -342,25 +340,19 @@ def test_the_account_is_json(answers):
 # In words.
 
 
-def test_sentences_say_that_it_holds_at_every_look_and_where_it_could_have_stopped(answers):
-    account = watched(data_of(rows_of("A", answers[0]), rows_of("B", answers[1])))
-    text = " ".join(sequential_sentences(account))
-    assert "hold at every look" in text
-    assert f"first excluded after {account.first_crossing} items" in text
-    assert "in order of the files" in text
-    tie = watched(data_of(rows_of("A", [1.0, 0.0] * 10), rows_of("B", [0.0, 1.0] * 10)))
-    assert "not excluded so far" in " ".join(sequential_sentences(tie))
-    assert "and 20 would exclude it" in " ".join(sequential_sentences(tie))
-
-
-def test_blocks_hold_the_path_and_the_notes(answers):
-    account = watched(data_of(rows_of("A", answers[0]), rows_of("B", answers[1])))
-    text = to_text(sequential_blocks(account), width=110)
-    assert "Watched while the run goes on" in text
-    assert account.notes[0].split(",")[0] in text
-    table = path_table(account)
-    assert table.rows[-1][0] == "600"
-    assert len(table.rows) == 8
+def test_the_document_says_where_the_run_could_have_stopped(answers):
+    data = data_of(rows_of("A", answers[0]), rows_of("B", answers[1]))
+    result = compare(data, "A", "B", sequential=True)
+    document = result.document()
+    section = document.section("looks")
+    assert section is not None
+    assert f"first excluded after {result.sequential.first_crossing} items" in section.heading
+    assert "at every look" in document.number_words
+    assert document.figures["narrowing"].rows["n"][-1] == 600
+    tied = data_of(rows_of("A", [1.0, 0.0] * 10), rows_of("B", [0.0, 1.0] * 10))
+    still = compare(tied, "A", "B", sequential=True).document().section("looks")
+    assert still is not None
+    assert "not excluded so far" in still.heading
 
 
 def test_e_values_are_written_with_three_digits():

@@ -15,7 +15,7 @@ from evalstats.loaders.frames import from_frame
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.paired.means import augmented_t
 from evalstats.stats.trials import run_variance, with_runs
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, rows_of, told
 from validation.full_runs import draw, intervals
 
 
@@ -51,7 +51,7 @@ def test_judges_of_both_sides_cancel() -> None:
     a, b = drawn(1, shared_sd=1.5, gain=0.6)
     found = compare(read(table(a, b, JUDGES, "judge_name"), "judge_name"), "old", "new")
     assert found.verdict == "better"
-    assert any("trials are paired by judge_name ('gemini', 'gpt-5', 'opus' on both" in text for text in found.notes)
+    assert any("trials are paired by judge_name ('gemini', 'gpt-5', 'opus' on both" in text for text in told(found))
     plain = augmented_t(b.mean(axis=1) - a.mean(axis=1), n_trials=3)
     expected = with_runs(plain, run_variance(b - a), low=-1, high=1)
     assert (found.conf_low, found.conf_high, found.p_value) == pytest.approx(
@@ -59,7 +59,7 @@ def test_judges_of_both_sides_cancel() -> None:
     )
     counted = compare(read(table(a, b)), "old", "new")
     assert counted.verdict == "inconclusive"
-    (hint,) = [text for text in counted.warnings if "--shared-trials" in text]
+    (hint,) = [text for text in told(counted) if "--shared-trials" in text]
     assert "move both sides alike" in hint
     declared = compare(read(table(a, b)), "old", "new", shared_trials=True)
     assert declared.conf_low == pytest.approx(found.conf_low)
@@ -70,12 +70,12 @@ def test_judges_of_both_sides_cancel() -> None:
 def test_seeds_that_are_numbers_are_names_all_the_same() -> None:
     a, b = drawn(2)
     found = compare(read(table(a, b, [11, 22, 33], "seed"), "seed"), "old", "new")
-    assert any("trials are paired by seed ('11', '22', '33' on both sides)" in text for text in found.notes)
+    assert any("trials are paired by seed ('11', '22', '33' on both sides)" in text for text in told(found))
     other = table(a, b, [11, 22, 33], "seed").with_columns(
         seed=pl.when(pl.col("name") == "new").then(pl.col("seed") + 100).otherwise(pl.col("seed"))
     )
     independent = compare(read(other, "seed"), "old", "new")
-    assert not any("paired by" in text for text in independent.notes)
+    assert not any("paired by" in text for text in told(independent))
     with pytest.raises(
         InputError, match="no trial is on both sides, so none can be shared: 'old' has '11', '22', '33'"
     ):
@@ -90,7 +90,7 @@ def test_a_judge_who_missed_an_answer_is_missed_on_both_sides() -> None:
     d = b - a
     assert found.estimate == pytest.approx(np.nanmean(d, axis=1).mean())
     assert found.n_trials == 2 * np.isfinite(d).sum()
-    assert any(text.startswith("100 scores left out: the other side") for text in found.notes)
+    assert any(text.startswith("100 scores left out: the other side") for text in told(found))
     complete = d[np.isfinite(d).all(axis=1)]
     plain = augmented_t(np.nanmean(d, axis=1), n_trials=2)
     expected = with_runs(plain, run_variance(complete), low=-1, high=1)
@@ -149,14 +149,14 @@ def test_one_run_of_one_side_is_said_and_two_of_both_are_counted() -> None:
     frame = table(a, b).filter((pl.col("name") == "new") | (pl.col("epoch") == 0))
     found = compare(read(frame), "old", "new")
     assert found.runs_counted
-    assert "old has one run: its own variation from run to run is not in the interval" in found.notes
+    assert "old has one run: its own variation from run to run is not in the interval" in told(found)
     two = compare(read(frame.filter(pl.col("epoch") < 2)), "old", "new")
     assert not two.runs_counted
-    assert "run-to-run variation is not estimable from 1 and 2 runs; at least 2 of each side" in " ".join(two.notes)
+    assert "run-to-run variation is not estimable from 1 and 2 runs; at least 2 of each side" in " ".join(told(two))
     assert compare(read(table(a[:, :2], b[:, :2])), "old", "new").runs_counted
     one = compare(read(table(a[:, :1], b[:, :1])), "old", "new")
     assert one.method.startswith("Tango")
-    assert not any("run-to-run" in text for text in one.notes)
+    assert not any("run-to-run" in text for text in told(one))
 
 
 def test_a_score_counts_its_runs() -> None:
@@ -170,7 +170,7 @@ def test_a_score_counts_its_runs() -> None:
     two = score(read(table(a[:, :2], a[:, :2])), "old")
     assert (
         "run-to-run variation is not estimable from 2 runs; at least 3 are needed; it is not in the interval"
-        in two.notes
+        in told(two)
     )
 
 
@@ -209,7 +209,7 @@ def test_runs_of_one_system_become_trials_when_asked() -> None:
     assert (found.estimate, found.conf_low, found.p_value) == pytest.approx(
         (same.estimate, same.conf_low, same.p_value)
     )
-    assert "a: its 3 runs are taken as trials ('a-7', 'a-8', 'a-9')" in found.notes
+    assert "a: its 3 runs are taken as trials ('a-7', 'a-8', 'a-9')" in told(found)
     assert score(data.trials_from_runs(), "a").conf_low == pytest.approx(score(read(table(a, b)), "old").conf_low)
     assert leaderboard(data.trials_from_runs()).rows[0].n_trials == 900
 
@@ -217,7 +217,7 @@ def test_runs_of_one_system_become_trials_when_asked() -> None:
 def test_runs_are_paired_in_the_order_of_their_files() -> None:
     a, b = drawn(10, shared_sd=1.0)
     found = compare(seeds(a, b, sources=True).trials_from_runs(), "a", "b", shared_trials=True)
-    assert "runs are paired in the order of their files: a-9 with b-9, a-8 with b-8, a-7 with b-7" in found.notes
+    assert "runs are paired in the order of their files: a-9 with b-9, a-8 with b-8, a-7 with b-7" in told(found)
     expected = compare(read(table(a, b)), "old", "new", shared_trials=True)
     assert found.conf_low == pytest.approx(expected.conf_low)
     fewer = seeds(a, b).outcomes.filter(pl.col("run") != "b-9")
@@ -291,7 +291,7 @@ def test_a_leaderboard_counts_runs_as_the_comparison_does() -> None:
     assert (pair.conf_low, pair.conf_high) == pytest.approx((centre - reach, centre + reach))
     assert pair.verdict == "not separated"
     alone = leaderboard(read(table(a[:, :1], b[:, :1])))
-    assert any("one run of each system" in text for text in alone.notes)
+    assert any("one run of each system" in text for text in told(alone))
 
 
 def test_runs_that_move_all_items_separate_no_models() -> None:
@@ -307,7 +307,7 @@ def test_runs_that_move_all_items_separate_no_models() -> None:
     assert not any(pair.separated for pair in found.pairs)
     assert all(row.may_be_best for row in found.rows)
     assert "runs counted" in found.method
-    assert any("pairs and rank sets count it" in text for text in found.notes)
+    assert any("pairs and rank sets count it" in text for text in told(found))
     averages = data.outcomes.group_by(
         "run", "model", "system", "benchmark", "item", "metric", "status", maintain_order=True
     )
@@ -322,7 +322,7 @@ def test_judges_of_all_models_cancel_in_a_leaderboard() -> None:
     frame = frame.with_columns(name=pl.when(pl.int_range(pl.len()) >= 1800).then(pl.lit("third")).otherwise("name"))
     found = leaderboard(read(frame.filter(pl.col("name") != "third"), "judge_name"))
     assert found.pairs[0].verdict == "better"
-    assert any("all models share their 3 trials" in text for text in found.notes)
+    assert any("all models share their 3 trials" in text for text in told(found))
     assert leaderboard(read(frame, "judge_name"), shared_trials=False).rows[0].rank_high == 3
     counted = leaderboard(read(table(a, b)))
     assert counted.pairs[0].verdict == "not separated"

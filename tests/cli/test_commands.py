@@ -71,13 +71,13 @@ def test_compare_by_names_in_a_store(store: Path) -> None:
     result = run("compare", "baseline", "trained", "--store", store, "--where", "benchmark=Tenacious-Bench")
     assert result.exit_code == 0
     assert "BETTER" in result.output
-    assert "[34.62, 63.25]" in result.output
+    assert "95% CI 34.6 to 63.2" in result.output
     assert max(len(line) for line in result.stdout.splitlines()) <= 80
 
 
 def test_two_benchmarks_in_the_store_do_not_matter_where_the_names_tell(store: Path) -> None:
     result = run("compare", "baseline", "trained", "--store", store)
-    assert "[34.62, 63.25]" in result.output
+    assert "95% CI 34.6 to 63.2" in result.output
 
 
 def test_compare_data_with_both_sides_in_it(results: Path) -> None:
@@ -171,8 +171,8 @@ def test_a_column_map_on_the_command_line(tmp_path: Path) -> None:
 def test_score_prints_pass_hat(store: Path) -> None:
     result = run("score", "--store", store, "--where", "benchmark=tau-bench")
     assert "pass^k" in result.output
-    assert "42.00" in result.output
-    assert "27.33" in result.output
+    assert "42.0" in result.output
+    assert "27.3" in result.output
 
 
 def test_formats_lists_and_tells(results: Path) -> None:
@@ -377,13 +377,3 @@ def test_json_writes_control_and_direction_characters_as_escapes(tmp_path: Path)
     done = typed("compare", path, "--baseline", "a", "--candidate", "b\x9b31mRED\u202e", "--format", "json")
     assert json.loads(done.stdout)["candidate"]["name"] == "b\x9b31mRED\u202e"
     assert not {"\x9b", "\u202e"} & set(done.stdout)
-
-
-def test_a_report_that_cannot_be_answered_has_the_status_of_the_comparison(tmp_path: Path) -> None:
-    first = write_table(tmp_path / "old.csv", [0, 1] * 6, model="old")
-    second = tmp_path / "new.csv"
-    second.write_text("item,model,score\nz1,new,1\nz2,new,0\n", encoding="utf-8")
-    done = typed("report", "comparison", first, second, "-o", tmp_path / "x.html")
-    assert done.returncode == 3
-    assert "no item that both sides scored" in done.stderr
-    assert not (tmp_path / "x.html").exists()

@@ -52,10 +52,10 @@ def test_a_rule_that_cannot_be_applied_is_bad_usage(runs, options, words):
     assert words in str(found.exception)
 
 
-def test_what_is_printed_leads_with_the_gate(runs):
-    assert compare(runs, "bad", "--fail-on", "worse").stdout.startswith("GATE FAILED")
+def test_what_is_printed_names_the_gate(runs):
+    assert "! Gate failed: bad is worse" in compare(runs, "bad", "--fail-on", "worse").stdout
     markdown = compare(runs, "bad", "--fail-on", "worse", "--format", "markdown").stdout
-    assert markdown.startswith("**gate failed.**")
+    assert "- Gate failed: bad is worse" in markdown
     assert markdown.count("<details>") == markdown.count("</details>") > 0
     values = json.loads(compare(runs, "good", "--fail-on", "worse", "--format", "json", "-q").stdout)
     assert values["gate"] == {"rule": "worse", "passed": True, "reason": "the verdict is better", "exit_status": 0}

@@ -128,15 +128,14 @@ def test_options_of_other_pages_are_refused(file: str, arguments: list[str], ask
     assert asked == []
 
 
-@pytest.mark.parametrize("kind", ["comparison", "leaderboard", "scenarios"])
+@pytest.mark.parametrize("kind", ["leaderboard", "scenarios"])
 @pytest.mark.parametrize(
     "arguments",
     [["--ties", "half"], ["--style"], ["--prior", "1"], ["--both-bad", "drop"], ["--no-checks"]],
     ids=lambda arguments: arguments[0],
 )
 def test_other_pages_refuse_those_of_an_arena(file: str, kind: str, arguments: list[str]) -> None:
-    sides = ["--baseline", "a", "--candidate", "b"] if kind == "comparison" else []
-    result = CliRunner().invoke(app, ["report", kind, file, *sides, *arguments, "--quiet"])
+    result = CliRunner().invoke(app, ["report", kind, file, *arguments, "--quiet"])
     assert isinstance(result.exception, InputError)
     assert f"the report {kind} has no option {arguments[0]}" in str(result.exception)
 

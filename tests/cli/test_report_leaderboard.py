@@ -94,14 +94,6 @@ def test_options_of_a_comparison_are_refused(file: str, arguments: list[str], as
     assert asked == []
 
 
-@pytest.mark.parametrize("arguments", [["--adjust", "holm"], ["--models", "a,b"]])
-def test_a_comparison_refuses_those_of_a_leaderboard(file: str, arguments: list[str]) -> None:
-    command = ["report", "comparison", file, "--baseline", "a", "--candidate", "b", *arguments, "--quiet"]
-    result = CliRunner().invoke(app, command)
-    assert isinstance(result.exception, InputError)
-    assert f"the report comparison has no option {arguments[0]}" in str(result.exception)
-
-
 def test_a_declared_plan_goes_with_it(file: str, tmp_path: Path, asked: list[dict[str, Any]]) -> None:
     (tmp_path / "evalstats.toml").write_text(PLAN)
     assert invoke(file).exit_code == 0

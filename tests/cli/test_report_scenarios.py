@@ -105,15 +105,14 @@ def test_options_of_other_pages_are_refused(file: str, arguments: list[str], ask
     assert asked == []
 
 
-@pytest.mark.parametrize("kind", ["comparison", "leaderboard"])
+@pytest.mark.parametrize("kind", ["leaderboard"])
 @pytest.mark.parametrize(
     "arguments",
     [["--scenario", "topic"], ["--reference", "t1"], ["--weights", "observed"], ["--formula", "x"], ["--as", "fixed"]],
     ids=lambda arguments: arguments[0],
 )
 def test_other_pages_refuse_those_of_scenarios(file: str, kind: str, arguments: list[str]) -> None:
-    sides = ["--baseline", "a", "--candidate", "b"] if kind == "comparison" else []
-    result = CliRunner().invoke(app, ["report", kind, file, *sides, *arguments, "--quiet"])
+    result = CliRunner().invoke(app, ["report", kind, file, *arguments, "--quiet"])
     assert isinstance(result.exception, InputError)
     assert f"the report {kind} has no option {arguments[0]}" in str(result.exception)
 

@@ -65,15 +65,8 @@ def test_what_belongs_to_a_comparison_is_refused(arguments: list[str], word: str
     assert asked == []
 
 
-def test_a_comparison_without_data_is_a_wrong_call(asked: list[dict[str, Any]]) -> None:
-    done = invoke("comparison")
-    assert done.exit_code == 2
-    assert "name two files or folders" in done.output
-    assert asked == []
-
-
 def test_documents_are_named_for_their_page(tmp_path: Path) -> None:
     assert (
         command._target(command.Kind.VALIDATION, tmp_path, command.To.PDF, several=False) == tmp_path / "validation.pdf"
     )
-    assert command._target(command.Kind.COMPARISON, None, command.To.HTML, several=True) == Path("comparison.html")
+    assert command._target(command.Kind.ARENA, None, command.To.HTML, several=True) == Path("arena.html")

@@ -8,8 +8,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats import datasets
-from evalstats.report.render import render_reports
+from evalstats import compare, datasets
+from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 
@@ -109,13 +109,8 @@ def render_both(data: EvalData, baseline: str, candidate: str, folder: Path) -> 
     before = os.environ.get("SOURCE_DATE_EPOCH")
     os.environ["SOURCE_DATE_EPOCH"] = EPOCH
     try:
-        made = render_reports(
-            data=data,
-            outputs={"html": folder, "pdf": folder},
-            engine="embedded",
-            baseline=baseline,
-            candidate=candidate,
-        )
+        result = compare(data, baseline, candidate)
+        made = render_results([result], [folder / "compare.html", folder / "compare.pdf"], engine="embedded")
         paths = [each.path for each in made]
     finally:
         os.environ.pop("SOURCE_DATE_EPOCH")

@@ -55,7 +55,7 @@ def job(tmp_path: Path) -> Job:
     folder = tmp_path / "render"
     folder.mkdir()
     return Job(
-        page=find_page("comparison"),
+        page=find_page("compare"),
         parameters={"baseline": "a: 'b'\n\"c\"", "margin": 0.02, "by": None},
         to="html",
         folder=folder,
@@ -109,9 +109,9 @@ def test_command(job: Job, to: str, format_name: str) -> None:
     from dataclasses import replace
 
     command = render_command(Path("quarto"), replace(job, to=to))
-    assert command[:3] == ["quarto", "render", "comparison.qmd"]
+    assert command[:3] == ["quarto", "render", "compare.qmd"]
     assert command[command.index("--to") + 1] == format_name
-    assert command[command.index("--output") + 1] == f"comparison.{to}"
+    assert command[command.index("--output") + 1] == f"compare.{to}"
     assert command[command.index("--execute-params") + 1] == "parameters.json"
     assert "--execute-params" not in render_command(Path("quarto"), replace(job, parameters={}))
 
@@ -159,7 +159,7 @@ def test_a_page_outside_the_allowed_constructs_is_refused_by_both(quarto: Path, 
 def test_the_extension_names_files_that_are_there() -> None:
     import yaml
 
-    folder = find_page("comparison").extension
+    folder = find_page("compare").extension
     formats = yaml.safe_load((folder / "_extension.yml").read_text())["contributes"]["formats"]
     named = [formats["html"]["template"], formats["html"]["css"], *formats["typst"]["template-partials"]]
     assert all((folder / name).is_file() for name in named)
@@ -169,7 +169,7 @@ def test_the_extension_names_files_that_are_there() -> None:
 
 
 def test_the_template_has_the_mark_that_quarto_looks_for() -> None:
-    template = find_page("comparison").extension / "template.html"
+    template = find_page("compare").extension / "template.html"
     assert "<!-- htmldependencies:E3FAD763 -->" in template.read_text()
 
 

@@ -94,7 +94,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 
 def convert(text: str, folder: Path, name: str) -> str:
-    extension = find_page("comparison").extension
+    extension = find_page("compare").extension
     (folder / "c.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>')
     source, target = folder / "a.md", folder / f"a.{name}"
     source.write_text(text, encoding="utf-8")

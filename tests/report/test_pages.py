@@ -9,7 +9,7 @@ from evalstats.report import engine as pages
 
 
 def test_in_the_project() -> None:
-    page = pages.find_page("comparison")
+    page = pages.find_page("compare")
     assert page.source.is_file()
     assert (page.extension / "_extension.yml").is_file()
 
@@ -24,7 +24,7 @@ def test_inside_a_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert page.source == inside / "weather.qmd"
     assert page.extension == inside / "_extensions" / "evalstats"
     with pytest.raises(InputError, match="there are weather"):
-        pages.find_page("comparison")
+        pages.find_page("compare")
 
 
 def test_the_wheel_is_told_to_carry_them() -> None:
@@ -35,7 +35,7 @@ def test_the_wheel_is_told_to_carry_them() -> None:
     assert carried == {"reports": "evalstats/report/pages", "_extensions": "evalstats/report/pages/_extensions"}
 
 
-@pytest.mark.parametrize("kind", ["../comparison", "comparison.qmd", "", "*"])
+@pytest.mark.parametrize("kind", ["../compare", "compare.qmd", "", "*"])
 def test_a_kind_is_a_name_and_not_a_path(kind: str) -> None:
     with pytest.raises(InputError, match="there is no report"):
         pages.find_page(kind)

@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from evalstats.report.render import report
+from evalstats import compare
+from evalstats.report.render import render_results
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 
@@ -39,10 +40,9 @@ def long_data() -> EvalData:
 @pytest.fixture(scope="module")
 def paper(tmp_path_factory: pytest.TempPathFactory) -> Any:
     pypdfium2 = pytest.importorskip("pypdfium2")
-    path = report(
-        "comparison", long_data(), to="pdf", output=tmp_path_factory.mktemp("long"), engine="embedded",
-        baseline=NAMES[0], candidate=NAMES[1],
-    )  # fmt: skip
+    result = compare(long_data(), *NAMES, by="scenario")
+    folder = tmp_path_factory.mktemp("long")
+    path = render_results([result], [folder / "long.pdf"], engine="embedded")[0].path
     document = pypdfium2.PdfDocument(path)
     yield document
     document.close()
@@ -67,7 +67,7 @@ def test_the_number_and_the_answer_share_no_place(paper: Any) -> None:
     page = paper[0]
     found = letters(page)
     text = "".join(each[0] for each in found)
-    start, stop = text.index("pp95%interval:"), text.index("Items160")
+    start, stop = text.index("pp95%CI"), text.index("Whattodo")
     box = found[:stop]
     for each in box[start:]:
         for other in box[:start]:
@@ -81,18 +81,12 @@ def test_the_first_page_is_full(paper: Any) -> None:
     assert lowest < page.get_height() * 0.3
 
 
-def test_code_does_not_stand_alone_on_a_page(paper: Any) -> None:
-    with_code = [page for page in paper if "import evalstats as es" in page.get_textpage().get_text_range()]
-    assert len(with_code) == 1
-    assert "Where this report comes from" in with_code[0].get_textpage().get_text_range()
-
-
-def test_long_names_stand_in_full_once_as_names(paper: Any) -> None:
+def test_long_names_stand_apart(paper: Any) -> None:
     whole = "".join(page.get_textpage().get_text_range() for page in paper)
     text = "".join(letter for letter in whole if not letter.isspace() and letter not in "\x02\ufffe")
     for name in NAMES:
-        assert text.replace("-", "").count(name.replace("-", "")) == 1
-    assert text.count("…") > 4
+        assert name.replace("-", "") in text.replace("-", "")
+    assert len(paper) <= 8
 
 
 def test_figures_keep_their_captions(paper: Any) -> None:

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from evalstats import datasets
+from evalstats import compare, datasets
 from evalstats.report.engine import loads
 from evalstats.report.quarto import find_quarto
-from evalstats.report.render import report
+from evalstats.report.render import render_results
 
 pytestmark = pytest.mark.quarto
 
@@ -20,15 +20,8 @@ def _quarto() -> None:
 
 @pytest.mark.parametrize("to", ["html", "pdf"])
 def test_quarto_renders_the_shipped_page(to: str, tmp_path: Path) -> None:
-    path = report(
-        "comparison",
-        datasets.tenacious_held_out(),
-        to=to,
-        output=tmp_path,
-        engine="quarto",
-        baseline="baseline",
-        candidate="trained",
-    )
+    result = compare(datasets.tenacious_held_out(), "baseline", "trained")
+    path = render_results([result], [tmp_path / f"page.{to}"], engine="quarto")[0].path
     assert path.stat().st_size > 10_000
     if to == "html":
         html = path.read_text(encoding="utf-8")

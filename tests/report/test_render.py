@@ -14,15 +14,13 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from evalstats import datasets
-from evalstats.errors import EvalStatsWarning, InputError, RenderError
+from evalstats import compare, datasets, read_plan
+from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.report import render
-from evalstats.report.again import READ_FILES
-from evalstats.report.comparison import open_page
 from evalstats.report.engine import loads
 from evalstats.report.handover import read_data, write_tables
 from evalstats.report.opened import today
-from evalstats.report.render import render_report, report
+from evalstats.report.render import render_report, render_results
 from evalstats.schema.data import EvalData
 
 
@@ -64,40 +62,34 @@ def hostile_outline(hostile_pages) -> Outline:
     return Outline(hostile_pages.html)
 
 
-def test_the_verdict_comes_first_then_evidence_then_method(outline: Outline) -> None:
+def test_the_answer_comes_first_then_evidence_then_method(outline: Outline) -> None:
     words = outline.words()
     order = [
         "Is trained better than baseline on Tenacious-Bench?",
         "Better",
-        "trained is better than baseline on Tenacious-Bench; on these 43 items, not established for other dimensions",
-        "+48.84 pp",
-        "95% interval: +34.62 to +63.25 pp",
-        "of 43 scored on both sides",
-        "Before you rely on this: 2 points",
-        "In plain words",
-        "What was asked",
-        "The difference is +48.84 pp, 95% interval [34.62, 63.25]",
-        "By dimension: 7 comparisons",
+        "Trained is better than baseline on these 43 items; not established for other dimensions than these 7",
+        "100.0% against 51.2% on the 43 items",
+        # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
+        "for other dimensions the 95% CI is −5.6 to 100.0",
+        "+48.8 pp",
+        "95% CI 34.6 to 63.2, p < 0.001",
+        "Items of one dimension behave alike",
+        "What to do",
+        "trained gained 21 items and lost none",
         "Each side on its own",
-        "Effect sizes",
-        "Items that flipped",
-        "Were the two run alike?",
-        "Missing data",
-        "Hidden groups",
-        "Does the answer hang on the method?",
+        "All 8 methods agree",
+        "Method",
         "References",
-        "Where this report comes from",
+        "es.compare(data, 'baseline', 'trained')",
     ]
     start = words.index("Skip to the report")
     for phrase in order:
         start = words.index(phrase, start) + 1
 
 
-def test_the_honest_interval_stands_beside_the_warning(outline: Outline) -> None:
-    # CR2 by dimension: [-5.56, 103.2] clipped at 100 (shared/methods.md, section 3.1).
-    words = outline.words()
-    start = words.index("For new levels of dimension, rather than new items of these, the verdict is inconclusive")
-    assert "95% interval −5.56 to +100.00 pp." in words[start : start + 200]
+def test_the_page_is_short(pages) -> None:
+    unfolded = re.sub(r"<(details|svg|style|script|title)\b.*?</\1>", " ", pages.html, flags=re.DOTALL)
+    assert len(re.sub(r"<[^>]+>", " ", unfolded).split()) <= 900
 
 
 def test_landmarks_language_and_headings(outline: Outline) -> None:
@@ -113,15 +105,14 @@ def test_landmarks_language_and_headings(outline: Outline) -> None:
     ids = [attributes["id"] for _, attributes in outline.elements if attributes.get("id")]
     assert len(ids) == len(set(ids))
     assert {target[1:] for target in targets} <= set(ids)
-    assert {"#evidence", "#method", "#report"} <= targets
+    assert {"#method", "#report"} <= targets
 
 
-def test_every_drawing_has_alternative_text_with_the_numbers(outline: Outline) -> None:
+def test_every_drawing_has_alternative_text(outline: Outline) -> None:
     drawings = outline.all("svg")
-    assert len(drawings) == 4  # two figures, each wide and narrow
-    for drawing in drawings:
-        assert drawing["role"] == "img"
-        assert "+48.84 [+34.62, +63.25]" in (drawing["aria-label"] or "")
+    assert len(drawings) == 6  # three figures, each wide and narrow
+    assert all(drawing["role"] == "img" and drawing["aria-label"] for drawing in drawings)
+    assert "+48.8 [+34.6, +63.2]" in (drawings[0]["aria-label"] or "")
 
 
 def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None:
@@ -129,20 +120,19 @@ def test_figures_and_tables_are_numbered_and_captioned(outline: Outline) -> None
     assert words.count("Figure 1:") == words.count("Figure 2:") == words.count("Table 1:") == 1
     floats = [figure.get("id") for figure in outline.all("figure")]
     assert floats[0] == "fig-difference"
-    assert {"tbl-groups", "tbl-scores", "tbl-flipped", "fig-methods", "tbl-methods", "tbl-provenance"} <= set(floats)
+    assert {"tbl-scores", "fig-flips", "fig-methods", "tbl-dependence", "tbl-runs"} <= set(floats)
 
 
 def test_data_stand_behind_the_figures(outline: Outline) -> None:
     links = {link["download"]: link["href"] for link in outline.all("a") if link.get("download")}
-    assert set(links) == {"difference.csv", "methods.csv", "flipped-items.csv"}
-    decoded = base64.b64decode((links["difference.csv"] or "").partition("base64,")[2])
-    frame = pl.read_csv(io.BytesIO(decoded))
-    headline = frame.filter(pl.col("role") == "headline").row(0, named=True)
+    assert {"difference.csv", "methods.csv", "flips.csv"} <= set(links)
+    frames = {
+        name: pl.read_csv(io.BytesIO(base64.b64decode((links[name] or "").partition("base64,")[2])))
+        for name in ("methods.csv", "flips.csv")
+    }
+    headline = frames["methods.csv"].filter(pl.col("role") == "headline").row(0, named=True)
     assert headline["estimate"] == pytest.approx(21 / 43)
-    assert frame.filter(pl.col("term").str.starts_with("dimension=")).height == 7
-    other = pl.read_csv(io.BytesIO(base64.b64decode((links["methods.csv"] or "").partition("base64,")[2])))
-    low = other.filter(pl.col("clusters") == "dimension")["conf_low"].item()
-    assert low == pytest.approx(-0.0556, abs=5e-5)
+    assert frames["flips.csv"].height == 21
 
 
 def test_one_file_that_loads_nothing(pages, hostile_pages) -> None:
@@ -156,7 +146,7 @@ def test_provenance_names_versions_seed_engine_and_date(outline: Outline) -> Non
     assert "the embedded engine (Pandoc 3." in words
     assert "21 November 2025" in words
     assert "polars " in words
-    assert "0 (for permutations and random draws; the interval that decides does not depend on it)" in words
+    assert "seed 0 (permutations only)" in words
 
 
 def test_no_path_of_this_machine_is_in_the_page(pages) -> None:
@@ -164,9 +154,9 @@ def test_no_path_of_this_machine_is_in_the_page(pages) -> None:
         assert part not in pages.html
 
 
-def test_hostile_names_are_text(hostile_outline: Outline, hostile_names: tuple[str, ...]) -> None:
+def test_hostile_names_are_text(hostile_outline: Outline, hostile_models: tuple[str, str]) -> None:
     words = hostile_outline.words()
-    for name in hostile_names:
+    for name in hostile_models:
         assert re.sub(r"\s+", " ", name) in words
     tags = {tag for tag, _ in hostile_outline.elements}
     assert not tags & {"script", "b", "i", "iframe", "link"}
@@ -179,18 +169,18 @@ def test_hostile_cells_are_no_formulas(hostile_outline: Outline) -> None:
         if link.get("download"):
             text = base64.b64decode((link["href"] or "").partition("base64,")[2]).decode()
             assert not re.search(r"(?:^|,)\"?[=@+](?!\d)", text, re.MULTILINE)
-            assert "'=" in text or link["download"] != "flipped-items.csv"
+            assert "'=" in text or link["download"] != "flips.csv"
 
 
 def test_hostile_names_in_the_pdf_are_text(hostile_pages, pdf_text: Callable[[Path], str]) -> None:
     text = re.sub(r"\s+", "", pdf_text(hostile_pages.pdf_path))
-    for name in ("$x_1$ #eval @ref `code`", "<script>alert(1)</script>", "=cmd()", "{{< env HOME >}}", "a|b # heading"):
+    for name in ("$x_1$ #eval @ref `code`", "<script>alert(1)</script>"):
         assert name.replace(" ", "") in text
 
 
 def test_missing_data_are_accounted_for(hostile_outline: Outline) -> None:
     words = hostile_outline.words()
-    assert "of 60 scored on both sides" in words
+    assert "3 items scored only for" in words or "items could not be paired" in words
     assert "every missing score at the lowest value" in words
     assert "1 of 57 rows are harness errors" in words
 
@@ -199,13 +189,21 @@ def test_pdf_says_the_same(pages, pdf_text: Callable[[Path], str]) -> None:
     text = re.sub(r"\s+", " ", pdf_text(pages.pdf_path))
     for phrase in (
         "Is trained better than baseline on Tenacious-Bench?",
-        "+48.84 pp",
+        "+48.8 pp",
         "Figure 1",
         "Table 1",
         "21 November 2025",
     ):
         assert phrase in text
-    assert text.index("+48.84 pp") < text.index("Evidence") < text.index("References")
+    assert text.index("+48.8 pp") < text.index("All 8 methods") < text.index("References")
+
+
+def test_the_pdf_is_short(pages) -> None:
+    import pypdfium2
+
+    document = pypdfium2.PdfDocument(pages.pdf_path)
+    assert len(document) <= 4
+    document.close()
 
 
 def test_pdf_is_tagged_and_named(pages) -> None:
@@ -225,107 +223,75 @@ def test_letters_that_no_font_has_do_not_stop_the_pdf(tmp_path: Path) -> None:
     outcomes = data.outcomes.with_columns(pl.col("model", "system").replace("trained", strange))
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
-        path = report(
-            "comparison",
-            replace(data, outcomes=outcomes),
-            to="pdf",
-            output=tmp_path,
-            engine="embedded",
-            baseline="baseline",
-            candidate=strange,
-        )
+        result = compare(replace(data, outcomes=outcomes), "baseline", strange)
+        path = render_results([result], [tmp_path / "x.pdf"], engine="embedded")[0].path
     assert path.read_bytes().startswith(b"%PDF")
     assert {warning.category for warning in seen} <= {EvalStatsWarning}
 
 
 def test_twice_the_same_bytes(pages, fixed_date: None, tmp_path: Path) -> None:
-    """The second time without data: then the page shows the shipped set, which is what the first showed."""
-    expected = {
-        "html": ["running the cells", "making HTML"],
-        "pdf": ["running the cells", "making Typst", "making the PDF"],
-    }
-    for to, first in (("html", pages.html_path), ("pdf", pages.pdf_path)):
-        steps: list[str] = []
-        again = render_report(
-            to=to,
-            output=tmp_path,
-            engine="embedded",
-            options={"reading": READ_FILES},
-            on_step=steps.append,
-        )
-        assert steps == expected[to]
+    result = compare(datasets.tenacious_held_out(), "baseline", "trained")
+    steps: list[str] = []
+    outputs = [tmp_path / "again.html", tmp_path / "again.pdf"]
+    made = render_results([result], outputs, engine="embedded", on_step=steps.append)
+    assert steps == ["running the cells", "making HTML", "making Typst", "making the PDF"]
+    for again, first in zip(made, (pages.html_path, pages.pdf_path), strict=True):
         assert again.engine == "embedded"
-        assert again.path == tmp_path / f"comparison.{to}"
         assert again.path.read_bytes() == first.read_bytes()
 
 
 def test_another_day_changes_the_date_line_alone(pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1767225600")
-    data = datasets.tenacious_held_out()
-    other = report("comparison", data, output=tmp_path, engine="embedded", baseline="baseline", candidate="trained")
+    result = compare(datasets.tenacious_held_out(), "baseline", "trained")
+    other = render_results([result], [tmp_path / "x.html"], engine="embedded")[0].path
     changed = [
         (before, after)
         for before, after in zip(pages.html.splitlines(), other.read_text().splitlines(), strict=True)
         if before != after
     ]
-    assert len(changed) == 1
-    assert "21 November 2025" in changed[0][0]
-    assert "1 January 2026" in changed[0][1]
+    before, after = (" ".join(lines) for lines in zip(*changed, strict=True))
+    assert len(changed) <= 2
+    assert "21 November 2025" in before
+    assert "1 January 2026" in after
 
 
-def test_options_and_notes_reach_the_page(hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path) -> None:
-    runs = hostile.runs.with_columns(note=pl.lit("Simulated: truth <known> for $every$ item"))
+def test_plan_simulation_and_options_reach_the_page(
+    hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path
+) -> None:
+    runs = hostile.runs.with_columns(note=pl.lit("simulated: truth <known> for $every$ item"))
     plan = tmp_path / "evalstats.toml"
     plan.write_text(
         '[plan]\nclusters = ["template"]\n[[margins]]\nvalue = "2pp"\nreason = "<b> $x$"\n', encoding="utf-8"
     )
-    options = {"by": "none", "cluster": ["template"], "margin": 0.5, "conf_level": 0.9, "seed": 3, "plan": plan}
-    options |= {"accept": ["temperature"]}
-    path = report(
-        "comparison",
+    result = compare(
         replace(hostile, runs=runs),
-        output=tmp_path / "x.html",
-        engine="embedded",
-        baseline=hostile_models[0],
-        candidate=hostile_models[1],
-        **options,
+        *hostile_models,
+        cluster=["template"],
+        margin=0.5,
+        conf_level=0.9,
+        seed=3,
+        plan=read_plan(plan),
+        accept=["temperature"],
     )
+    path = render_results([result], [tmp_path / "x.html"], engine="embedded")[0].path
     words = Outline(path.read_text(encoding="utf-8")).words()
-    assert "90% interval" in words
-    assert "±50.00 pp" in words
-    assert "margin=0.5, conf_level=0.9, accept=['temperature'], plan=es.read_plan('evalstats.toml'), seed=3" in words
-    assert "This is not what was planned (evalstats.toml)" in words
+    assert "90% CI" in words
+    assert "cluster=['template'], margin=0.5, conf_level=0.9, accept=['temperature'], seed=3" in words
+    assert "plan=es.read_plan('evalstats.toml')" in words
     assert "Departs from the plan: margin 0.5 given, 2pp declared." in words
     assert "reason for the margin <b> $x$" in words
-    assert "given now, not as planned" in words
     assert str(tmp_path) not in words
-    assert "cluster=['template']" in words
-    assert "By scenario" not in words
-    assert words.index("These data are simulated") < words.index("of 60 scored on both sides")
-    assert "Simulated: truth <known> for $every$ item." in words
-
-
-def test_an_error_inside_the_page_is_its_own_sentence(tmp_path: Path) -> None:
-    with pytest.raises(RenderError, match=r"^[^:]*: a cell failed: no model, system or run .nobody."):
-        report(
-            "comparison",
-            datasets.tenacious_held_out(),
-            output=tmp_path,
-            engine="embedded",
-            baseline="baseline",
-            candidate="nobody",
-        )
-    assert list(tmp_path.iterdir()) == []
+    assert words.index("The data are simulated, truth <known> for $every$ item.") < words.index("90% CI")
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"kind": "weather"}, "there is no report 'weather'; there are arena, arena-sampling, comparison, lab-live"),
+        ({"kind": "weather"}, "there is no report 'weather'; there are arena, arena-sampling, compare"),
         ({"to": "docx"}, "choose html or pdf"),
         ({"output": "x.pdf"}, "the name says pdf, but html was asked for"),
         ({"output": "none/x.html"}, "no such folder"),
-        ({"options": {"colour": 1}}, "no option 'colour'; it takes accept, baseline, by, candidate"),
+        ({"options": {"colour": 1}}, "no option 'colour'; it takes "),
     ],
 )
 def test_wrong_calls_are_refused_before_anything_runs(
@@ -333,7 +299,7 @@ def test_wrong_calls_are_refused_before_anything_runs(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        render_report(engine="embedded", **arguments)
+        render_report(**{"kind": "leaderboard", "engine": "embedded", **arguments})
 
 
 def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
@@ -363,24 +329,6 @@ def test_a_store_can_be_given(tmp_path: Path) -> None:
 
     make_store(tmp_path / "store")
     assert read_data(tmp_path / "store").outcomes.height == 0
-
-
-def test_a_page_needs_both_sides() -> None:
-    folder_with_data = open_page().comparison
-    assert folder_with_data.baseline.name == "baseline"
-
-
-def test_data_without_both_names_are_refused(hostile: EvalData, tmp_path: Path) -> None:
-    write_tables(hostile, tmp_path)
-    with pytest.raises(InputError, match="both a baseline and a candidate"):
-        open_page(store=str(tmp_path), baseline="x")
-
-
-def test_suspected_clusters_are_asked_again() -> None:
-    page = open_page()
-    names = [name for name, _ in page.alternatives]
-    assert "dimension" in names
-    assert dict(page.alternatives)["dimension"].verdict == "inconclusive"
 
 
 def test_the_date_comes_from_source_date_epoch(monkeypatch: pytest.MonkeyPatch) -> None:

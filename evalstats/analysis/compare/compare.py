@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import cast
 
 import polars as pl
@@ -22,7 +23,7 @@ from evalstats.analysis.comparability.comparability import identical_runs, refus
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.missing import checked_missing
 from evalstats.analysis.compare.question import Question, as_invalid
-from evalstats.analysis.compare.result import DECIDED, Comparison
+from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Candidates,
@@ -36,9 +37,13 @@ from evalstats.analysis.grouping import (
     named_clusters,
     with_item_column,
 )
-from evalstats.analysis.notes import dependence_warnings, not_for_others
+from evalstats.analysis.notes import dependence_notes
 from evalstats.analysis.pairs import Pairs, pair_items
+from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.scales import direction_phrases
 from evalstats.analysis.trials import PassKind, pass_metric, passing, trials_of_both, wanted_pass
+from evalstats.document.model import Note
+from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, PlanAccount, plan_account, settled, with_plan
@@ -154,6 +159,27 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
+    asked = _as_python(
+        metric=metric,
+        by=by,
+        cluster=cluster,
+        margin=margin,
+        conf_level=conf_level,
+        contrast=None if contrast == "model" else contrast,
+        higher_is_better=higher_is_better,
+        method=None if method == "auto" else method,
+        pass_hat=pass_hat,
+        pass_at=pass_at,
+        sequential=sequential or None,
+        planned_n=planned_n,
+        shared_trials=shared_trials,
+        accept=list(accept) or None,
+        average=average,
+        over=over,
+        weights=None if weights is None else dict(weights),
+        missing=missing,
+        seed=seed or None,
+    )
     data = (as_data(data) if plan is None else with_plan(as_data(data), plan)).with_metric(
         metric, higher_is_better=higher_is_better
     )
@@ -213,12 +239,14 @@ def compare(
     result = question.answer(contrast=contrast, notes=(*dropped, *both.notes, *notes))
     account = given.account(plan, chosen)
     departures = () if account is None else account.departures
-    result = replace(result, plan=account, run_differences=differences, warnings=(*departures, *result.warnings))
+    told = (*as_notes("plan", departures), *result.notes)
+    result = replace(result, plan=account, run_differences=differences, notes=told, asked=(*asked, *_plan_again(plan)))
     refused = refusal(differences)
     if refused is not None:
         return as_invalid(result, refused)
     result = _with_groups(question, replace(result, by=options.by), split, candidates)
-    return replace(result, qualifiers=chosen.qualifiers(*result.qualifiers))
+    phrases = as_notes("direction", direction_phrases("asked") if chosen.direction == "asked" else ())
+    return replace(result, qualifiers=(*phrases, *result.qualifiers))
 
 
 def _with_groups(
@@ -237,31 +265,29 @@ def _with_groups(
     suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
     runs = tuple(sorted({run for arm in arms for run in arm.runs}))
     duplicates = duplicate_rows_warning(data, pairs, runs, question.metric) if not clusters else None
-    warnings = [*result.warnings, *([duplicates] if duplicates else [])]
+    told = list(as_notes("dependence", [duplicates] if duplicates else []))
     flagged: list[str] = []
     if not question.settled:
-        warnings.extend(dependence_warnings(suspects))
+        told.extend(dependence_notes(suspects))
         flagged = [data.factor(row.factor) for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
     others = tuple(question.for_other_levels(name, result.verdict) for name in flagged) if _claims(result) else ()
-    notes = [*result.notes, *candidates.notes]
+    remarks = list(candidates.notes)
     crossed = crossed_factors(paired, known, clusters, data.factor_names())
     if crossed:
-        notes.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
+        remarks.append(f"not tested for dependence, since they vary within the clusters: {', '.join(crossed)}")
     levels = tuple(row for name in split for row in question.by_level(name, flagged))
     left_out = sum(question.without_level(name) for name in split)
     if left_out:
-        warnings.append(
-            f"{left_out} of {result.n_items} items have no level of {result.by} and stand in none of its rows"
-        )
+        text = f"{left_out} of {result.n_items} items have no level of {result.by} and stand in none of its rows"
+        told.append(Note(kind="left_out", text=text))
     strata = tuple(row for name in split if (row := question.stratified_row(name)) is not None)
     return replace(
         result,
         rows=(*result.rows, *strata),
         dependence=suspects,
         other_levels=others,
-        qualifiers=(*result.qualifiers, *not_for_others(result, others)),
-        warnings=tuple(warnings),
-        notes=tuple(notes),
+        qualifiers=(*result.qualifiers, *_not_for_others(result, others)),
+        notes=(*result.notes, *told, *as_notes("choice", remarks, caution=False)),
         groups=levels,
         flipped_by=question.flipped_by(split[0] if split else "scenario"),
     )
@@ -270,6 +296,28 @@ def _with_groups(
 def _claims(result: Comparison) -> bool:
     """Whether anything is claimed that might not hold for other items."""
     return result.verdict in DECIDED or (result.at_margin is not None and result.at_margin.noninferior)
+
+
+def _as_python(**given: object) -> tuple[tuple[str, str], ...]:
+    """Return the options that were given as Python."""
+    return tuple((name, repr(value)) for name, value in given.items() if value is not None)
+
+
+def _plan_again(plan: Plan | None) -> tuple[tuple[str, str], ...]:
+    return () if plan is None else (("plan", f"es.read_plan({PurePath(plan.source or 'evalstats.toml').name!r})"),)
+
+
+def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[Note, ...]:
+    """Say for which items the verdict holds, where it would be another with the levels of a factor as clusters."""
+    main = next(iter(lost_levels(result.verdict, others)), None)
+    if main is None:
+        return ()
+    ends = "no interval"
+    if main.conf_low is not None:
+        low, high = (scaled(end, result.scale, 1) for end in (main.conf_low, main.conf_high))
+        ends = f"{low} to {high} {result.unit}".rstrip()
+    text = f"on these {result.n_items:,} items, not established for other {many(main.factor)} than these {main.n_levels} ({ends})"
+    return (Note(kind="dependence", text=text),)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

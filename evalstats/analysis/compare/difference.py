@@ -28,6 +28,8 @@ from evalstats.analysis.compare.other_methods import further_rows
 from evalstats.analysis.compare.result import PairedTable, Verdict
 from evalstats.analysis.method_rows import MethodRow, Role, method_row
 from evalstats.analysis.pairs import Floats, Ints
+from evalstats.analysis.result import notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
@@ -109,12 +111,12 @@ class Difference:
     effective_clusters: float | None = None
     doubts: tuple[str, ...] = ()
     no_equivalence: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    if_claimed: tuple[str, ...] = ()
-    if_equivalent: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+    if_claimed: tuple[Note, ...] = ()
+    if_equivalent: tuple[Note, ...] = ()
     failures: UnseenFailures | None = None
 
-    def qualifiers(self, verdict: Verdict) -> tuple[str, ...]:
+    def qualifiers(self, verdict: Verdict) -> tuple[Note, ...]:
         """Return what must stand on the first line, after such a verdict."""
         if verdict == "equivalent":
             return self.if_equivalent
@@ -165,8 +167,9 @@ def paired_difference(
     if method == "auto":
         return found
     ignored = bool(scores.clusters) and chosen != "cr2"
-    warning = ("the items are clustered, and the method asked for takes them as independent",) if ignored else ()
-    return replace(found, method_reason="it was asked for", warnings=(*found.warnings, *warning))
+    told = ("items are clustered, and the method asked for takes them as independent: the interval may be too short",)
+    more = notes("dependence", told if ignored else (), remedy="Leave out the method")
+    return replace(found, method_reason="it was asked for", notes=(*found.notes, *more))
 
 
 def headline_interval(scores: PairedScores, metric: Metric, *, conf_level: float, method: str) -> Estimate:
@@ -304,7 +307,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
         smallest_p=smallest_p_paired_binary(counts.n),
         doubts=tuple(doubts),
-        warnings=headline.warnings,
+        notes=notes("few", headline.warnings),
     )
 
 
@@ -351,7 +354,7 @@ def _augmented(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         mde=None if shrunken is None else shrunken * (len(d) + 2) / len(d),
         smallest_p=smallest_p_augmented_t(len(d), trials),
         doubts=_no_change(d),
-        warnings=headline.warnings,
+        notes=notes("few", headline.warnings),
     )
 
 
@@ -386,7 +389,7 @@ def _plain_t(scores: PairedScores, metric: Metric, conf_level: float, seed: int)
         smallest_p=smallest_p_clusters(len(d)),
         doubts=(*_no_change(d), *(few or _few_differing(d))),
         no_equivalence=few,
-        warnings=headline.warnings,
+        notes=notes("few", headline.warnings),
     )
 
 
@@ -426,9 +429,12 @@ def _clustered(scores: PairedScores, metric: Metric, conf_level: float, seed: in
         effective_clusters=found.effective_clusters,
         doubts=doubts,
         no_equivalence=(*_few_effective(headline), *few),
-        warnings=(
-            *headline.warnings,
-            *[f"{text}: the interval may be too short" for text in few if headline.conf_low is not None],
+        notes=notes(
+            "few",
+            (
+                *headline.warnings,
+                *[f"{text}: the interval may be too short" for text in few if headline.conf_low is not None],
+            ),
         ),
     )
 
@@ -460,7 +466,7 @@ def _stratified(scores: PairedScores, metric: Metric, conf_level: float, seed: i
         smallest_p=smallest_p_clusters(headline.n_clusters or len(d)),
         doubts=tuple(doubts),
         no_equivalence=(*_few_effective(headline), *few) if clustered else (),
-        warnings=headline.warnings,
+        notes=notes("few", headline.warnings),
     )
 
 
@@ -605,7 +611,11 @@ def _with_unseen_failures(
     found = replace(found, failures=risk)
     if risk.within and risk.undoing > 0:
         words = _failure_words(ahead[0], risk, "undo it")
-        found = replace(found, doubts=(*found.doubts, words)) if risk.seen else replace(found, if_claimed=(words,))
+        found = (
+            replace(found, doubts=(*found.doubts, words))
+            if risk.seen
+            else replace(found, if_claimed=notes("few", (words,)))
+        )
     if margin is None:
         return found
     beyond = [(who, unseen_failures(own, other, allowance=margin, conf_level=conf_level)) for who, own, other in sides]
@@ -615,7 +625,7 @@ def _with_unseen_failures(
     words = _failure_words(who, risk, "take it beyond the margin")
     if risk.seen:
         return replace(found, no_equivalence=(*found.no_equivalence, words))
-    return replace(found, if_equivalent=(words,))
+    return replace(found, if_equivalent=notes("few", (words,)))
 
 
 def _failure_words(who: str, risk: UnseenFailures, effect: str) -> str:

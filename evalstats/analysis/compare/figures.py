@@ -8,13 +8,12 @@ from typing import Any
 from evalstats.analysis.compare.result import Comparison, GroupRow, SequentialAccount, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
 from evalstats.analysis.method_rows import MethodRow
-from evalstats.document.model import Figure, Tone
-from evalstats.document.numbers import interval, number, p_value, plural, scaled
+from evalstats.document.model import Figure, Table, Tone
+from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 
 MOST_GROUPS = 40
 FEWEST_RATIOS = 2  # a figure of one ratio says no more than its numbers
 
-HINTED = "If the groups hinted at are a sample of more"
 SAME = "The same question by other methods"
 ONCE = "For a single look, chosen beforehand"
 OTHER = "Other questions, each with an answer of its own"
@@ -30,13 +29,13 @@ TONES: dict[Verdict, Tone] = {
 _SETTLED = ("better", "worse", "equivalent")
 
 
-def difference(result: Comparison) -> Figure:
+def difference(result: Comparison, *, table: Table | None = None) -> Figure:
     """Return the figure of the difference with its interval, and below it the difference within every group.
 
     At most 40 groups are drawn, those with the most items; one without an interval says why.
     """
     groups = shown_groups(result)
-    rows = [_overall(result), *(_group(result, group) for group in groups)]
+    rows = [_overall(result), *_hinted(result), *(_group(result, group) for group in groups)]
     by = f", overall and by {result.by}" if groups else ""
     more = f" Drawn are the {MOST_GROUPS} groups with the most items." if len(result.groups) > MOST_GROUPS else ""
     return Figure(
@@ -47,16 +46,15 @@ def difference(result: Comparison) -> Figure:
         alt=f"Difference in {result.metric}{by}, {result.candidate.name} minus {result.baseline.name}: {rows[0]['words']}.",
         caption=f"The difference in {result.metric}{by}, with {100 * result.conf_level:g}% intervals; filled points are settled."
         f"{more}",
+        table=table,
     )
 
 
-def methods(result: Comparison, others: Sequence[tuple[str, Comparison]] = ()) -> Figure:
-    """Return the figure of the same difference by every method; `others` has it with undeclared factors as clusters."""
+def methods(result: Comparison, *, table: Table | None = None) -> Figure:
+    """Return the figure of the same difference by every method."""
     found = grouped_methods(result)
-    hinted = [{**_overall(other), "label": f"{name} as clusters", "detail": ""} for name, other in others]
     parts = (
         ("", [_method(result, row) for row in found.headline]),
-        (HINTED, [{**row, "strong": False} for row in hinted]),
         (SAME, [_method(result, row) for row in found.same]),
         (ONCE, [_method(result, row) for row in found.once]),
         (OTHER, [_method(result, row) for row in found.other]),
@@ -70,10 +68,11 @@ def methods(result: Comparison, others: Sequence[tuple[str, Comparison]] = ()) -
         options=_options(result),
         alt=f"The same difference by {plural(len(rows), 'method')}; {agree} of the intervals exclude 0.",
         caption="The same difference by every method; the first row decides, and filled points exclude 0.",
+        table=table,
     )
 
 
-def costs(rows: Sequence[CostRow]) -> Figure:
+def costs(rows: Sequence[CostRow], *, table: Table | None = None) -> Figure:
     """Return the figure of what the candidate takes as a multiple of the baseline; `rows` are those of `drawn_costs`."""
     drawn = [_cost(row) for row in rows]
     said = [f"{row['label']} {row['words']}" for row in drawn]
@@ -90,23 +89,28 @@ def costs(rows: Sequence[CostRow]) -> Figure:
         },
         alt=f"What the candidate takes as a multiple of the baseline: {'; '.join(said)}.",
         caption="What the candidate takes as a multiple of the baseline; filled points are settled.",
+        table=table,
     )
 
 
-def flips(result: Comparison) -> Figure | None:
-    """Return the figure of how many items both, one or none of the two got right; None where scores are not right or wrong."""
-    table = result.table
-    if table is None:
-        return None
-    both, neither = table.both, table.neither
-    gained, lost = table.only_candidate, table.only_baseline
+def flips(result: Comparison, *, table: Table | None = None) -> Figure:
+    """Return the figure of how many items both, one or none of the two got right; of other scores, those that flipped."""
     good, bad = ("good", "bad") if result.higher_is_better else ("bad", "good")
-    counts = (
-        ("both", both, "neutral"),
-        (f"only {result.candidate.name}", gained, good),
-        (f"only {result.baseline.name}", lost, bad),
-        ("neither", neither, "neutral"),
-    )
+    counted = result.table
+    if counted is None:
+        up = sum(flip.change > 0 for flip in result.flipped)
+        counts = [
+            (f"{result.candidate.name} higher", up, good),
+            (f"{result.baseline.name} higher", len(result.flipped) - up, bad),
+        ]
+    else:
+        counts = [
+            ("both", counted.both, "neutral"),
+            (f"only {result.candidate.name}", counted.only_candidate, good),
+            (f"only {result.baseline.name}", counted.only_baseline, bad),
+            ("neither", counted.neither, "neutral"),
+        ]
+    title = f"Items with {result.metric} = 1" if counted is not None else "Items that flipped"
     return Figure(
         id="flips",
         plot="bars",
@@ -116,10 +120,10 @@ def flips(result: Comparison) -> Figure | None:
             "words": [plural(n, "item") for _, n, _ in counts],
             "tone": [tone for _, _, tone in counts],
         },
-        options={"title": f"Items with {result.metric} = 1"},
-        alt=f"Of the items {both} are solved by both, {gained} by {result.candidate.name} alone, {lost} by "
-        f"{result.baseline.name} alone, {neither} by neither.",
-        caption="How many items each of the two solves.",
+        options={"title": title},
+        alt=f"{title}: {', '.join(f'{name} {n:,}' for name, n, _ in counts)}.",
+        caption=f"{title}, by which side has it.",
+        table=table,
     )
 
 
@@ -219,14 +223,14 @@ def drawn_costs(rows: Sequence[CostRow]) -> tuple[CostRow, ...]:
 
 
 def digits_of(comparison: Comparison) -> int:
-    """Return how many decimals are shown: two, so that every place says the same, and more where two say nothing.
+    """Return how many decimals are shown: one, so that every place says the same, and more where one says nothing.
 
     The interval's half width has two figures then, with at most 4 decimals.
     """
     if comparison.conf_low is None or comparison.conf_high is None:
-        return 2
+        return 1
     half = (comparison.conf_high - comparison.conf_low) * comparison.scale / 2
-    return min(max(1 - math.floor(math.log10(half)), 2), 4) if half > 0 else 2
+    return min(max(1 - math.floor(math.log10(half)), 1), 4) if half > 0 else 1
 
 
 def why_none(n_items: int, n_clusters: int | None, reason: str) -> str:
@@ -293,6 +297,22 @@ def _overall(result: Comparison) -> dict[str, Any]:
         "settled": result.verdict in _SETTLED,
         "strong": True,
     }
+
+
+def _hinted(result: Comparison) -> list[dict[str, Any]]:
+    """Return the answer for other levels of factors that look like clusters."""
+    return [
+        {
+            "label": f"Other {many(each.factor)}",
+            "detail": f"{each.n_levels} as clusters",
+            "words": _words(result, each.estimate, each.conf_low, each.conf_high, ""),
+            **_numbers(result, each.estimate, each.conf_low, each.conf_high),
+            "tone": TONES[each.verdict],
+            "settled": each.verdict in _SETTLED,
+        }
+        for each in result.other_levels
+        if each.conf_low is not None
+    ]
 
 
 def _group(result: Comparison, group: GroupRow) -> dict[str, Any]:

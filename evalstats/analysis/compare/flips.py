@@ -10,8 +10,6 @@ import polars as pl
 from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm
 from evalstats.analysis.pairs import Bools, Ints, Pairs
-from evalstats.document.blocks import Table
-from evalstats.document.numbers import MINUS, p_value
 from evalstats.stats.clusters import cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.paired.means import sign_flip
@@ -192,30 +190,6 @@ def flips_by_scenario(
         for place, p in zip(screened, adjusted.tolist(), strict=True):
             rows[place] = replace(rows[place], p_adjusted=p)
     return tuple(rows)
-
-
-def flips_table(rows: Sequence[ScenarioFlips], name: str) -> Table:
-    """Return the counts as a table; `name` is what the scenarios are called."""
-    return Table(
-        columns=(name, "Items", "Gained", "Lost", "Net", "Adjusted p"),
-        rows=tuple(
-            (
-                row.scenario or "(none)",
-                f"{row.n_items:,}",
-                f"{row.gained:,}",
-                f"{row.lost:,}",
-                f"{row.net:+,}".replace("-", MINUS) if row.net else "0",
-                p_value(row.p_adjusted),
-            )
-            for row in rows
-        ),
-        align="lrrrrr",
-        caption=(
-            f"Flipped items by {name}: a screen for where to look. p is the exact test that flips go either way, adjusted for "
-            "the share of false finds (Benjamini and Hochberg); a dash where there are too few to tell"
-        ),
-        wide=("Items", "Net"),
-    )
 
 
 def _changed(pairs: Pairs) -> Bools:

@@ -9,6 +9,8 @@ from evalstats.analysis.compare.difference import PairedScores, headline_interva
 from evalstats.analysis.compare.result import Missing, Verdict
 from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
+from evalstats.analysis.result import notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural, share_in_percent
 from evalstats.errors import InputError
 from evalstats.stats.stratified import Strata
@@ -25,7 +27,7 @@ class Judged:
 
     verdict: Verdict
     reason: str
-    qualifiers: tuple[str, ...] = ()
+    qualifiers: tuple[Note, ...] = ()
     withheld: Verdict | None = None
 
 
@@ -51,7 +53,8 @@ def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, nam
     are = f"{of} are missing"
     case = lost[0].note.partition(";")[0]
     if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
-        return Judged(verdict=verdict, reason=reason, qualifiers=(f"{are}, and with {case} the interval includes 0",))
+        told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
+        return Judged(verdict=verdict, reason=reason, qualifiers=told)
     why = (
         f"{reason}, but {are}, and with {case} it includes 0; where the reason they are missing has nothing to do with the "
         "answers, --missing ignorable says so"

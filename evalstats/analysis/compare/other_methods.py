@@ -8,8 +8,7 @@ from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.result import PairedTable
 from evalstats.analysis.method_rows import MethodRow, Role, method_row
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.document.blocks import Block, Bullets, Table
-from evalstats.document.numbers import interval, number, plural, scaled, share_in_percent
+from evalstats.document.numbers import plural, scaled, share_in_percent
 from evalstats.stats.bootstrap.exact import bca_law
 from evalstats.stats.bootstrap.studentised import bootstrap_t
 from evalstats.stats.estimate import Estimate
@@ -158,21 +157,6 @@ def _failures_row(found: UnseenFailures) -> MethodRow:
         n_items=found.n,
         note=note,
     )
-
-
-def effects_blocks(rows: Sequence[MethodRow], conf_level: float) -> list[Block]:
-    """Return the effect sizes as a table, and what each is; nothing where there are none."""
-    if not rows:
-        return []
-    return [
-        Table(
-            columns=("Effect size", "Value", f"{100 * conf_level:g}% interval"),
-            rows=tuple((row.term, number(row.estimate), interval(row.conf_low, row.conf_high)) for row in rows),
-            align="lrr",
-            caption="Effect sizes",
-        ),
-        Bullets(items=tuple(f"{row.term}: {row.note}" for row in rows)),
-    ]
 
 
 def _effect_row(term: str, found: EffectSize, note: str) -> MethodRow:

@@ -30,11 +30,13 @@ from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.grouping import label_of, without_nested
 from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Bools, Pairs
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.analysis.run_variance import run_notes, run_variance_of, same_items_row, sharing_hint
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.run_variance import run_remarks, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.scales import open_direction
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
+from evalstats.document.model import Note
 from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -176,20 +178,13 @@ class Question:
             seed=self.seed,
             version=toolkit_version(),
             sources=sources_of(self.data, (*self.baseline.runs, *self.candidate.runs)),
-            warnings=(
-                *found.warnings,
-                *([shaken] if shaken else []),
-                *self._cautions(paired),
-                *_own_warnings(first, second),
-            ),
             notes=(
-                *notes,
-                *(() if watched is None else watched.notes),
-                *self.baseline.remarks,
-                *self.candidate.remarks,
-                *notes_of(self.data, (*self.baseline.runs, *self.candidate.runs)),
-                *remarks(self.differences),
-                *run_notes(scores.runs, self._arms, metric, shared=self.shared_trials),
+                *run_notes(self.data, (*self.baseline.runs, *self.candidate.runs)),
+                *found.notes,
+                *as_notes("missing", [shaken] if shaken else []),
+                *self._cautions(paired),
+                *_own_cautions(first, second),
+                *self._remarks(scores, notes, () if watched is None else watched.notes),
             ),
         )
 
@@ -224,6 +219,8 @@ class Question:
             verdict=then,
             holds=then == verdict,
             noninferior=None if account is None else account.noninferior,
+            method=found.headline.method,
+            estimate=found.headline.estimate,
             conf_low=found.headline.conf_low,
             conf_high=found.headline.conf_high,
             p_value=found.headline.p_value,
@@ -281,14 +278,15 @@ class Question:
             withheld=ruled.withheld,
         )
 
-    def _not_for_others(self, row: GroupRow, keep: Bools, suspects: Sequence[str]) -> tuple[str, ...]:
+    def _not_for_others(self, row: GroupRow, keep: Bools, suspects: Sequence[str]) -> tuple[Note, ...]:
         """Say of which suspected factor a level's verdict would not hold for other levels."""
         if row.verdict not in DECIDED:
             return ()
         paired = self.pairs.subset(self.pairs.paired).subset(keep)
         several = [name for name in suspects if FEW_CLUSTERS <= len(np.unique(paired.codes(name))) < row.n_items]
         tried = [self.for_other_levels(name, row.verdict, conf_level=row.conf_level, keep=keep) for name in several]
-        return tuple(f"not established for other {many(each.factor)}" for each in tried if not each.holds)[:1]
+        told = [f"not established for other {many(each.factor)}" for each in tried if not each.holds]
+        return as_notes("dependence", told[:1])
 
     def stratified_row(self, column: str) -> MethodRow | None:
         """Return the difference with the levels of a factor taken as fixed strata; None where items are clustered."""
@@ -396,8 +394,8 @@ class Question:
         if self.pairs.steps is not None:
             return found
         same = same_items_row(paired.items, self._arms, shared=self.shared_trials, conf_level=self.conf_level)
-        hint = () if self.shared_trials else sharing_hint(paired.items, self._arms, runs)
-        return replace(found, rows=(*found.rows, *([] if same is None else [same])), warnings=(*found.warnings, *hint))
+        hint = () if self.shared_trials else as_notes("dependence", sharing_hint(paired.items, self._arms, runs))
+        return replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *hint))
 
     def _level_scores(self, pairs: Pairs) -> PairedScores:
         # Within a level each item may have one variant left; clusters that no longer hold two items are not clusters.
@@ -452,7 +450,7 @@ class Question:
             p_holm=p_holm,
             method=headline.method,
             verdict=verdict,
-            verdict_reason="; ".join((reason, *found.qualifiers(verdict))),
+            verdict_reason="; ".join((reason, *(note.text for note in found.qualifiers(verdict)))),
         )
 
     def _equivalence(self, scores: PairedScores, conf_level: float) -> tuple[float | None, float | None]:
@@ -480,23 +478,31 @@ class Question:
             unit=self.metric.shown_unit,
         )
 
-    def _cautions(self, paired: Pairs) -> list[str]:
+    def _cautions(self, paired: Pairs) -> tuple[Note, ...]:
         """Say what every reader must know before the number is used."""
-        cautions = list(self.metric.cautions)
         n, total = paired.items.height, self.pairs.items.height
-        if n < total:
-            cautions.append(f"{total - n} of {total} items could not be paired; see the missing-data account")
-        cautions.extend(run_cautions(self.differences))
-        if self.identical is not None:
-            cautions.append(self.identical)
-        for arm in (self.baseline, self.candidate):
-            errors = int((arm.rows["status"] == "error").sum())
-            if errors:
-                cautions.append(
-                    f"{arm.name}: {errors} of {arm.rows.height} rows are harness errors, not wrong answers; they are left "
-                    f"out here{' and bounded in the missing-data account' if self.metric.span is not None else ''}"
-                )
-        return cautions
+        told = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
+        unpaired = (
+            [f"{total - n:,} of {total:,} items could not be paired and are left out"] if n < total and not told else []
+        )
+        identical = [] if self.identical is None else [self.identical]
+        counted = [(arm.name, int((arm.rows["status"] == "error").sum()), arm.rows.height) for arm in self._arms]
+        errors = [f"{name}: {k:,} of {of:,} rows are harness errors, left out here" for name, k, of in counted if k]
+        return (
+            *as_notes("scale", self.metric.cautions),
+            *as_notes("comparability", (*run_cautions(self.differences), *identical)),
+            *as_notes("missing", unpaired),
+            *as_notes("missing", errors),
+        )
+
+    def _remarks(self, scores: PairedScores, chosen: Sequence[str], watched: Sequence[str]) -> tuple[Note, ...]:
+        """Say what belongs with the method: what was chosen, left out or is on record."""
+        runs = run_remarks(scores.runs, self._arms, self.metric, shared=self.shared_trials)
+        return (
+            *as_notes("choice", (*chosen, *watched, *runs), caution=False),
+            *as_notes("left_out", (*self.baseline.remarks, *self.candidate.remarks), caution=False),
+            *as_notes("comparability", remarks(self.differences), caution=False),
+        )
 
 
 def as_invalid(result: Comparison, reason: str) -> Comparison:
@@ -571,6 +577,11 @@ def _test_behind(found: Difference) -> str:
     return "the sign-flip on these items" if found.headline.method.startswith("paired t") else "the test"
 
 
-def _own_warnings(*sides: Score) -> list[str]:
-    """Warnings about either side's own interval that the comparison does not give itself."""
-    return [f"{side.name}'s own score: {text}" for side in sides for text in side.warnings if "cluster" in text]
+def _own_cautions(*sides: Score) -> tuple[Note, ...]:
+    """Cautions about either side's own interval that the comparison does not give itself."""
+    return tuple(
+        replace(note, text=f"{side.name}'s own score: {note.text}")
+        for side in sides
+        for note in side.notes
+        if note.kind == "few" and note.caution and side.n_clusters is not None
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
@@ -10,11 +10,10 @@ from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.flips import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.method_rows import MethodRow, rows_frame
-from evalstats.analysis.result import json_safe
+from evalstats.analysis.result import Estimate, Result
 from evalstats.analysis.scales import Direction
 from evalstats.analysis.score.result import Score
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
@@ -24,7 +23,7 @@ Order = Literal["timestamp", "file order"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SequentialAccount:
+class SequentialAccount(Estimate):
     """A difference watched while the run goes on: an interval and a p that hold at every look.
 
     Numbers are in the metric's own unit; `scale` and `unit_shown` say how they are shown (100 and "pp" for proportions).
@@ -62,10 +61,6 @@ class SequentialAccount:
     """
 
     estimate: float
-    conf_low: float | None
-    conf_high: float | None
-    conf_level: float
-    method: str
     n_units: int
     unit: Unit
     order: Order
@@ -82,7 +77,6 @@ class SequentialAccount:
     higher_is_better: bool = True
     bound: float | None = None
     mde: float | None = None
-    reason: str | None = None
     margin: float | None = None
     equivalence_low: float | None = None
     equivalence_high: float | None = None
@@ -160,7 +154,7 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OtherLevels:
+class OtherLevels(Estimate):
     """Does the answer hold for other levels of a factor than these? The comparison with its levels as clusters.
 
     `verdict` and the interval are those that the factor would give if it were declared as the cluster; `holds` says whether
@@ -169,17 +163,13 @@ class OtherLevels:
 
     factor: str
     n_levels: int
-    conf_level: float
     verdict: Verdict
     holds: bool
     noninferior: bool | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GroupRow:
+class GroupRow(Estimate):
     """The comparison within one level of the factor named by `by`.
 
     `p_adjusted` and the interval (at `conf_level`) are Bonferroni's over the levels, so that they agree and the intervals
@@ -191,24 +181,16 @@ class GroupRow:
     n_items: int
     baseline: float | None
     candidate: float | None
-    estimate: float | None
-    std_error: float | None
-    conf_low: float | None
-    conf_high: float | None
-    conf_level: float
-    p_value: float | None
-    p_adjusted: float | None
     p_holm: float | None
-    method: str
     verdict: Verdict
     verdict_reason: str
-    qualifiers: tuple[str, ...] = ()
+    qualifiers: tuple[Note, ...] = ()
     withheld: Verdict | None = None
     n_clusters: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Comparison:
+class Comparison(Result, Estimate):
     """Is the candidate better than the baseline? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how they are shown (100 and "pp" for proportions).
@@ -232,8 +214,9 @@ class Comparison:
         Where `higher_is_better` comes from: "declared", "assumed" (nothing declares it), or "asked" (nothing declares it, and the
         metric's name suggests that lower is better; then no side is called the better one).
     qualifiers
-        Short phrases without which the verdict would mislead, such as "not established for other passages". They stand on
-        the first line of every output, after the verdict.
+        What limits the verdict, such as "not established for other passages"; the first line of every output says so.
+    asked
+        Options that were given, as Python: (name, value).
     other_levels
         Where the differences run in groups of a factor that nobody declared: whether the answer holds for other groups.
     """
@@ -249,21 +232,13 @@ class Comparison:
     direction: Direction = "declared"
     scale: float
     unit: str
-    estimate: float | None
-    conf_level: float
-    method: str
     method_reason: str
     estimand: str
     verdict: Verdict
     verdict_reason: str
-    qualifiers: tuple[str, ...] = ()
+    qualifiers: tuple[Note, ...] = ()
     average: str = ""
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
     statistic: float | None = None
-    df: float | None = None
-    p_value: float | None = None
     rows: tuple[MethodRow, ...] = ()
     table: PairedTable | None = None
     n_items: int = 0
@@ -294,33 +269,29 @@ class Comparison:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    asked: tuple[tuple[str, str], ...] = ()
+    notes: tuple[Note, ...] = ()
 
-    def only_higher(self) -> str:
-        """Say which side scores higher, where that is shown and only the metric's direction is open; else ""."""
+    @property
+    def higher_known(self) -> bool | None:
+        """Whether the candidate scores higher, where that is shown and only the metric's direction is open; else None."""
         if (
             self.verdict != "inconclusive"
             or self.direction != "asked"
             or self.conf_low is None
             or self.conf_high is None
         ):
-            return ""
-        if self.conf_low <= 0 <= self.conf_high:
-            return ""
-        more = "higher" if self.conf_low > 0 else "lower"
-        return f"{self.candidate.name} scores {more} than {self.baseline.name} in {self.metric} on {self.benchmark}"
+            return None
+        return None if self.conf_low <= 0 <= self.conf_high else self.conf_low > 0
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         shown = f"{scaled(self.estimate, self.scale, sign=True)} {self.unit}".rstrip()
         ends = interval(self.conf_low, self.conf_high, self.scale)
         sides = f"{self.candidate.name} against {self.baseline.name} on {self.benchmark}"
-        return f"<Comparison: {sides}: {qualified(self.verdict, self.qualifiers)}, {shown} {ends}>"
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats compare --format json` prints."""
-        return json_safe(self)
+        return (
+            f"<Comparison: {sides}: {qualified(self.verdict, [note.text for note in self.qualifiers])}, {shown} {ends}>"
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """Tidy rows in glossary names: every method's row, then one row for every group."""
@@ -342,32 +313,18 @@ class Comparison:
                 "p_holm": group.p_holm,
                 "n_items": group.n_items,
                 "n_clusters": group.n_clusters,
-                "note": f"{qualified(group.verdict, group.qualifiers)}: {group.verdict_reason}",
+                "note": f"{qualified(group.verdict, [note.text for note in group.qualifiers])}: {group.verdict_reason}",
             }
             for group in self.groups
         ]
         return pl.concat([frame, pl.DataFrame(groups, infer_schema_length=None)], how="diagonal_relaxed")
 
-    def summary(self) -> str:
-        """Sentences for a person: the verdict, the number, what it rests on, what to beware of."""
-        from evalstats.analysis.notes import comparison_sentences
 
-        return " ".join(comparison_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.notes import comparison_blocks
-
-        return comparison_blocks(self)
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+def lost_levels(verdict: Verdict, others: Sequence[OtherLevels]) -> list[OtherLevels]:
+    """Return the factors for whose other levels a claim would not hold, the one with the most levels first."""
+    if verdict not in DECIDED:
+        return []
+    return sorted((row for row in others if not row.holds), key=lambda row: (-row.n_levels, row.factor))
 
 
 def qualified(answer: str, qualifiers: Sequence[str]) -> str:

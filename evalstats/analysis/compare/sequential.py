@@ -13,6 +13,7 @@ from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
 from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Floats, Ints, Pairs
+from evalstats.analysis.result import notes
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.estimate import Estimate, normal_quantile
@@ -389,7 +390,7 @@ def as_difference(account: SequentialAccount, fixed: Difference) -> Difference:
         if_claimed=(),
         if_equivalent=(),
         failures=None,
-        warnings=account.warnings,
+        notes=notes("few", account.warnings),
     )
 
 

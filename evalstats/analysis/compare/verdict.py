@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import Difference, PairedScores
-from evalstats.analysis.compare.result import AtMargin, Comparison, Missing, Verdict
+from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
 from evalstats.document.numbers import number, p_value, scaled
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
@@ -180,24 +180,3 @@ def _reason(tested: MarginTest, metric: Metric, limit: float | None, *, inside: 
     if withheld:
         return f"{where}, which excludes a loss of {shown}, but {'; '.join(withheld)}"
     return f"{where}, which excludes a loss of {shown}"
-
-
-def margin_sentence(result: Comparison) -> str:
-    """Say how the candidate stands at the declared margin; nothing where none was declared."""
-    account = result.at_margin
-    if account is None:
-        return ""
-    verdict = (
-        f"By the declared margin {result.candidate.name} is not inferior"
-        if account.noninferior
-        else f"{result.candidate.name} is not shown to be within the declared margin"
-    )
-    if account.noninferior_p is None:
-        return f"{verdict}: {account.reason}."
-    tests = f"non-inferiority p {_p(account.noninferior_p)}, equivalence (two one-sided tests) p {_p(account.equivalence_p)}"
-    return f"{verdict}: {account.reason}; {tests} ({account.method})."
-
-
-def _p(value: float | None) -> str:
-    shown = p_value(value)
-    return shown if shown.startswith(("<", ">")) else f"= {shown}"

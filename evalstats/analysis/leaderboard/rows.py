@@ -85,7 +85,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         shrunken=correction.shrunken[j],
         runs=score.runs,
         component=ranks.part[j],
-        warnings=score.warnings,
+        warnings=tuple(note.text for note in score.notes if note.kind == "few" and note.caution),
     )
 
 

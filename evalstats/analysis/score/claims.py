@@ -7,7 +7,7 @@ from typing import Literal
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.score.result import ClaimTest
-from evalstats.document.numbers import interval, p_value, scaled
+from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_count
 from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
@@ -107,26 +107,6 @@ def tested_claim(claim: Claim, interval_at: IntervalAt, conf_level: float) -> Cl
     return replace(base, conf_low=ends[0], conf_high=ends[1], p_value=p, verdict=verdict)
 
 
-def claim_sentence(name: str, test: ClaimTest, metric: str, *, scale: float, unit: str) -> str:
-    """Answer whether the system's score differs from the claim."""
-    percent = unit == "%"
-    shown = f"{scaled(test.claim, scale, 1)}{'%' if percent else f' {unit}' if unit else ''}"
-    points = " pp" if percent else f" {unit}" if unit else ""
-    words = {
-        "above": f"{name} scores above the claimed {shown}",
-        "below": f"{name} scores below the claimed {shown}",
-        "not shown to differ": f"{name} is not shown to differ from the claimed {shown}",
-        "no answer": f"{name} cannot be held against the claimed {shown}",
-    }[test.verdict]
-    difference = f"{scaled(test.estimate, scale, 1, sign=True)}{points}"
-    if test.conf_low is None:
-        return f"{words}: {difference} in {metric}, without an interval ({test.reason})."
-    p = p_value(test.p_value)
-    p = f"p {p}" if p.startswith(("<", ">")) else f"p = {p}"
-    ends = interval(test.conf_low, test.conf_high, scale, 1)
-    return f"{words}: {difference}, {100 * test.conf_level:g}% interval {ends}, {p}."
-
-
 def missing_warning(test: ClaimTest, lowest: float, highest: float, *, scale: float, unit: str) -> str | None:
     """Say that scores which are missing could undo the verdict; `lowest` and `highest` are the score with them at either end."""
     undone = {"above": lowest <= test.claim, "below": highest >= test.claim}.get(test.verdict, False)
@@ -134,13 +114,6 @@ def missing_warning(test: ClaimTest, lowest: float, highest: float, *, scale: fl
         return None
     ends = f"{scaled(lowest, scale, 1)} and {scaled(highest, scale, 1)}{unit}"
     return f"scores are missing, and with them the score lies between {ends}: that does not tell it from the claim"
-
-
-def claim_note(test: ClaimTest) -> str:
-    """Say what the test takes the claim for."""
-    if test.n is None and test.std_error is None:
-        return "The claim is taken as it stands; --against-n or --against-se count its own error"
-    return "The claim is taken as measured on other items; on the same items, compare item by item"
 
 
 def _difference_ends(own: Estimate, claim: Claim, conf_level: float) -> tuple[float, float] | None:

@@ -23,8 +23,9 @@ from evalstats.analysis.averages import Average, AverageKind, plain_average, ref
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.method_rows import method_row
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.provenance import notes_of
-from evalstats.analysis.run_variance import run_notes, run_variance_of
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
+from evalstats.analysis.run_variance import run_remarks, run_variance_of
 from evalstats.analysis.score.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.trials import PassKind, pass_metric, passing, wanted_pass
@@ -237,9 +238,14 @@ def _score_alone(
 
         test = tested_claim(claim, interval_at, conf_level)
         undone = _undone_by_missing(test, pairs, metric, average)
-        found = replace(found, against=test, warnings=(*([undone] if undone else []), *found.warnings))
-    warnings = (*metric.cautions, *found.warnings)
-    return replace(found, average=words, warnings=warnings, notes=(*dropped, *notes, *found.notes))
+        found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
+    told = (
+        *as_notes("scale", metric.cautions),
+        *found.notes,
+        *as_notes("left_out", dropped, caution=False),
+        *as_notes("choice", notes, caution=False),
+    )
+    return replace(found, average=words, notes=told)
 
 
 def score_of_arm(
@@ -297,8 +303,15 @@ def score_of_arm(
         ),
         # pass^k takes every item alike, which an average over levels does not.
         pass_hat=_pass_hat(side, metric, codes, conf_level) if strata is None else (),
-        warnings=headline.warnings,
-        notes=(*failures, *arm.remarks, *notes_of(data, arm.runs), *run_notes(runs, [arm], metric, shared=False)),
+        version=toolkit_version(),
+        sources=sources_of(data, arm.runs),
+        notes=(
+            *run_notes(data, arm.runs),
+            *as_notes("few", headline.warnings),
+            *as_notes("few", failures, caution=False),
+            *as_notes("left_out", arm.remarks, caution=False),
+            *as_notes("choice", run_remarks(runs, [arm], metric, shared=False), caution=False),
+        ),
     )
 
 

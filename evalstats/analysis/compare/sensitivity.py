@@ -1,10 +1,10 @@
 """What would change the conclusion of a comparison: how many answers, how much data, which missing scores."""
 
+import math
 from collections.abc import Callable, Iterable
 
 from evalstats.analysis.compare.result import Comparison, PairedTable
-from evalstats.analysis.explaining.words import many, rounded_up, with_unit
-from evalstats.document.numbers import interval, p_value
+from evalstats.document.numbers import interval_words, number, p_value, scaled
 from evalstats.stats.paired.binary import PairedCounts, tango
 
 _REFUSALS = ("invalid", "powerless")
@@ -29,7 +29,6 @@ def changes(result: Comparison) -> list[str]:
         *_smaller_margin(result),
         *_more_data(result),
         *_fewer_missing(result),
-        *_other_clusters(result),
         *_no_margin(result),
         *_refused(result),
     )
@@ -116,7 +115,7 @@ def _fewer_missing(result: Comparison) -> list[str]:
     return [
         (
             f"The missing scores: with {worst.note.partition(';')[0]}, the interval would be "
-            f"{interval(worst.conf_low, worst.conf_high, result.scale)} and {'include' if now else 'exclude'} zero"
+            f"{interval_words(worst.conf_low, worst.conf_high, result.scale)} and {'include' if now else 'exclude'} zero"
         ),
     ]
 
@@ -140,19 +139,10 @@ def _more_data(result: Comparison) -> list[str]:
         return []
     return [
         (
-            f"More data: if the true difference is the {with_unit(estimate, result.scale, result.unit)} that was "
-            f"observed, {many(ratio)} {what}, some {rounded_up(n * ratio):,}, would find it in four of five "
+            f"More data: if the true difference is the {_size(estimate, result)} that was "
+            f"observed, {_times(ratio)} {what}, some {rounded_up(n * ratio):,}, would find it in four of five "
             "studies. The true one may be smaller, and then it takes more"
         ),
-    ]
-
-
-def _other_clusters(result: Comparison) -> list[str]:
-    flagged = [row.factor for row in result.dependence if row.flag == "warn"]
-    if not flagged or result.conf_low is None:
-        return []
-    return [
-        f"Counting by {flagged[0]}: if its levels are a sample of more, ask again with it as the cluster for the longer interval"
     ]
 
 
@@ -171,7 +161,7 @@ def _bias(result: Comparison) -> list[str]:
     """Say how large an error that all items share would have to be: no interval knows of such errors."""
     if result.verdict not in ("better", "worse") or result.conf_low is None or result.conf_high is None:
         return []
-    least = with_unit(min(abs(result.conf_low), abs(result.conf_high)), result.scale, result.unit)
+    least = _size(min(abs(result.conf_low), abs(result.conf_high)), result)
     return [
         (
             f"An error of {least} that all items of one side share, such as a judge's leaning, a prompt that "
@@ -184,7 +174,7 @@ def _smaller_margin(result: Comparison) -> list[str]:
     low, high = result.equivalence_low, result.equivalence_high
     if result.verdict != "equivalent" or low is None or high is None:
         return []
-    least = with_unit(max(abs(low), abs(high)), result.scale, result.unit)
+    least = _size(max(abs(low), abs(high)), result)
     return [f"A smaller margin: with one of {least} or less the two would not have been called equivalent"]
 
 
@@ -198,3 +188,36 @@ def _refused(result: Comparison) -> list[str]:
             ),
         ]
     return []
+
+
+def _size(value: float | None, result: Comparison) -> str:
+    return f"{scaled(value, result.scale, 1)} {result.unit}".rstrip()
+
+
+def _times(ratio: float) -> str:
+    """Say how many times as much.
+
+    Examples
+    --------
+    >>> _times(1.07), _times(1.6), _times(12.3), _times(40_000)
+    ('about as many', 'about 1.6 times as many', 'about 12 times as many', 'more than a thousand times as many')
+    """
+    if ratio > 1000:
+        return "more than a thousand times as many"
+    if ratio < 1.1:
+        return "about as many"
+    return f"about {number(ratio, 0 if ratio >= 10 else 1)} times as many"
+
+
+def rounded_up(value: float) -> int:
+    """Round a needed number of things up to two digits, since it is not known better.
+
+    Examples
+    --------
+    >>> rounded_up(1234.0), rounded_up(99.2)
+    (1300, 100)
+    """
+    if value < 100:
+        return math.ceil(value)
+    unit = 10 ** (math.floor(math.log10(value)) - 1)
+    return math.ceil(value / unit) * unit

@@ -1,0 +1,630 @@
+"""What is said of a comparison: the verdict, for which items it holds, and the evidence in the order a sceptic asks."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.comparability.rules import graver
+from evalstats.analysis.compare import figures
+from evalstats.analysis.compare.flips import Flip
+from evalstats.analysis.compare.method import method_sections
+from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
+from evalstats.analysis.compare.sensitivity import rounded_up
+from evalstats.analysis.compare.sequential import e_value_words
+from evalstats.analysis.costs import WORDS, CostRow, amount
+from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.score.result import Score
+from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
+from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled
+
+TONES: dict[str, Tone] = {
+    "better": "good",
+    "worse": "bad",
+    "equivalent": "neutral",
+    "inconclusive": "caution",
+    "powerless": "caution",
+    "invalid": "bad",
+}
+# Cautions in the order of what they can undo.
+_ORDER: tuple[NoteKind, ...] = (
+    "simulated", "withheld", "gate", "plan", "comparability", "direction", "dependence", "missing", "scale", "few",
+)  # fmt: skip
+_GROUPS_SHOWN, _FLIPS_SHOWN = 8, 12
+
+
+def document(result: Comparison) -> Document:
+    """Return what is said of a comparison."""
+    refused = bool(graver(result.run_differences))
+    drawn = result.conf_low is not None or any(group.conf_low is not None for group in result.groups)
+    watched = None if result.sequential is None else figures.narrowing(result.sequential)
+    figure = watched or (figures.difference(result, table=_groups(result)) if drawn else None)
+    return Document(
+        kind="compare",
+        title=f"Is {result.candidate.name} better than {result.baseline.name} on {result.benchmark}?",
+        label=result.verdict,
+        tone=TONES[result.verdict],
+        headline=_headline(result),
+        number="" if refused else _shown(result, result.estimate),
+        number_words="" if refused else _number_words(result),
+        scope=_scope(result),
+        answer=() if refused or figure is None else (figure,),
+        notes=_notes(result),
+        actions=tuple(_actions(result)),
+        evidence=() if refused else tuple(_evidence(result)),
+        method=(*method_sections(result, refused=refused), *_beside(result, refused=refused)),
+    )
+
+
+# --- the answer ---
+
+
+def _headline(result: Comparison) -> str:
+    first, second = result.baseline.name, result.candidate.name
+    asked = [note.text for note in result.qualifiers if note.kind == "direction"]
+    return "; ".join([_verdict_words(result, first, second), *_limits(result), *asked])
+
+
+def _verdict_words(result: Comparison, first: str, second: str) -> str:
+    match result.verdict:
+        case "better" | "worse":
+            lost = lost_levels(result.verdict, result.other_levels)
+            on = f" on these {plural(result.n_items, 'item')}" if lost else ""
+            return f"{second} is {result.verdict} than {first}{on}"
+        case "equivalent":
+            return f"{second} and {first} differ by less than the margin of {_size(result, result.margin)}"
+        case "powerless":
+            return f"These data are too few to tell {second} and {first} apart"
+        case "invalid":
+            found = graver(result.run_differences)
+            why = f"they differ in {' and '.join(found)}" if found else result.verdict_reason
+            return f"{second} and {first} cannot be compared: {why}"
+        case "inconclusive":
+            if result.missing.withheld:
+                return (
+                    f"{second} is not shown to be {result.missing.withheld} than {first}: too many scores are missing"
+                )
+            if result.higher_known is not None:
+                return f"{second} scores {'higher' if result.higher_known else 'lower'} than {first}"
+            if result.at_margin is not None and result.at_margin.noninferior:
+                return f"{second} is at most {_size(result, result.margin)} worse than {first}; not shown to be better"
+            return f"{second} is not shown to differ from {first}"
+
+
+def _limits(result: Comparison) -> list[str]:
+    """Return in a few words what limits a verdict; the cautions and the scope say how."""
+    found: list[str] = []
+    lost = lost_levels(result.verdict, result.other_levels)
+    if lost:
+        found.append(f"not established for other {many(lost[0].factor)} than these {lost[0].n_levels}")
+    kinds = {note.kind for note in result.qualifiers}
+    if "missing" in kinds:
+        found.append("missing scores could undo it")
+    if "few" in kinds:
+        found.append("rare failures could undo it")
+    return found
+
+
+def _number_words(result: Comparison) -> str:
+    if result.conf_low is None:
+        return "no interval"
+    level = f"{100 * result.conf_level:g}% CI"
+    looks = " at every look" if result.sequential is not None else ""
+    return ", ".join(part for part in (f"{level}{looks} {_ends(result)}", p_words(result.p_value)) if part)
+
+
+def _scope(result: Comparison) -> str:
+    """Say which scores, on which items, and for which further items the answer holds."""
+    sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
+    clusters = f" in {result.n_clusters} {many(' and '.join(result.clusters))}" if result.n_clusters is not None else ""
+    parts = [f"{sides} on the {plural(result.n_items, 'item')}{clusters} that both answered"]
+    lost = lost_levels(result.verdict, result.other_levels)
+    if lost and lost[0].conf_low is not None:
+        ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))
+        parts.append(f"for other {many(lost[0].factor)} the {100 * result.conf_level:g}% CI is {ends}")
+    if not _plain_reason(result):
+        parts.append(result.verdict_reason)
+    elif result.verdict not in DECIDED and result.mde is not None:
+        parts.append(f"a difference of {_size(result, result.mde)} would be found with 80% power")
+    if result.average and _asked(result, "average", "weights"):
+        parts.append(result.average)
+    return "; ".join(parts)
+
+
+def _asked(result: Comparison, *names: str) -> bool:
+    return any(name in names for name, _ in result.asked)
+
+
+def _plain_reason(result: Comparison) -> bool:
+    """Whether the interval alone gives the verdict, so that its reason is not said again."""
+    outside = (
+        result.conf_low is not None and result.conf_high is not None and not result.conf_low <= 0 <= result.conf_high
+    )
+    if result.verdict in ("better", "worse", "equivalent", "invalid"):
+        return True
+    if result.verdict == "inconclusive":
+        return not outside and not result.missing.withheld
+    return result.verdict == "powerless" and result.margin is not None
+
+
+def _own_score(score: Score) -> str:
+    unit = "%" if score.unit == "%" else f" {score.unit}".rstrip()
+    return f"{scaled(score.estimate, score.scale, 1)}{unit}"
+
+
+def _notes(result: Comparison) -> tuple[Note, ...]:
+    """Return cautions, those first that can undo most, then remarks."""
+    limits = [note for note in result.qualifiers if note.kind in ("missing", "few")]
+    assumed = direction_phrases(result.direction) if result.direction == "assumed" else ()
+    known = [
+        *limits,
+        *(note for note in result.notes if not _repeats(note, result)),
+        *(Note(kind="direction", text=text, caution=False) for text in assumed),
+    ]
+    if result.average and not _asked(result, "average", "weights"):
+        known.append(Note(kind="choice", text=f"the difference is a {result.average}", caution=False))
+    rank = {kind: place for place, kind in enumerate(_ORDER)}
+    return tuple(sorted(known, key=lambda note: (not note.caution, rank.get(note.kind, len(rank)))))
+
+
+def _repeats(note: Note, result: Comparison) -> bool:
+    """Whether the headline has said it: in what runs differ that cannot be compared."""
+    return note.kind == "comparability" and any(
+        each.severity == "invalid" and each.explanation == note.text for each in result.run_differences
+    )
+
+
+def _actions(result: Comparison) -> list[str]:
+    """Say what to do about it."""
+    first, second = result.baseline.name, result.candidate.name
+    lost = [flip for flip in result.flipped if _better(result, flip) < 0]
+    found: list[str] = []
+    match result.verdict:
+        case "better":
+            found.append(f"Decide by the near end of the interval: the gain may be as small as {_least(result)}.")
+        case "worse":
+            found.append(f"Keep {first}: {second} loses at least {_least(result)}.")
+        case "equivalent":
+            found.append("Choose by cost, speed or convenience: the scores do not speak against either.")
+        case "powerless":
+            found.append("Collect more items before you look again; evalstats power says how many.")
+        case "inconclusive" if result.missing.withheld:
+            found.append(
+                "Recover the missing scores, or add --missing ignorable if the reason has nothing to do with them."
+            )
+        case "inconclusive":
+            found += [
+                "Do not read this as equal: declare a margin before the next run to show that.",
+                *_more_items(result),
+            ]
+        case "invalid":
+            grave = graver(result.run_differences)
+            if grave:
+                found.append(
+                    f"Run both sides with the same {' and '.join(grave)}, or declare what is meant with --accept."
+                )
+    if lost and result.verdict in ("better", "equivalent", "inconclusive"):
+        found.append(f"Read the {plural(len(lost), 'item')} that got worse before you ship it.")
+    return found
+
+
+def _more_items(result: Comparison) -> list[str]:
+    """Return how many items would find the observed difference, where that is no mere guess."""
+    estimate, mde = abs(result.estimate or 0.0), result.mde
+    if mde is None or estimate <= mde / 30 or estimate >= mde:
+        return []
+    n, what = (
+        (result.n_clusters, many(" and ".join(result.clusters))) if result.n_clusters else (result.n_items, "items")
+    )
+    needed = rounded_up(n * (mde / estimate) ** 2)
+    return [f"About {needed:,} {what} would find a difference as large as the observed one."]
+
+
+# --- the evidence ---
+
+
+def _evidence(result: Comparison) -> list[Section]:
+    parts = (
+        _scores(result),
+        _by_group(result),
+        _margin(result),
+        _looks(result),
+        _flipped(result),
+        _hidden_groups(result),
+        _missing(result),
+        _methods(result),
+        _costs(result),
+    )
+    return [part for part in parts if part is not None]
+
+
+def _beside(result: Comparison, *, refused: bool) -> list[Section]:
+    found = None if refused else _effects(result)
+    return [] if found is None else [found]
+
+
+def _scores(result: Comparison) -> Section:
+    unit = f" ({result.baseline.unit})" if result.baseline.unit else ""
+    table = Table(
+        id="scores",
+        columns=(
+            Column(title="System", kind="name"),
+            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale),
+            Column(title="Method", kind="text", spare=True),
+        ),
+        rows=tuple((side.name, side.estimate, side.ends, side.method) for side in (result.candidate, result.baseline)),
+        caption=f"{result.metric} of either side on the items that both answered",
+    )
+    shared = "The difference is paired item by item, so it is surer than these two intervals suggest."
+    blocks: tuple[Block, ...] = (table, Text(text=shared)) if result.conf_low is not None else (table,)
+    sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
+    return Section(id="scores", heading=f"Each side on its own: {sides}", blocks=blocks)
+
+
+def _groups(result: Comparison) -> Table | None:
+    if not result.groups:
+        return None
+    digits = figures.digits_of(result)
+    return Table(
+        id="groups",
+        columns=(
+            Column(title=str(result.by), kind="name"),
+            Column(title="Items", kind="count"),
+            Column(
+                title=f"Difference{_unit_title(result)}", kind="number", scale=result.scale, sign=True, digits=digits
+            ),
+            Column(title="CI, all levels", kind="interval", scale=result.scale, digits=digits),
+            Column(title="Adjusted p", kind="p", spare=True),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (each.level, each.n_items, each.estimate, each.ends, each.p_adjusted, _group_word(each))
+            for each in result.groups
+        ),
+        caption=f"By {result.by}: intervals and p are adjusted for all {len(result.groups)} levels (Bonferroni)",
+        tones=TONES,
+        most=_GROUPS_SHOWN,
+        frame=result.to_frame().filter(role="headline").to_dict(as_series=False),
+    )
+
+
+def _group_word(group: GroupRow) -> str:
+    return f"{group.verdict}, these items" if group.qualifiers else group.verdict
+
+
+def _by_group(result: Comparison) -> Section | None:
+    if not result.groups:
+        return None
+    n = len(result.groups)
+    parts = [
+        f"{word} in {_some([group.level for group in result.groups if group.verdict == word])}"
+        for word in ("better", "worse", "equivalent")
+        if any(group.verdict == word for group in result.groups)
+    ]
+    who = result.candidate.name
+    head = f"By {result.by}: {who} is {' and '.join(parts)}" if parts else f"In no {result.by} is a difference shown"
+    text = (
+        f"The {n} levels are one family, so each interval is wider than alone. A verdict in one level and none in another "
+        "is not by itself a difference between the two."
+    )
+    return Section(id="groups", heading=head, blocks=(Text(text=text),))
+
+
+def _margin(result: Comparison) -> Section | None:
+    account = result.at_margin
+    if account is None:
+        return None
+    size = _size(result, account.margin)
+    head = f"A loss of {size} or more is {'excluded' if account.noninferior else 'not excluded'}"
+    tests = ", ".join(
+        f"{name} {p_words(p)}"
+        for name, p in (("non-inferiority", account.noninferior_p), ("equivalence", account.equivalence_p))
+        if p is not None
+    )
+    text = f"{account.reason[:1].upper()}{account.reason[1:]}{f' ({tests}; {account.method})' if tests else ''}."
+    return Section(id="margin", heading=head, blocks=(Text(text=text),))
+
+
+def _looks(result: Comparison) -> Section | None:
+    account = result.sequential
+    if account is None or account.conf_low is None:
+        return None
+    needed = number(1 / (1 - account.conf_level), 0)
+    if account.first_crossing is None:
+        head = "A difference of 0 is not excluded so far"
+        evidence = (
+            f"The e-value against no difference is {e_value_words(account.e_value)} now, and {needed} would exclude it."
+        )
+    else:
+        head = f"A difference of 0 was first excluded after {plural(account.first_crossing, account.unit)}"
+        evidence = f"The run could have stopped there; the e-value is {e_value_words(account.e_value)} now."
+    order = "in which they were finished" if account.order == "timestamp" else "of the files"
+    text = f"{evidence} The {account.unit}s were taken in the order {order}."
+    return Section(id="looks", heading=head, blocks=(Text(text=text),))
+
+
+def _better(result: Comparison, flip: Flip) -> float:
+    return flip.change if result.higher_is_better else -flip.change
+
+
+def _flipped(result: Comparison) -> Section | None:
+    if not result.flipped:
+        return None
+    gained = sum(_better(result, flip) > 0 for flip in result.flipped)
+    lost = len(result.flipped) - gained
+    table = Table(
+        id="flips",
+        columns=(
+            Column(title="Item", kind="name"),
+            Column(title="Scenario", kind="name", spare=True),
+            Column(title="Baseline", kind="number", scale=result.scale, digits=0),
+            Column(title="Candidate", kind="number", scale=result.scale, digits=0),
+            Column(title="Row of the candidate", kind="text", spare=True),
+        ),
+        rows=tuple(
+            (_item(flip), flip.scenario or "", flip.baseline, flip.candidate, str(flip.candidate_source or ""))
+            for flip in result.flipped[:_FLIPS_SHOWN]
+        ),
+        caption=f"Items that flipped{_first_of(len(result.flipped), _FLIPS_SHOWN)}",
+        frame=_flip_frame(result),
+    )
+    blocks: list[Block] = [figures.flips(result, table=table)]
+    screened = [
+        row for row in result.flipped_by if row.p_adjusted is not None and row.p_adjusted <= 1 - result.conf_level
+    ]
+    found = [
+        f"{row.scenario}: {row.gained:,} gained, {row.lost:,} lost ({p_words(row.p_adjusted)}, adjusted)"
+        for row in screened
+    ]
+    if found:
+        blocks.append(Items(items=tuple(found)))
+    who = result.candidate.name
+    return Section(
+        id="flips", heading=f"{who} gained {plural(gained, 'item')} and lost {lost or 'none'}", blocks=tuple(blocks)
+    )
+
+
+def _item(flip: Flip) -> str:
+    return "/".join(part for part in (flip.task, flip.item, flip.variant) if part)
+
+
+def _flip_frame(result: Comparison) -> dict[str, list[object]]:
+    """Return all flipped items with where their rows stand, for the CSV."""
+    columns = ("task", "item", "variant", "scenario", "baseline", "candidate")
+    frame: dict[str, list[object]] = {name: [getattr(flip, name) for flip in result.flipped] for name in columns}
+    for name in ("baseline_source", "candidate_source"):
+        frame[name] = [str(getattr(flip, name) or "") for flip in result.flipped]
+    return frame
+
+
+def _hidden_groups(result: Comparison) -> Section | None:
+    flagged = [row for row in result.dependence if row.flag == "warn"]
+    if not flagged:
+        return None
+    lost = lost_levels(result.verdict, result.other_levels)
+    head = f"Items of one {flagged[0].factor} rise and fall together"
+    if lost:
+        head = f"For other {many(lost[0].factor)} the answer is not established"
+    table = Table(
+        id="dependence",
+        columns=(
+            Column(title="Factor", kind="name"),
+            Column(title="Levels", kind="count"),
+            Column(title="Design effect", kind="number"),
+            Column(title="By chance", kind="interval", spare=True),
+            Column(title="p (adjusted)", kind="p"),
+            Column(title=f"{100 * result.conf_level:g}% CI as clusters", kind="text"),
+        ),
+        rows=tuple(
+            (
+                row.factor,
+                row.n_levels,
+                row.design_effect,
+                (row.band_low, row.band_high),
+                row.p_adjusted,
+                _as_clusters(result, row.factor),
+            )
+            for row in result.dependence
+        ),
+        caption="Groups that nobody declared as clusters: a design effect of 1 means that items of one group are unrelated",
+    )
+    text = (
+        "To conclude about other levels of a factor, it has to be the cluster; the last column shows the interval then."
+    )
+    return Section(id="dependence", heading=head, blocks=(table, Text(text=text)))
+
+
+def _as_clusters(result: Comparison, factor: str) -> str:
+    found = next((row for row in result.other_levels if row.factor == factor), None)
+    if found is None or found.conf_low is None:
+        return ""
+    ends = interval_words(found.conf_low, found.conf_high, result.scale, figures.digits_of(result))
+    return f"{ends} ({found.verdict})"
+
+
+def _missing(result: Comparison) -> Section | None:
+    missing = result.missing
+    if not missing.any:
+        return None
+    counts = (
+        (missing.n_only_baseline, f"only for {result.baseline.name}"),
+        (missing.n_only_candidate, f"only for {result.candidate.name}"),
+        (missing.n_neither, "on neither side"),
+    )
+    said = [f"{plural(n, 'item')} scored {where}" for n, where in counts if n]
+    words = f"{missing.explanation[:1].upper()}{missing.explanation[1:]}." if missing.explanation else ""
+    text = " ".join(part for part in (f"{', '.join(said)}." if said else "", words) if part)
+    blocks: list[Block] = [Text(text=text)]
+    if missing.rows:
+        digits = figures.digits_of(result)
+        blocks.append(
+            Table(
+                id="missing",
+                columns=(
+                    Column(title="If", kind="text"),
+                    Column(
+                        title=f"Difference{_unit_title(result)}",
+                        kind="number",
+                        scale=result.scale,
+                        sign=True,
+                        digits=digits,
+                    ),
+                    Column(
+                        title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits
+                    ),
+                    Column(title="p", kind="p"),
+                ),
+                rows=tuple((row.note.partition(";")[0], row.estimate, row.ends, row.p_value) for row in missing.rows),
+                caption="The same analysis on all items, with the missing scores filled in",
+            )
+        )
+    return Section(id="missing", heading=_missing_heading(result), blocks=tuple(blocks))
+
+
+def _missing_heading(result: Comparison) -> str:
+    ends = [row.ends for row in result.missing.rows]
+    if not ends or result.conf_low is None or result.conf_high is None:
+        return "Some scores are missing"
+    outside = not result.conf_low <= 0 <= result.conf_high
+    alike = [
+        end is not None and end[0] is not None and end[1] is not None and (not end[0] <= 0 <= end[1]) == outside
+        for end in ends
+    ]
+    return "Missing scores would not change the answer" if all(alike) else "Missing scores could change the answer"
+
+
+def _methods(result: Comparison) -> Section | None:
+    rows = [
+        row for row in result.rows if row.term == "difference" and row.role in ("headline", "check", "second interval")
+    ]
+    if len(rows) < 2 or result.conf_low is None or result.conf_high is None:
+        return None
+    outside = not result.conf_low <= 0 <= result.conf_high
+    said = [(row.method, _excludes(row.ends, row.p_value, 1 - result.conf_level)) for row in rows[1:]]
+    against = [method for method, excludes in said if excludes is not None and excludes != outside]
+    head = (
+        f"All {len(rows)} methods agree"
+        if not against
+        else f"{len(against)} of {len(rows)} methods disagree: {_some(against)}"
+    )
+    digits = figures.digits_of(result)
+    table = Table(
+        id="methods",
+        columns=(
+            Column(title="Method", kind="name"),
+            Column(title="Role", kind="text", spare=True),
+            Column(
+                title=f"Difference{_unit_title(result)}", kind="number", scale=result.scale, sign=True, digits=digits
+            ),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=result.scale, digits=digits),
+            Column(title="p", kind="p"),
+        ),
+        rows=tuple((row.method, row.role, row.estimate, row.ends, row.p_value) for row in result.rows),
+        caption="The difference by every method; the first row decides",
+        lead=True,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    return Section(id="methods", heading=head, blocks=(figures.methods(result, table=table),))
+
+
+def _excludes(ends: tuple[float | None, float | None] | None, p: float | None, alpha: float) -> bool | None:
+    if ends is not None and ends[0] is not None and ends[1] is not None:
+        return not ends[0] <= 0 <= ends[1]
+    return None if p is None else p <= alpha
+
+
+def _effects(result: Comparison) -> Section | None:
+    rows = [row for row in result.effects if row.estimate is not None]
+    if not rows:
+        return None
+    table = Table(
+        id="effects",
+        columns=(
+            Column(title="Effect size", kind="name"),
+            Column(title="Value", kind="number", digits=2),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title="What it is", kind="text", spare=True),
+        ),
+        rows=tuple((row.term, row.estimate, row.ends, row.note) for row in rows),
+        caption="The difference in terms that do not hang on the metric's unit",
+    )
+    return Section(id="effects", heading="Effect sizes", blocks=(table,))
+
+
+def _costs(result: Comparison) -> Section | None:
+    if not result.costs:
+        return None
+    table = Table(
+        id="costs",
+        columns=(
+            Column(title="Mean of an item", kind="text"),
+            Column(title="Baseline", kind="amount"),
+            Column(title="Candidate", kind="amount"),
+            Column(title="Ratio", kind="number", digits=2),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", digits=2),
+            Column(title="Typical item", kind="number", digits=2, spare=True),
+            Column(title="Items", kind="count", spare=True),
+        ),
+        rows=tuple(
+            (
+                WORDS[row.quantity],
+                amount(row.baseline_mean),
+                amount(row.candidate_mean),
+                row.ratio,
+                None if row.conf_low is None else (row.conf_low, row.conf_high),
+                row.typical_ratio,
+                row.n_items,
+            )
+            for row in result.costs
+        ),
+        caption=f"What {result.candidate.name} takes as a multiple of {result.baseline.name}, on the same items",
+    )
+    drawn = figures.drawn_costs(result.costs)
+    notes = [f"{WORDS[row.quantity]}: {text}" for row in result.costs for text in (row.reason, row.note) if text]
+    blocks: list[Block] = [figures.costs(drawn, table=table) if drawn else table]
+    if notes:
+        blocks.append(Items(items=tuple(notes)))
+    return Section(id="costs", heading=_costs_heading(result), blocks=tuple(blocks))
+
+
+def _costs_heading(result: Comparison) -> str:
+    settled = [row for row in result.costs if _settled(row)]
+    if not settled:
+        return "No difference in cost or time is shown"
+    said = [f"{number(row.ratio)} times the {WORDS[row.quantity].partition(' (')[0].lower()}" for row in settled[:2]]
+    return f"{result.candidate.name} takes {' and '.join(said)}"
+
+
+def _settled(row: CostRow) -> bool:
+    return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 1 <= row.conf_high
+
+
+# --- words ---
+
+
+def _ends(result: Comparison) -> str:
+    return interval_words(result.conf_low, result.conf_high, result.scale, figures.digits_of(result))
+
+
+def _shown(result: Comparison, value: float | None) -> str:
+    return f"{scaled(value, result.scale, figures.digits_of(result), sign=True)} {result.unit}".rstrip()
+
+
+def _size(result: Comparison, value: float | None) -> str:
+    return f"{scaled(value, result.scale, 1)} {result.unit}".rstrip()
+
+
+def _least(result: Comparison) -> str:
+    return _size(result, min(abs(result.conf_low or 0.0), abs(result.conf_high or 0.0)))
+
+
+def _unit_title(result: Comparison) -> str:
+    return f" ({result.unit})" if result.unit else ""
+
+
+def _first_of(n: int, shown: int) -> str:
+    return f": the first {shown} of {n:,}" if n > shown else ""
+
+
+def _some(names: Sequence[str], most: int = 3) -> str:
+    if len(names) <= most:
+        return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+    return f"{', '.join(names[:most])} and {len(names) - most} more"

@@ -1,0 +1,224 @@
+"""How a comparison was made, what it takes for granted, what would change it, where its methods come from."""
+
+import re
+from collections.abc import Iterable
+
+from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.sensitivity import changes
+from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.notes import plan_items
+from evalstats.analysis.provenance import sources_section
+from evalstats.document.model import Code, Items, Section, Text, sentence
+from evalstats.document.numbers import number, plural, scaled
+from evalstats.stats.paired.binary import MIN_DISCORDANT
+
+_PAIRING = "Miller 2024, arXiv:2411.00640"
+_PASS = re.compile(r" pass([\^@])(\d+)$")
+_AT_MARGIN = "tests at the margin"
+
+
+def method_sections(result: Comparison, *, refused: bool) -> tuple[Section, ...]:
+    """Return the parts on the method; nothing was estimated where the runs cannot be compared."""
+    if refused:
+        grave = [each.explanation for each in result.run_differences if each.severity == "invalid"]
+        why = "Runs are compared before any test. A test would lay the whole difference to the systems, however it came about."
+        parts = [Section(id="method", heading="Why nothing was tested", blocks=(Text(text=why), _items(grave)))]
+    else:
+        parts = [
+            Section(id="method", heading="How it was answered", blocks=tuple(Text(text=text) for text in _how(result))),
+            _section("assumptions", "What this takes for granted", _assumptions(result)),
+            _section("changes", "What would change the answer", changes(result)),
+            _section("references", "References", references(result)),
+        ]
+    plan = plan_items(result.plan)
+    parts += [
+        sources_section(result.sources, version=result.version, seed=f"{result.seed} (permutations only)", plan=plan),
+        Section(id="code", heading="The same in Python", blocks=(Code(code=code_again(result)),)),
+    ]
+    return tuple(part for part in parts if part.blocks)
+
+
+def _section(name: str, heading: str, texts: Iterable[str]) -> Section:
+    kept = [text for text in texts if text]
+    return Section(id=name, heading=heading, blocks=(_items(kept),) if kept else ())
+
+
+def _items(texts: Iterable[str]) -> Items:
+    return Items(items=tuple(sentence(text) for text in texts))
+
+
+# --- how ---
+
+
+def _how(result: Comparison) -> list[str]:
+    asked = (
+        f"{result.candidate.name} minus {result.baseline.name} in {result.metric} on {result.benchmark}: the "
+        f"{result.estimand}."
+    )
+    chosen = (
+        f"{result.method} was asked for."
+        if result.method_reason == "it was asked for"
+        else f"{result.method}, because {result.method_reason}."
+    )
+    texts = " ".join(text.how for text in texts_for(result.method))
+    beside = (
+        _passing(result),
+        _decides(result),
+        _margin(result),
+        _family(result),
+        _dependence(result),
+        _screen(result),
+    )
+    return [part for part in (asked, f"{chosen} {texts}".strip(), " ".join(text for text in beside if text)) if part]
+
+
+def _passing(result: Comparison) -> str:
+    found = _PASS.search(result.metric)
+    if found is None:
+        return ""
+    kind, k = found.groups()
+    how = "every one succeeds" if kind == "^" else "at least one succeeds"
+    return f"The score of an item is its pass{kind}{k}: the share of all ways to pick {k} of its trials in which {how}."
+
+
+def _decides(result: Comparison) -> str:
+    if result.conf_low is None:
+        return ""
+    told = "The interval decides, and the p-value beside it is its own; other methods have no say."
+    if result.sequential is not None:
+        return f"{told} It holds at every look, however often one looks and whenever one stops."
+    if "CR2" in result.method:
+        told += " No direction is claimed where the sign-flip over clusters disagrees, or below 4 degrees of freedom."
+    return told
+
+
+def _margin(result: Comparison) -> str:
+    if result.margin is None:
+        return ""
+    size = f"{scaled(result.margin, result.scale)} {result.unit}".rstrip()
+    return f"The two count as equivalent if the {100 * (2 * result.conf_level - 1):.4g}% interval lies within ±{size}."
+
+
+def _family(result: Comparison) -> str:
+    if not result.groups:
+        return ""
+    return f"The {len(result.groups)} levels of {result.by} are one family, adjusted by Bonferroni; Holm's p is in the data."
+
+
+def _dependence(result: Comparison) -> str:
+    if not result.dependence:
+        return ""
+    names = ", ".join(row.factor for row in result.dependence)
+    return f"Checked for groups that behave alike, by 999 permutations with the smallest p over all: {names}."
+
+
+def _screen(result: Comparison) -> str:
+    if not any(row.p_adjusted is not None for row in result.flipped_by):
+        return ""
+    return "Flipped items are screened level by level with exact tests, adjusted by Benjamini and Hochberg."
+
+
+# --- assumptions ---
+
+
+def _assumptions(result: Comparison) -> list[str]:
+    takes = [text.takes for text in texts_for(result.method) if text.takes]
+    unlike = [
+        f"the sides differ in nothing but the systems, and {each.explanation}"
+        for each in result.run_differences
+        if each.severity == "weakens"
+    ]
+    return [
+        _population(result),
+        *takes,
+        *_few(result),
+        *_trials(result),
+        *unlike,
+        *_one_run(result),
+        _p_meaning(result),
+    ]
+
+
+def _population(result: Comparison) -> str:
+    n = plural(result.n_items, "item")
+    if not result.clusters:
+        return f"The {n} are independent of each other and a sample of the items you care about; of other kinds they say nothing"
+    groups = " and ".join(result.clusters)
+    worth = ""
+    if result.design_effect is not None and result.design_effect > 1.1:
+        worth = (
+            f"; items of one go the same way, the {n} are worth {max(1, round(result.n_items / result.design_effect))}"
+        )
+    return f"The {result.n_clusters} levels of {groups} are independent of each other and a sample of more{worth}"
+
+
+def _few(result: Comparison) -> list[str]:
+    if result.clusters and result.df is not None and result.df < 10:
+        return [f"With {number(result.df, 1)} degrees of freedom the spread between groups is itself poorly known"]
+    if result.table is not None and result.method.startswith("Tango"):
+        apart = result.table.only_candidate + result.table.only_baseline
+        return [
+            f"The test goes by a normal curve, which serves from about {MIN_DISCORDANT} items that differ; here {apart} do"
+        ]
+    if not result.clusters and result.n_items < 20:
+        return [f"With {plural(result.n_items, 'item')} every approximation is rough; read the exact checks beside it"]
+    return []
+
+
+def _trials(result: Comparison) -> list[str]:
+    if result.n_trials <= 2 * result.n_items:
+        return []
+    return [f"The {result.n_trials:,} trials are averaged within items: they make each item surer and add no items"]
+
+
+def _one_run(result: Comparison) -> list[str]:
+    if not len(result.baseline.runs) == len(result.candidate.runs) == 1 or result.runs_counted:
+        return []
+    return ["There is one run of each side, so variation from run to run is not in the interval"]
+
+
+def _p_meaning(result: Comparison) -> str:
+    if result.p_value is None or result.estimate is None or result.p_value >= 1:
+        return ""
+    size = f"{scaled(abs(result.estimate), result.scale, 1)} {result.unit}".rstrip()
+    return (
+        f"The p-value is how often two equal systems would differ by {size} or more, not the chance that they are equal"
+    )
+
+
+# --- references and code ---
+
+
+def references(result: Comparison) -> list[str]:
+    """List the works behind every method that occurs in the result, by author.
+
+    Examples
+    --------
+    >>> from evalstats import datasets
+    >>> from evalstats.analysis.compare.compare import compare
+    >>> references(compare(datasets.tenacious_held_out(), "baseline", "trained"))[-1]
+    'Wilson 1927, JASA 22:209'
+    """
+    names = [result.method, result.baseline.method, result.candidate.method]
+    names += [row.method for row in (*result.rows, *result.effects, *result.groups)]
+    names += [row.method for row in result.costs if row.ratio is not None and row.method]
+    if result.margin is not None:
+        names.append(_AT_MARGIN)
+    if passes := _PASS.search(result.metric):
+        names.append(f"mean pass{passes[1]}")
+    names += ["Bonferroni", "Holm"] if result.groups else []
+    names += ["Benjamini-Hochberg"] if any(row.p_adjusted is not None for row in result.flipped_by) else []
+    works = {source for name in names for text in texts_for(name) for source in text.sources}
+    permuted = [source for text in texts_for("max-T") for source in text.sources][:1] if result.dependence else []
+    return sorted({_PAIRING, *works, *permuted})
+
+
+def code_again(result: Comparison) -> str:
+    """Return Python that gives the same result from the same files."""
+    given = "".join(f", {name}={value}" for name, value in result.asked)
+    runs = ", ".join(run for run, _ in result.sources[:4])
+    return (
+        "import evalstats as es\n\n"
+        f"data = es.read(...)  # the files of {runs}\n"
+        f"result = es.compare(data, {result.baseline.name!r}, {result.candidate.name!r}{given})"
+    )

@@ -1,0 +1,215 @@
+"""What is said of a score: the number with its interval, what it rests on, and whether a published number holds."""
+
+from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.score.result import ClaimTest, Score, Scores
+from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
+from evalstats.document.numbers import interval_words, p_words, plural, scaled
+
+_SHOWN = 20
+_TONES: dict[str, Tone] = {"above": "good", "below": "bad", "not shown to differ": "neutral", "no answer": "caution"}
+
+
+def document(result: Score | Scores) -> Document:
+    """Return what is said of a score, or of several."""
+    return _of_one(result) if isinstance(result, Score) else _of_several(result)
+
+
+def _of_one(result: Score) -> Document:
+    test = result.against
+    asked = [text for text in direction_phrases(result.direction) if "?" in text]
+    return Document(
+        kind="score",
+        title=f"How does {result.name} score on {result.benchmark}?",
+        label="score" if test is None else test.verdict,
+        tone="neutral" if test is None else _TONES[test.verdict],
+        headline="; ".join((_headline(result), *asked)),
+        number="" if test is None else _difference(result, test),
+        number_words="" if test is None else _difference_words(result, test),
+        scope=_scope(result),
+        answer=_pass_hat(result),
+        notes=(*result.notes, *_assumed(result)),
+        evidence=_evidence(result),
+        method=_method(result),
+    )
+
+
+def _of_several(result: Scores) -> Document:
+    first = result.rows[0]
+    scales = {(row.benchmark, row.metric) for row in result.rows}
+    level = f"{100 * first.conf_level:g}% CI"
+    table = Table(
+        id="scores",
+        columns=(
+            Column(title="System", kind="name"),
+            *((Column(title="Benchmark", kind="name"), Column(title="Metric", kind="name")) if len(scales) > 1 else ()),
+            Column(title="Score", kind="amount"),
+            Column(title=level, kind="text"),
+            Column(title="Items", kind="count", spare=True),
+            *((Column(title="Claim", kind="verdict"),) if any(row.against for row in result.rows) else ()),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                *((row.benchmark, row.metric) if len(scales) > 1 else ()),
+                _shown(row, row.estimate),
+                "–" if row.conf_low is None else interval_words(row.conf_low, row.conf_high, row.scale),
+                row.n_items,
+                *((row.against.verdict if row.against else "",) if any(each.against for each in result.rows) else ()),
+            )
+            for row in result.rows
+        ),
+        caption="Each system's own score; whether two differ is for compare or leaderboard to say",
+        tones=_TONES,
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    notes = tuple(dict.fromkeys(note for row in result.rows for note in (*row.notes, *_assumed(row))))
+    where = f"on {first.benchmark}" if len({row.benchmark for row in result.rows}) == 1 else "on several benchmarks"
+    what = f" in {first.metric}" if len(scales) == 1 else ""
+    return Document(
+        kind="score",
+        title=f"How does each system score {where}?",
+        label="scores",
+        tone="neutral",
+        headline=f"{plural(len({row.name for row in result.rows}), 'system')} {where}{what}, each with its own interval",
+        scope="Whether two of them differ is for compare or leaderboard to say",
+        answer=(table,),
+        notes=notes,
+        method=tuple(part for part in _method(first) if part.id != "provenance"),
+    )
+
+
+def _shown(result: Score, value: float | None) -> str:
+    return f"{scaled(value, result.scale, 1)}{'%' if result.unit == '%' else f' {result.unit}'}".rstrip()
+
+
+def _headline(result: Score) -> str:
+    name, test = result.name, result.against
+    if test is not None:
+        claimed = _shown(result, test.claim)
+        return {
+            "above": f"{name} scores above the claimed {claimed}",
+            "below": f"{name} scores below the claimed {claimed}",
+            "not shown to differ": f"{name} is not shown to differ from the claimed {claimed}",
+            "no answer": f"{name} cannot be held against the claimed {claimed}",
+        }[test.verdict]
+    return f"{name} scores {_with_interval(result)} in {result.metric}"
+
+
+def _with_interval(result: Score) -> str:
+    if result.conf_low is None:
+        return f"{_shown(result, result.estimate)} (no interval)"
+    ends = interval_words(result.conf_low, result.conf_high, result.scale)
+    return f"{_shown(result, result.estimate)} ({100 * result.conf_level:g}% CI {ends})"
+
+
+def _difference(result: Score, test: ClaimTest) -> str:
+    unit = "pp" if result.unit == "%" else result.unit
+    return f"{scaled(test.estimate, result.scale, 1, sign=True)} {unit}".rstrip()
+
+
+def _difference_words(result: Score, test: ClaimTest) -> str:
+    if test.conf_low is None:
+        return f"no interval: {test.reason}"
+    ends = interval_words(test.conf_low, test.conf_high, result.scale)
+    return ", ".join(part for part in (f"{100 * test.conf_level:g}% CI {ends}", p_words(test.p_value)) if part)
+
+
+def _scope(result: Score) -> str:
+    parts = [plural(result.n_items, "item")]
+    if result.n_trials > result.n_items:
+        parts.append(f"{result.n_trials:,} trials")
+    if result.n_clusters is not None:
+        parts.append(f"{result.n_clusters} clusters of {' and '.join(result.clusters)}")
+    told = f"{result.benchmark}: {', '.join(parts)}"
+    if result.against is not None:
+        told = f"It scores {_with_interval(result)} on {told}"
+    elif result.conf_low is None and result.reason:
+        told += f"; no interval: {result.reason}"
+    lost = [(result.n_error, "harness error"), (result.n_unscored, "unscored row")]
+    left = " and ".join(plural(n, what) for n, what in lost if n)
+    return "; ".join(part for part in (told, f"{left} left out" if left else "", result.average) if part)
+
+
+def _assumed(result: Score) -> tuple[Note, ...]:
+    told = [
+        Note(kind="direction", text=text, caution=False)
+        for text in direction_phrases(result.direction)
+        if "?" not in text
+    ]
+    test = result.against
+    if test is not None and test.n is None and test.std_error is None:
+        remedy = "--against-n or --against-se count its own error"
+        told.append(Note(kind="choice", text="the claim is taken as it stands", remedy=remedy, caution=False))
+    elif test is not None:
+        text = "the claim is taken as measured on other items"
+        told.append(Note(kind="choice", text=text, remedy="on the same items, compare item by item", caution=False))
+    return tuple(told)
+
+
+def _evidence(result: Score) -> tuple[Section, ...]:
+    level = f"{100 * result.conf_level:g}% CI"
+    unit = f" ({result.unit})" if result.unit else ""
+    rows = Table(
+        id="scores",
+        columns=(
+            Column(title="Method", kind="name"),
+            Column(title=f"Score{unit}", kind="number", scale=result.scale),
+            Column(title=level, kind="interval", scale=result.scale),
+        ),
+        rows=tuple((row.method, row.estimate, row.ends) for row in result.rows),
+        caption="The score by every method; the first row is the headline",
+        lead=True,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    return (Section(id="scores", heading=_methods_heading(result), blocks=(rows,)),)
+
+
+def _pass_hat(result: Score) -> tuple[Table, ...]:
+    if not result.pass_hat:
+        return ()
+    table = Table(
+        id="pass-hat",
+        columns=(
+            Column(title="k", kind="count"),
+            Column(title="pass^k (%)", kind="number", scale=100),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="interval", scale=100),
+        ),
+        rows=tuple((k, estimate, (low, high)) for k, estimate, low, high in result.pass_hat),
+        caption="Chance that k independent trials of one item all succeed; items are the unit",
+    )
+    return (table,)
+
+
+def _methods_heading(result: Score) -> str:
+    ends = [row.ends for row in result.rows if row.conf_low is not None]
+    if not ends:
+        return "No method gives an interval"
+    low, high = (
+        min(each[0] for each in ends if each and each[0] is not None),
+        max(each[1] for each in ends if each and each[1] is not None),
+    )
+    unit = "%" if result.unit == "%" else f" {result.unit}".rstrip()
+    return f"By every method the score lies between {scaled(low, result.scale, 1)} and {scaled(high, result.scale, 1)}{unit}"
+
+
+def _method(result: Score) -> tuple[Section, ...]:
+    methods = [result.method, *([] if result.against is None else [result.against.method])]
+    texts = list(dict.fromkeys(text for name in methods for text in texts_for(name)))
+    how = f"{result.method}. {' '.join(text.how for text in texts)}".strip()
+    told = [f"What is estimated: {result.estimand}", *(text.takes for text in texts if text.takes)]
+    works = sorted(
+        {source for row in result.rows for text in (*texts_for(row.method), *texts) for source in text.sources}
+    )
+    parts = [
+        Section(
+            id="method",
+            heading="How it was estimated",
+            blocks=(Text(text=how), Items(items=tuple(sentence(text) for text in told))),
+        ),
+        Section(id="references", heading="References", blocks=(Items(items=tuple(works)),)),
+        sources_section(result.sources, version=result.version),
+    ]
+    return tuple(parts)
