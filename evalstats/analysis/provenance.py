@@ -6,10 +6,11 @@ from importlib.metadata import PackageNotFoundError, version
 import polars as pl
 
 from evalstats.document.model import Code, Column, Items, Note, Section, Table
+from evalstats.document.numbers import several
 from evalstats.schema.data import EvalData
 
-# What the note of a run begins with where the run is simulated: loaders write it so.
-_SIMULATED = "simulated:"
+# What stands for who simulated a run whose file says only that it is.
+_UNNAMED = "yes"
 _CODE_WIDTH = 88
 
 
@@ -20,20 +21,27 @@ def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ..
 
 
 def notes_of(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:
-    """Return what a reader must know about the runs."""
-    notes = data.runs.filter(pl.col("run").is_in(list(runs)))["note"].drop_nulls().unique().sort().to_list()
-    return tuple(notes)
+    """Return what a reader must know about the runs; that some are simulated comes first."""
+    own = data.runs.filter(pl.col("run").is_in(list(runs)))
+    notes = own["note"].drop_nulls().unique().sort().to_list()
+    return (*(f"simulated: {by}" for by in _makers(own)), *notes)
 
 
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
-    """Return what runs say of themselves, as notes; those on simulated data come first."""
-    found = [
-        Note(kind="simulated", text="the data are simulated, " + text.removeprefix(_SIMULATED).strip())
-        if text.startswith(_SIMULATED)
-        else Note(kind="source", text=text, caution=False)
-        for text in notes_of(data, runs)
-    ]
-    return tuple(sorted(found, key=lambda note: note.kind != "simulated"))
+    """Return what is known of runs as notes: that they are simulated, then what their files say."""
+    own = data.runs.filter(pl.col("run").is_in(list(runs)))
+    found: list[Note] = []
+    makers = [by for by in _makers(own) if by != _UNNAMED]
+    made, total = own["simulated"].count(), own.height
+    if made:
+        what = "the data are simulated" if made == total else f"{made} of {total} runs are simulated"
+        found.append(Note(kind="simulated", text=f"{what}{f': {several(makers)}' if makers else ''}"))
+    notes = own["note"].drop_nulls().unique().sort().to_list()
+    return (*found, *(Note(kind="source", text=text, caution=False) for text in notes))
+
+
+def _makers(runs: pl.DataFrame) -> list[str]:
+    return runs["simulated"].drop_nulls().unique().sort().to_list()
 
 
 def sources_section(

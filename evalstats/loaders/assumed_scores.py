@@ -340,7 +340,6 @@ class Ledger:
         config = self.table.map_.as_config()
         rows: list[dict[str, object]] = []
         for name, known in self._runs.items():
-            simulated = f"simulated: {'; '.join(known['simulated'])}" if known["simulated"] else ""
             judge = next(iter(known["judges"])) if len(known["judges"]) == 1 else None
             rows.append(
                 {
@@ -352,7 +351,8 @@ class Ledger:
                     "factor_names": factor_names,
                     "dependence": dependent,
                     "config": _as_json(config) if config else None,
-                    "note": "; ".join(part for part in (simulated, self.table.form.note, note) if part),
+                    "simulated": "; ".join(known["simulated"]) or None,
+                    "note": "; ".join(part for part in (self.table.form.note, note) if part),
                 }
             )
         return rows

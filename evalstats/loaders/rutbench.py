@@ -482,7 +482,7 @@ def _run_row(common: dict[str, object], metadata: dict[str, object]) -> dict[str
         "factor_names": ["unstable_behavior=scenario"],
         "dependence": [],
         "config": json.dumps({key: value for key, value in metadata.items() if key not in _RUN_KEYS}),
-        "note": f"simulated: {'yes' if simulated is True else as_text(simulated)}" if simulated else None,
+        "simulated": ("yes" if simulated is True else as_text(simulated)) if simulated else None,
         "timestamp": as_time(metadata.get("generated_at")),
     }
 

@@ -256,10 +256,20 @@ def _tables(codes: pl.DataFrame, names: Sequence[str], design: ArenaDesign, seed
         }
     )
     note = (
-        f"simulated: by evalstats, seed {seed}; the counts of models and users, the apps and the order of the first five "
-        "models follow what Inclusion Arena published, all else is invented"
+        "the counts of models and users, the apps and the order of the first five models follow what Inclusion Arena "
+        "published, all else is invented"
     )
-    runs = [{"run": RUN, "benchmark": "Inclusion Arena", "note": note, "n_scored": n, "n_error": 0, "n_unscored": 0}]
+    runs = [
+        {
+            "run": RUN,
+            "benchmark": "Inclusion Arena",
+            "simulated": f"by evalstats, seed {seed}",
+            "note": note,
+            "n_scored": n,
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+    ]
     return EvalData(comparisons=check_table(frame, "comparisons"), runs=frame_from_rows(runs, "runs"))
 
 

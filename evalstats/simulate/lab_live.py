@@ -105,9 +105,12 @@ def lab_live_tables(sample: LabLiveDraw, *, draw: int = 0) -> LabLive:
     return LabLive(lab=lab, live=live, truth=truth)
 
 
-def note_of(world: LabLiveWorld) -> str:
-    """Say what a reader must know of the runs."""
-    return f"simulated: by evalstats, seed {world.seed}; models, items, users and all results are invented"
+def told_of(world: LabLiveWorld) -> dict[str, str]:
+    """Return what a reader must know of the runs, as columns of theirs."""
+    return {
+        "simulated": f"by evalstats, seed {world.seed}",
+        "note": "models, items, users and all results are invented",
+    }
 
 
 def run_of(benchmark: str, model: str) -> str:
@@ -178,7 +181,7 @@ def _data(
             "model": name,
             "system": name,
             "benchmark": benchmark,
-            "note": note_of(world),
+            **told_of(world),
             "dependence": dependence,
             "n_scored": counts.get(name, 0),
             "n_error": 0,
@@ -221,8 +224,16 @@ def _votes(sample: LabLiveDraw, truth: LabLiveTruth, times: pl.Series) -> EvalDa
             "value_raw": named(_LABELS, sample.outcome),
         }
     )
-    note = note_of(sample.world)
-    runs = [{"run": ARENA, "benchmark": ARENA, "note": note, "n_scored": n, "n_error": 0, "n_unscored": 0}]
+    runs = [
+        {
+            "run": ARENA,
+            "benchmark": ARENA,
+            **told_of(sample.world),
+            "n_scored": n,
+            "n_error": 0,
+            "n_unscored": 0,
+        }
+    ]
     return EvalData(comparisons=check_table(frame, "comparisons"), runs=frame_from_rows(runs, "runs"))
 
 
@@ -244,7 +255,7 @@ def _published(sample: LabLiveDraw, truth: LabLiveTruth, *, live: bool) -> EvalD
         row["setting"] = "live" if live else "lab"
     runs = [
         {"run": row["run"], "model": row["model"], "system": row["model"], "benchmark": benchmark,
-         "note": note_of(sample.world)}
+         **told_of(sample.world)}
         for row in rows
     ]  # fmt: skip
     return EvalData(

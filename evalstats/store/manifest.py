@@ -27,7 +27,8 @@ from evalstats.schema.data import Problem
 
 # Raised when a standard column or the layout changes so that an older evalstats would misread the store.
 # 3: `higher_is_better` is null where nothing declares it; before, true stood there.
-SCHEMA_VERSION = 3
+# 4: `simulated` says that a run is, which stood in its note before.
+SCHEMA_VERSION = 4
 
 MANIFEST = "manifest.json"
 _PART = re.compile(rf"({'|'.join(TABLES)})-\d{{4,}}\.parquet")

@@ -304,11 +304,11 @@ def test_the_run_keeps_the_metadata(tmp_path: Path) -> None:
     (run,) = load(path).runs.to_dicts()
     assert (run["model"], run["judge"], run["temperature"], run["item_limit"]) == ("toy-1", "gpt-4o", 0.0, 20)
     assert run["timestamp"].isoformat() == "2026-06-10T09:00:00+00:00"
-    assert run["note"] == "simulated: beta(2, 3) users"
+    assert (run["note"], run["simulated"]) == (None, "beta(2, 3) users")
     assert json.loads(run["config"])["agent_provider"] == "openai"
     assert (run["factor_names"], run["dependence"]) == (["unstable_behavior=scenario"], [])
-    assert load(write(tmp_path / "s.json", [sample()], simulated=True)).runs["note"].to_list() == ["simulated: yes"]
-    assert load(write(tmp_path / "u.json", [sample()], simulated=False)).runs["note"].to_list() == [None]
+    assert load(write(tmp_path / "s.json", [sample()], simulated=True)).runs["simulated"].to_list() == ["yes"]
+    assert load(write(tmp_path / "u.json", [sample()], simulated=False)).runs["simulated"].to_list() == [None]
 
 
 def test_a_local_backend_has_a_path_for_a_model(tmp_path: Path) -> None:

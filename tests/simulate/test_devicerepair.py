@@ -100,9 +100,7 @@ def test_the_loader_finds_what_was_drawn(data: EvalData, truth: pl.DataFrame) ->
 
 def test_runs_say_that_they_are_simulated(data: EvalData) -> None:
     assert data.models() == tuple(f"sim-model-{n}" for n in range(1, 7))
-    assert all(
-        note.startswith("simulated: by evalstats, seed 0; the design is published") for note in data.runs["note"]
-    )
+    assert all(text.startswith("by evalstats, seed 0; the design is published") for text in data.runs["simulated"])
 
 
 def test_phones_are_hardest_bangla_is_below_english_and_models_keep_their_order(truth: pl.DataFrame) -> None:

@@ -114,8 +114,8 @@ def test_the_loader_finds_what_was_drawn(data: EvalData) -> None:
 
 def test_runs_say_that_they_are_simulated_and_nothing_else_is_doubted(data: EvalData) -> None:
     assert data.runs.height == 12
-    assert all(note.startswith("simulated: by evalstats, seed 0; ") for note in data.runs["note"])
-    published = data.runs.filter(pl.col("note").str.contains("are published"))["model"].unique().to_list()
+    assert all(text.startswith("by evalstats, seed 0; ") for text in data.runs["simulated"])
+    published = data.runs.filter(pl.col("simulated").str.contains("are published"))["model"].unique().to_list()
     assert published == ["sim-Llama-3.1-8B"]
     assert {problem.severity for problem in data.problems} == {"note"}
     assert len({problem.message for problem in data.problems}) == 1

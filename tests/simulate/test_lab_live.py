@@ -189,7 +189,7 @@ def test_tables_hold_what_was_drawn() -> None:
     assert set(made.truth.aliases) == set(lab["model"]) - {"lab-only-01"}
     assert set(made.truth.aliases.values()) == set(live["model"])
     for side in (made.lab, made.live):
-        assert side.runs["note"].str.starts_with("simulated: by evalstats").all()
+        assert side.runs["simulated"].str.starts_with("by evalstats").all()
         assert side.outcomes.filter((pl.col("scenario") == "stable") != (pl.col("user_kind") == "ideal")).is_empty()
     ideal = (live["scenario"] == "stable").mean()
     assert ideal == pytest.approx(MIX["stable"], abs=0.06)

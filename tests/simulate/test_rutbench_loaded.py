@@ -63,7 +63,7 @@ def test_failed_judgments_are_unscored(data: EvalData) -> None:
 def test_the_only_doubts_are_the_crashes_and_the_run_says_that_it_is_simulated(data: EvalData) -> None:
     assert [problem.severity for problem in data.problems] == ["note", "note"]
     assert all("8 samples crashed" in problem.message for problem in data.problems)
-    assert all("simulated: by evalstats, seed 0" in note for note in data.runs["note"])
+    assert all("by evalstats, seed 0" in text for text in data.runs["simulated"])
 
 
 def test_a_file_is_found_by_any_name(tmp_path: Path) -> None:

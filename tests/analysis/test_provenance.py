@@ -1,0 +1,49 @@
+"""What is said of runs: that they are simulated is a column, and no note is read for it."""
+
+import polars as pl
+
+from evalstats.analysis.frontier.frontier import frontier
+from evalstats.analysis.provenance import notes_of, run_notes
+from evalstats.schema.data import EvalData
+from tests.analysis.builders import data_of, rows_of
+
+
+def two(**columns: str | None) -> EvalData:
+    """Two runs, of which the first has these columns."""
+    made = data_of(rows_of("a", [1.0, 0.0] * 10), rows_of("b", [0.0, 1.0] * 10))
+    first = pl.col("run") == "a-run"
+    runs = made.runs.with_columns(
+        pl.when(first).then(pl.lit(value)).otherwise(pl.col(name)).alias(name) for name, value in columns.items()
+    )
+    return EvalData(outcomes=made.outcomes, runs=runs, metrics=made.metrics)
+
+
+def test_a_simulated_run_raises_a_banner_that_says_by_what() -> None:
+    data = two(simulated="by a coin", note="fair")
+    banner, source = run_notes(data, ["a-run", "b-run"])
+    assert (banner.kind, banner.text) == ("simulated", "1 of 2 runs are simulated: by a coin")
+    assert (source.kind, source.text, source.caution) == ("source", "fair", False)
+    assert run_notes(data, ["a-run"])[0].text == "the data are simulated: by a coin"
+    assert run_notes(two(simulated="yes"), ["a-run"])[0].text == "the data are simulated"
+    assert notes_of(data, ["a-run"]) == ("simulated: by a coin", "fair")
+
+
+def test_a_note_that_names_a_model_called_simulated_raises_none() -> None:
+    for note in ("judged by simulated-annealer-7b", "simulated: a word of the file's own"):
+        found = run_notes(two(note=note), ["a-run", "b-run"])
+        assert [(each.kind, each.caution) for each in found] == [("source", False)]
+
+
+def test_the_banner_comes_first_in_an_answer() -> None:
+    data = two(simulated="by a coin")
+    costs = EvalData(
+        outcomes=data.outcomes.with_columns(cost_usd=pl.int_range(pl.len()) % 7 + 1.0),
+        runs=data.runs,
+        metrics=data.metrics,
+    )
+    said = frontier(costs, n_resamples=50).document()
+    assert [note.kind for note in said.banners] == ["simulated"]
+    plain = frontier(
+        EvalData(outcomes=costs.outcomes, runs=two(note="simulated-annealer-7b").runs, metrics=data.metrics)
+    )
+    assert not plain.document().banners
