@@ -1,73 +1,71 @@
 """`evalstats compare`: is B better than A?"""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from evalstats.cli import options
-from evalstats.cli.gate import FailOn, Junit
+from evalstats.analysis.compare.options import CompareOptions
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Showing, add_command
 
 _CANNOT_ANSWER = 3
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sides:
+    """Where both sides come from."""
+
+    targets: Annotated[
+        tuple[str, ...], Option("Two files or folders; two names with --store; or data.", metavar="A B | DATA...")
+    ] = ()
+    baseline: Annotated[str | None, Option("Run, system or model to compare against.")] = None
+    candidate: Annotated[str | None, Option("Run, system or model under test.")] = None
+    store: Annotated[Path | None, Option("Folder of ingested results to read from.", metavar="DIR")] = None
+    trials_from_runs: Annotated[
+        bool, Option("Take several runs of one system (seeds) as trials of its items.", ("--trials-from-runs",))
+    ] = False
+    where: Annotated[
+        tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
+    ] = ()
+    map: Annotated[
+        tuple[str, ...],
+        Option(
+            "For a table of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside JSON, "
+            "or a TOML file; may be repeated."
+        ),
+    ] = ()
+    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What was declared before looking, and the gate."""
+
+    weights: Annotated[
+        Path | None, Option("Share of each level, instead of --average: CSV (level,share) or TOML.", metavar="FILE")
+    ] = None
+    plan: Annotated[Path | None, Option("Declared plan; default: evalstats.toml in this folder.", metavar="FILE")] = (
+        None
+    )
+    no_plan: Annotated[bool, Option("Do not look for evalstats.toml.", ("--no-plan",))] = False
+    fail_on: Annotated[
+        tuple[str, ...],
+        Option(
+            "Exit with 1 where the rule fails: worse, not-noninferior (with --margin) or inconclusive; may be repeated.",
+            metavar="RULE",
+        ),
+    ] = ()
+    junit: Annotated[Path | None, Option("Also write the outcome as JUnit XML.", metavar="FILE")] = None
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("compare")(compare)
+    add_command(app, "compare", compare, Sides, CompareOptions, Declared, Showing)
 
 
-def compare(
-    targets: Annotated[
-        list[str],
-        typer.Argument(metavar="A B | DATA...", help="Two files or folders; two names with --store; or data."),
-    ],
-    baseline: Annotated[
-        str | None, typer.Option(help="Run, system or model to compare against.", show_default=False)
-    ] = None,
-    candidate: Annotated[str | None, typer.Option(help="Run, system or model under test.", show_default=False)] = None,
-    store: options.StoreDir = None,
-    metric: options.MetricName = None,
-    higher_is_better: options.HigherIsBetter = None,
-    by: options.By = None,
-    cluster: options.Cluster = None,
-    margin: Annotated[
-        str | None, typer.Option(help="Largest difference that does not matter, such as 2pp.", show_default=False)
-    ] = None,
-    conf_level: options.PlannedLevel = None,
-    contrast: options.Contrast = "model",
-    method: Annotated[str, typer.Option(help="auto, tango, augmented-t, t or cr2.")] = "auto",
-    pass_hat: options.PassHat = None,
-    pass_at: options.PassAt = None,
-    sequential: Annotated[
-        bool, typer.Option("--sequential", help="An interval that holds at every look while the run goes on.")
-    ] = False,
-    planned_n: Annotated[
-        int | None,
-        typer.Option("--planned-n", help="With --sequential: items (or clusters) planned.", show_default=False),
-    ] = None,
-    accept: options.Accept = None,
-    average: options.Average = None,
-    average_over: options.AverageOver = None,
-    weights: options.Weights = None,
-    missing: options.Missing = None,
-    plan: options.PlanFile = None,
-    no_plan: options.NoPlan = False,
-    fail_on: FailOn = None,
-    junit: Junit = None,
-    trials_from_runs: options.TrialsFromRuns = False,
-    shared_trials: options.SharedTrials = None,
-    where: options.Where = None,
-    map_: options.Map = None,
-    input_format: options.InputFormat = None,
-    full: options.Full = False,
-    explain: options.Explain = False,
-    report: options.Report = None,
-    style: options.OutputFormat = options.Format.TEXT,
-    output: options.Output = None,
-    seed: options.Seed = 0,
-    quiet: options.Quiet = False,
-    no_color: options.NoColor = False,
-) -> None:
+def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: Showing) -> None:
     """Is B better than A? Difference, interval, verdict."""
     from evalstats.analysis.compare.compare import compare as compare_data
     from evalstats.cli.gate import (
@@ -83,61 +81,49 @@ def compare(
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import present, say
 
-    declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
-    rules = rules_in_force(fail_on, declared)
-    check_rules(rules, margin, declared)
-
-    with told_in_junit(junit):
+    if not given.targets:
+        raise typer.BadParameter(
+            "name two files or folders, two names with --store, or data", param_hint="A B | DATA..."
+        )
+    declared = declared_plan(declaring.plan, wanted=not declaring.no_plan, quiet=showing.quiet)
+    rules = rules_in_force(declaring.fail_on, declared)
+    check_rules(rules, asked.margin, declared)
+    with told_in_junit(declaring.junit):
         found = sides(
-            [Path(target) for target in targets],
-            baseline=baseline,
-            candidate=candidate,
-            store=store,
-            where=where,
-            columns=column_map(map_) or columns_for(declared, targets),
-            input_format=input_format,
-            trials_from_runs=trials_from_runs,
-            quiet=quiet,
+            [Path(target) for target in given.targets],
+            baseline=given.baseline,
+            candidate=given.candidate,
+            store=given.store,
+            where=given.where,
+            columns=column_map(given.map) or columns_for(declared, given.targets),
+            input_format=given.input_format,
+            trials_from_runs=given.trials_from_runs,
+            quiet=showing.quiet,
         )
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
         result = compare_data(
             found.data,
             aliases.get(found.baseline, found.baseline),
             aliases.get(found.candidate, found.candidate),
-            metric=metric,
-            higher_is_better=higher_is_better,
-            by=by,
-            cluster=cluster,
-            margin=margin,
-            conf_level=conf_level,
-            contrast=contrast,
-            method=method,
-            pass_hat=pass_hat,
-            pass_at=pass_at,
-            sequential=sequential,
-            planned_n=planned_n,
-            shared_trials=shared_trials,
-            accept=accept or (),
-            **averages(average, average_over, weights),
-            missing=missing,
+            **{**asdict(asked), **averages(asked.average, asked.over, declaring.weights)},
             plan=declared.plan if declared else None,
-            seed=seed,
         )
-    gated = apply_gate(result, rules, junit)
+    gated = apply_gate(result, rules, declaring.junit)
     failed = gated is not None and not gated.passed
     present(
         with_gate(result, gated),
-        style=style,
-        output=output,
-        full=full,
-        explain=explain,
-        report=report,
-        quiet=quiet or (failed and output is not None),
-        no_color=no_color,
+        style=showing.format,
+        output=showing.output,
+        full=showing.full,
+        explain=showing.explain,
+        report=showing.report,
+        # The line on stderr names the file.
+        quiet=showing.quiet or (failed and showing.output is not None),
+        no_color=showing.no_color,
         more=gate_values(gated),
     )
     if gated is not None and failed:
-        say(gate_line(gated, output))
+        say(gate_line(gated, showing.output))
     if result.verdict == "invalid":
         raise typer.Exit(_CANNOT_ANSWER)
     if gated is not None and gated.exit_status:

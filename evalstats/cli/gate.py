@@ -4,9 +4,7 @@ from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from evalstats.document.model import Note
 from evalstats.errors import EvalStatsError
@@ -15,17 +13,6 @@ if TYPE_CHECKING:
     from evalstats.analysis.compare.gate import Gate
     from evalstats.analysis.compare.result import Comparison
     from evalstats.cli.plan import Declared
-
-FailOn = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--fail-on",
-        metavar="RULE",
-        help="Exit with 1 where the rule fails: worse, not-noninferior (with --margin) or inconclusive; may be repeated.",
-        show_default=False,
-    ),
-]
-Junit = Annotated[Path | None, typer.Option("--junit", help="Also write the outcome as JUnit XML.", show_default=False)]
 
 
 def rules_in_force(fail_on: Sequence[str] | None, declared: "Declared | None") -> tuple[str, ...]:

@@ -49,7 +49,6 @@ HigherIsBetter = Annotated[
         show_default=False,
     ),
 ]
-By = Annotated[str | None, typer.Option("--by", help="Factor to split by (one family).", show_default=False)]
 ReportBy = Annotated[
     list[str] | None,
     typer.Option(

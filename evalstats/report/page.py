@@ -195,7 +195,7 @@ def _card(document: Document) -> str:
         label=document.label[:1].upper() + document.label[1:],
         sign=_SIGNS[document.tone],
         tone=document.tone,
-        answer=sentence(document.headline),
+        answer=f"{document.headline.rstrip('.')}.",
         why=sentence(document.scope),
         meaning="",
         amount=document.number,

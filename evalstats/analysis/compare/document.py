@@ -114,7 +114,8 @@ def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
     clusters = f" in {result.n_clusters} {many(' and '.join(result.clusters))}" if result.n_clusters is not None else ""
-    parts = [f"{sides} on the {plural(result.n_items, 'item')}{clusters} that both answered"]
+    items = f"{plural(result.n_items, 'item')} of {result.benchmark}{clusters}"
+    parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
     lost = lost_levels(result.verdict, result.other_levels)
     if lost and lost[0].conf_low is not None:
         ends = interval_words(lost[0].conf_low, lost[0].conf_high, result.scale, figures.digits_of(result))

@@ -123,9 +123,9 @@ def _scope(result: Score) -> str:
         parts.append(f"{result.n_trials:,} trials")
     if result.n_clusters is not None:
         parts.append(f"{result.n_clusters} clusters of {' and '.join(result.clusters)}")
-    told = f"{result.benchmark}: {', '.join(parts)}"
+    told = f"On {', '.join(parts)} of {result.benchmark}"
     if result.against is not None:
-        told = f"It scores {_with_interval(result)} on {told}"
+        told = f"It scores {_with_interval(result)} {told[0].lower()}{told[1:]}"
     elif result.conf_low is None and result.reason:
         told += f"; no interval: {result.reason}"
     lost = [(result.n_error, "harness error"), (result.n_unscored, "unscored row")]

@@ -92,7 +92,7 @@ def cells(setting: str) -> list[str]:
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_every_setting_stands_in_the_module_s_table_and_on_the_page(name: str) -> None:
-    page = Path(__file__).resolve().parents[2] / "design" / "comparability.md"
+    page = Path(__file__).resolve().parents[3] / "design" / "comparability.md"
     row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
     other, same, _ = cells(name)
     told = [part.strip() for part in row.split("|")[2:4]]
