@@ -34,6 +34,7 @@ RESULTS = {
     "Frontier": "evalstats.analysis.frontier.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "PowerPlan": "evalstats.analysis.power.result",
+    "ScenarioModel": "evalstats.analysis.scenarios.result",
 }
 
 

@@ -1,146 +1,58 @@
 """`evalstats scenarios`: where do models break, and is it more than noise?"""
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from evalstats.cli import options
-
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class OnStep(Protocol):
-        """What is told what is being done, and of draws how many are done."""
-
-        def __call__(self, text: str, done: int = 0, total: int = 0) -> None:
-            """Show it."""
-            ...
-
+from evalstats.analysis.options import Option
+from evalstats.analysis.scenarios.options import ScenarioOptions
+from evalstats.cli.command import Reading, Showing, add_command, with_names
 
 _CANNOT_ANSWER = 3
 
 
-class As(StrEnum):
-    """Whether scenarios are these very ones or a sample of more."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Declared:
+    """What the shell has to read before it can be asked."""
 
-    FIXED = "fixed"
-    RANDOM = "random"
+    weights: Annotated[
+        tuple[str, ...],
+        Option(
+            "How scenarios count in the mean of a model: equal (default), observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
+            metavar="WEIGHTS",
+        ),
+    ] = ()
+    plan: Annotated[Path | None, Option("Declared analysis; default: evalstats.toml, if there is one.")] = None
+    no_plan: Annotated[bool, Option("Leave an evalstats.toml aside.", ("--no-plan",))] = False
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("scenarios")(scenarios)
+    add_command(app, "scenarios", scenarios, Reading, ScenarioOptions, Declared, Showing)
 
 
-def scenarios(
-    paths: options.Paths = None,
-    store: options.StoreDir = None,
-    metric: options.MetricName = None,
-    higher_is_better: options.HigherIsBetter = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="Column that names the scenarios; default: scenario.", show_default=False),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LEVEL",
-            help="Scenario that changes are counted from, or average; default: that of ideal users, else average.",
-            show_default=False,
-        ),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WEIGHTS",
-            help="How scenarios count in the mean of a model: equal (default), observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
-            show_default=False,
-        ),
-    ] = None,
-    formula: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TEXT",
-            help="The model in lme4's notation, such as 'score ~ model * scenario + (1|item)'; default: chosen by the data.",
-            show_default=False,
-        ),
-    ] = None,
-    as_: Annotated[
-        As | None,
-        typer.Option(
-            "--as",
-            help="Scenarios are these very ones, or a sample of more; default: fixed up to 8.",
-            show_default=False,
-        ),
-    ] = None,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(help="Models to keep: A,B,C, or the option several times; default: all.", show_default=False),
-    ] = None,
-    cluster: options.Cluster = None,
-    conf_level: options.PlannedLevel = None,
-    contrast: Annotated[str, typer.Option(help="What is compared: model, or another column (run).")] = "model",
-    bootstrap: Annotated[
-        int | None,
-        typer.Option(
-            "--bootstrap",
-            min=0,
-            help="Draws of the parametric bootstrap; 0: none; default: by the data.",
-            show_default=False,
-        ),
-    ] = None,
-    accept: options.Accept = None,
-    plan: options.PlanFile = None,
-    no_plan: options.NoPlan = False,
-    explain: options.Explain = False,
-    trials_from_runs: options.TrialsFromRuns = False,
-    where: options.Where = None,
-    map_: options.Map = None,
-    input_format: options.InputFormat = None,
-    style: options.OutputFormat = options.Format.TEXT,
-    output: options.Output = None,
-    seed: Annotated[int, typer.Option(help="For the draws of the bootstrap and of random signs.")] = 0,
-    quiet: options.Quiet = False,
-    no_color: options.NoColor = False,
-) -> None:
+def scenarios(reading: Reading, asked: ScenarioOptions, declared: Declared, showing: Showing) -> None:
     """Where do models break: which scenario types, which users?"""
     from evalstats.analysis.scenarios.scenarios import scenarios as scenarios_of
-    from evalstats.analysis.scenarios.wording_answer import answers
-    from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, load
-    from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show_result
+    from evalstats.cli.plan import declared_plan
+    from evalstats.cli.show import step_line
 
-    shares = weights_of(weights)
-    declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
-    columns = column_map(map_) or columns_for(declared, paths or [])
-    data = load(paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet)
-    data = data.trials_from_runs() if trials_from_runs else data
-    with _progress(quiet=quiet) as on_step:
-        result = scenarios_of(
-            data,
-            formula=formula,
-            metric=metric,
-            higher_is_better=higher_is_better,
-            scenario=scenario,
-            reference=reference,
-            weights=shares,
-            as_=None if as_ is None else as_.value,
-            cluster=cluster,
-            models=names_of(models, data),
-            contrast=contrast,
-            conf_level=conf_level,
-            n_resamples=bootstrap,
-            accept=accept or (),
-            plan=declared.plan if declared else None,
-            seed=seed,
-            on_step=on_step,
-        )
-    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
-    if not answers(result):
+    weights = weights_of(declared.weights)
+    plan = declared_plan(declared.plan, wanted=not declared.no_plan, quiet=showing.quiet)
+    data = reading.load(plan, quiet=showing.quiet)
+    options = replace(with_names(asked, data), weights=weights, plan=plan.plan if plan else None)
+    with step_line(quiet=showing.quiet) as on_step:
+
+        def told(text: str, done: int = 0, total: int = 0) -> None:
+            on_step(f"{text} {done:,} of {total:,}" if total else text)
+
+        given = asdict(replace(options, plan=None)) | {"plan": options.plan}
+        result = scenarios_of(data, **given, on_step=told)
+    showing.present(result)
+    if not result.answered:
         raise typer.Exit(_CANNOT_ANSWER)
 
 
@@ -196,30 +108,3 @@ def _share(text: str) -> float | None:
     return value / 100 if percent else value
 
 
-@contextmanager
-def _progress(*, quiet: bool) -> "Generator[OnStep | None]":
-    """Show on a terminal what is being done, with a bar while there are draws to count; nothing in a pipe."""
-    from evalstats.cli.load import on_terminal
-
-    if quiet or not on_terminal():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-
-    from evalstats.document.width import clean, shorten
-
-    columns = (TextColumn("{task.description}", markup=False), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        shown = [progress.add_task("fitting the model", total=None)]
-
-        def on_step(text: str, done: int = 0, total: int = 0) -> None:
-            said = shorten(clean(text), 50)
-            if total:
-                progress.update(shown[0], description=said, completed=done, total=total)
-                return
-            # A task with a number of draws cannot be made one without.
-            progress.remove_task(shown[0])
-            shown[0] = progress.add_task(said, total=None)
-
-        yield on_step

@@ -9,10 +9,15 @@ import pytest
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.options import FrontierOptions
 from evalstats.analysis.options import given, offered
+from evalstats.analysis.scenarios.options import ScenarioOptions
+from evalstats.analysis.scenarios.scenarios import scenarios
 
-QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {"frontier": (frontier, FrontierOptions)}
+QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {
+    "frontier": (frontier, FrontierOptions),
+    "scenarios": (scenarios, ScenarioOptions),
+}
 # Arguments that only Python has.
-BESIDE = {"on_progress"}
+BESIDE = {"on_progress", "on_step"}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -150,7 +150,10 @@ def cell_rows(
             place = cells.place(i, j)
             if place is None:
                 reason = "the model was not scored in this scenario"
-                out.append(CellRow(model=model, scenario=scenario, n_missing=in_scenario[j], reason=reason))
+                row = CellRow(
+                    model=model, scenario=scenario, n_missing=in_scenario[j], conf_level=conf_level, reason=reason
+                )
+                out.append(row)
                 continue
             n = int(cells.sizes[place])
             spread = bool(found.has_spread[place])
@@ -166,6 +169,7 @@ def cell_rows(
                     std_error=float(found.std_error[place]) if spread else None,
                     conf_low=_number(low[place]),
                     conf_high=_number(high[place]),
+                    conf_level=conf_level,
                     df=_number(found.df[place]) if spread else None,
                     link=float(on_link.estimate[place]),
                     link_std_error=float(on_link.std_error[place]) if spread else None,
@@ -223,7 +227,14 @@ def drop_rows(
             weights, why = drop_weights(cells, i, j, reference)
             if weights is None:
                 name = table.scenarios[j]
-                row = DropRow(model=model, scenario=name, reference=reference, verdict="invalid", verdict_reason=why)
+                row = DropRow(
+                    model=model,
+                    scenario=name,
+                    reference=reference,
+                    conf_level=conf_level,
+                    verdict="invalid",
+                    verdict_reason=why,
+                )
                 out.append(row)
                 continue
             pairs.append((i, j))
@@ -430,6 +441,7 @@ def _sampled_means(table: ScenarioTable, found: Contrasts, conf_level: float) ->
             std_error=_number(found.std_error[i]),
             conf_low=_number(low[i]),
             conf_high=_number(high[i]),
+            conf_level=conf_level,
             df=_number(found.df[i]),
             n_items=counts[i],
             reason=None if _number(low[i]) is not None else NO_SPREAD,
@@ -473,7 +485,7 @@ def _mean_row(
     what = "scenario" if kind == "model" else "model"
     if weights is None:
         reason = f"a mean over all {what}s needs a score in each, and one is missing"
-        return MeanRow(kind=kind, name=name, n_items=n, reason=reason)
+        return MeanRow(kind=kind, name=name, n_items=n, conf_level=level, reason=reason)
     found = fitted.cells.contrast(weights[None, :])
     sizes = np.array([fitted.cells.sizes @ (weights != 0)]) if fitted.cells.binary else None
     low, high = level_interval(found, metric, level, sizes=sizes)
@@ -485,6 +497,7 @@ def _mean_row(
         std_error=float(found.std_error[0]) if spread else None,
         conf_low=_number(low[0]),
         conf_high=_number(high[0]),
+        conf_level=level,
         df=_number(found.df[0]) if spread else None,
         n_items=n,
         reason=None if _number(low[0]) is not None else fitted.no_interval or NO_SPREAD,
@@ -515,6 +528,7 @@ def pair_rows(
             std_error=float(found.std_error[k]) if found.has_spread[k] else None,
             conf_low=_number(low[k]),
             conf_high=_number(high[k]),
+            conf_level=conf_level,
             df=_number(found.df[k]),
             p_value=_number(p[k]),
             p_adjusted=_number(adjusted[k]),

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import polars as pl
 
+from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.table import COUNT, WITHIN, ScenarioTable
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 
 Ints = npt.NDArray[np.int64]
-As = Literal["fixed", "random"]
 # Up to so many scenario types are named and shown one by one; beyond, they are a sample of types.
 MOST_FIXED = 8
 # Random effects of fewer clusters than this say nothing of the spread of clusters.

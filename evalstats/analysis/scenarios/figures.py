@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
-from evalstats.analysis.scenarios.words import AVERAGE, digits_of
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
 
+AVERAGE = "average"
 MOST_ACROSS, MOST_DOWN = 14, 40
 MOST_DROPS = 30
 MOST_PANELS = 12
@@ -42,7 +42,7 @@ def drop_map(result: ScenarioModel) -> Figure:
             "row": "model" if models_down else "scenario",
             "column": "scenario" if models_down else "model",
             "sign": True,
-            "digits": digits_of(result),
+            "digits": result.digits,
         },
         alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: change in {result.metric} from "
         f"{base}; {worse} of {len(result.drops)} changes are shown to be worse.",
@@ -69,10 +69,10 @@ def score_map(result: ScenarioModel) -> Figure:
             "column": "scenario" if models_down else "model",
             "centre": low,
             "reach": high - low or 1.0,
-            "digits": digits_of(result),
+            "digits": result.digits,
         },
         alt=f"Map of {plural(len(models), 'model')} by {plural(len(scenarios), 'scenario')}: {result.metric}, from "
-        f"{number(low, digits_of(result))} to {number(high, digits_of(result))}.",
+        f"{number(low, result.digits)} to {number(high, result.digits)}.",
         caption=f"{result.metric} of every model in every scenario, with half the width of its interval.",
     )
 
@@ -123,6 +123,13 @@ def variance_shares(result: ScenarioModel) -> Figure:
     )
 
 
+def variance_unit(result: ScenarioModel) -> str:
+    """Name the scale that variances are on."""
+    if result.family == "binomial":
+        return "log-odds"
+    return result.score_unit if result.score_unit not in ("", "%") else "the metric's own unit"
+
+
 def base_name(result: ScenarioModel) -> str:
     """Return what changes are counted from, as a heading."""
     return "average" if result.reference == AVERAGE else result.reference
@@ -139,7 +146,7 @@ def drawn_names(result: ScenarioModel, show: str = "drop") -> tuple[list[str], l
 
 def drop_words(row: DropRow, result: ScenarioModel) -> str:
     """Write a change and its interval, or why one of them is missing."""
-    digits = digits_of(result)
+    digits = result.digits
     if row.estimate is None:
         return f"none: {row.verdict_reason}" if row.verdict_reason else "none"
     if row.conf_low is None or row.conf_high is None:
@@ -185,7 +192,7 @@ def _base_cell(result: ScenarioModel, model: str, base: str) -> dict[str, Any]:
         "scenario": base,
         **found,
         # A score is no change: without a sign.
-        "words": number(found["estimate"], digits_of(result)),
+        "words": number(found["estimate"], result.digits),
         "base": True,
         "tone": "neutral",
     }
@@ -257,7 +264,7 @@ def slope_panels(result: ScenarioModel) -> list[tuple[str, list[dict[str, Any]]]
                 "scenario": row.scenario,
                 **dict(zip(("start", "start_low", "start_high"), before, strict=True)),
                 **_numbers(result, end),
-                "words": number(change, digits_of(result), sign=True),
+                "words": number(change, result.digits, sign=True),
                 "tone": _TONES.get(row.verdict, "neutral"),
                 "settled": row.verdict in ("drop", "gain"),
             }

@@ -1,22 +1,23 @@
 """Where models break: the frozen result of `scenarios()`."""
 
-import dataclasses
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import json_safe, row_named
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.document.model import Document, Note
 from evalstats.schema.plan import PlanAccount
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
+Verdict = Literal["breaks shown", "none shown", "scenarios sampled", "scores only", "no answer", "not converged"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CellRow:
+class CellRow(Estimate):
     """One model in one scenario. Numbers are in the metric's own unit.
 
     Attributes
@@ -32,8 +33,6 @@ class CellRow:
         Partially pooled: drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
     n_missing
         Items that another model or scenario has and this cell has not.
-    reason
-        Why there is no estimate.
     """
 
     model: str
@@ -43,35 +42,25 @@ class CellRow:
     n_missing: int = 0
     observed: float | None = None
     estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    df: float | None = None
     link: float | None = None
     link_std_error: float | None = None
     pooled: float | None = None
     pooled_low: float | None = None
     pooled_high: float | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanRow:
+class MeanRow(Estimate):
     """A model averaged over scenarios with the stated weights, or a scenario averaged over models with equal ones."""
 
     kind: Literal["model", "scenario"]
     name: str
     estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    df: float | None = None
     n_items: int = 0
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropRow:
+class DropRow(Estimate):
     """One model in one scenario against the reference: scenario minus reference, in the metric's own unit.
 
     Attributes
@@ -98,14 +87,7 @@ class DropRow:
     scenario: str
     reference: str
     estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    conf_level: float = 0.95
-    df: float | None = None
     statistic: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     p_holm: float | None = None
     log_odds: float | None = None
     log_odds_low: float | None = None
@@ -123,7 +105,7 @@ class DropRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelPairRow:
+class ModelPairRow(Estimate):
     """Two models, averaged over scenarios with the stated weights (`scenario` is "") or within one: first minus second.
 
     All pairs are one family: the interval and `p_adjusted` are Bonferroni's and agree; `p_holm` is never larger.
@@ -133,15 +115,8 @@ class ModelPairRow:
     second: str
     scenario: str = ""
     estimate: float | None = None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    df: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     p_holm: float | None = None
     separated: bool = False
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,16 +185,13 @@ class VarianceRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EffectRow:
+class EffectRow(Estimate):
     """One level of a random effect: its conditional mode (BLUP) with the interval of what is left open about it."""
 
     group: str
     column: str
     level: str
     estimate: float
-    std_error: float
-    conf_low: float
-    conf_high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +240,7 @@ class Reliability:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ScenarioModel:
+class ScenarioModel(Result):
     """Where do models break? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how differences are shown (100 and "pp" for
@@ -279,7 +251,7 @@ class ScenarioModel:
     scenario
         The column that names the scenarios, `scenario_as` whether its effects are "fixed" or "random", and why.
     reference
-        The scenario that drops are counted from, or "average".
+        The scenario that drops are counted from, or "average"; `by_user` says whether it is that of ideal users.
     cells
         Every model in every scenario: models by their mean, the best first; the reference scenario first.
     drops
@@ -305,7 +277,9 @@ class ScenarioModel:
     scenario_as: Literal["fixed", "random"]
     scenario_reason: str
     reference: str
+    by_user: bool = False
     formula: str
+    formula_given: bool = False
     family: Literal["gaussian", "binomial"]
     method: str
     method_reason: str
@@ -344,8 +318,7 @@ class ScenarioModel:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -362,6 +335,36 @@ class ScenarioModel:
     def scenario_names(self) -> tuple[str, ...]:
         """Scenarios in the order of the result, the reference first."""
         return tuple(row.name for row in self.scenarios)
+
+    @property
+    def verdict(self) -> Verdict:
+        """The answer in two or three words: what the changes show, or why they cannot."""
+        if not self.converged:
+            return "not converged"
+        estimated = any(row.conf_low is not None for row in (*self.cells, *self.scenarios, *self.models))
+        if any(row.verdict == "drop" for row in self.drops):
+            return "breaks shown"
+        if self.scenario_as == "random" and estimated:
+            return "scenarios sampled"
+        if self.judged:
+            return "none shown"
+        return "scores only" if not self.drops and estimated else "no answer"
+
+    @property
+    def answered(self) -> bool:
+        """Whether the data answer the question at all: the fit ended well, and some number has an interval."""
+        return self.verdict not in ("no answer", "not converged")
+
+    @property
+    def judged(self) -> tuple[DropRow, ...]:
+        """Changes that have a verdict other than "invalid"."""
+        return tuple(row for row in self.drops if row.verdict != "invalid")
+
+    @property
+    def digits(self) -> int:
+        """Decimals of scores and changes as shown: those that show the first digit of a usual standard error, at least one."""
+        errors = sorted(row.std_error * self.scale for row in (*self.cells, *self.drops) if row.std_error)
+        return 1 if not errors else min(max(1, -math.floor(math.log10(errors[len(errors) // 2]))), 6)
 
     @property
     def interaction(self) -> TermTest | None:
@@ -390,67 +393,89 @@ class ScenarioModel:
         rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats scenarios --format json` prints."""
-        return json_safe(self)
-
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and scenario, in glossary names."""
-        return _frame(self.cells, CellRow).with_columns(conf_level=pl.lit(self.conf_level))
+        return frame_of(self.cells, CELL_COLUMNS)
 
     def drops_frame(self) -> pl.DataFrame:
         """One row for each drop."""
-        return _frame(self.drops, DropRow)
+        return frame_of(self.drops, DROP_COLUMNS)
 
     def means_frame(self) -> pl.DataFrame:
         """Means of models and of scenarios."""
-        return _frame((*self.models, *self.scenarios), MeanRow).with_columns(conf_level=pl.lit(self.conf_level))
+        return frame_of((*self.models, *self.scenarios), MEAN_COLUMNS)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair of models."""
-        return _frame(self.pairs, ModelPairRow)
+        return frame_of(self.pairs, PAIR_COLUMNS)
 
     def variances_frame(self) -> pl.DataFrame:
         """One row for each source of variation."""
-        return _frame(self.variances, VarianceRow)
+        return frame_of(self.variances, VARIANCE_COLUMNS)
 
     def effects_frame(self) -> pl.DataFrame:
         """One row for each level of each random effect."""
-        return _frame(self.effects, EffectRow)
+        return frame_of(self.effects, EFFECT_COLUMNS)
 
-    def summary(self) -> str:
-        """Sentences for a person: where models break, what is certain, what to beware of."""
-        from evalstats.analysis.scenarios.wording import scenario_sentences
+    def document(self) -> Document:
+        """Return what is said of it: who breaks where, by how much, and whether models differ in it."""
+        from evalstats.analysis.scenarios.document import document
 
-        return " ".join(scenario_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.scenarios.wording import scenario_blocks
-
-        return scenario_blocks(self)
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        return document(self)
 
 
-def _frame(rows: tuple[Any, ...], of: type) -> pl.DataFrame:
-    """Rows as a frame whose types do not depend on what the rows happen to hold."""
-    types: dict[str, Any] = {}
-    for field in dataclasses.fields(of):
-        if field.type in (float, float | None):
-            types[field.name] = pl.Float64
-        elif field.type in (int, int | None):
-            types[field.name] = pl.Int64
-        elif field.type is bool:
-            types[field.name] = pl.Boolean
-        else:
-            types[field.name] = pl.String
-    values = [{field.name: getattr(row, field.name) for field in dataclasses.fields(of)} for row in rows]
-    return pl.DataFrame(values, schema=types)
+_ENDS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df")
+_POOLED = ("pooled", "pooled_low", "pooled_high")
+CELL_COLUMNS = (
+    *("model", "scenario", "n_items", "n_trials", "n_missing", "observed", *_ENDS),
+    *("link", "link_std_error", *_POOLED, "reason"),
+)
+MEAN_COLUMNS = ("kind", "name", *_ENDS, "n_items", "reason")
+DROP_COLUMNS = (
+    *("model", "scenario", "reference", *_ENDS, "statistic", "p_value", "p_adjusted", "p_holm"),
+    *("log_odds", "log_odds_low", "log_odds_high", "model_std_error", "paired", "paired_low", "paired_high"),
+    *(*_POOLED, "n_items", "verdict", "verdict_reason"),
+)
+PAIR_COLUMNS = ("first", "second", "scenario", *_ENDS, "p_value", "p_adjusted", "p_holm", "separated", "reason")
+VARIANCE_COLUMNS = (
+    *("term", "label", "variance", "std_dev", "conf_low", "conf_high", "share", "n_levels", "p_value", "singular"),
+    "note",
+)
+EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
+_TEXTS = frozenset(
+    [
+        "model",
+        "scenario",
+        "reference",
+        "kind",
+        "name",
+        "reason",
+        "verdict",
+        "verdict_reason",
+        "first",
+        "second",
+        "term",
+        "label",
+        "note",
+        "group",
+        "column",
+        "level",
+    ]
+)
+_COUNTS = frozenset({"n_items", "n_trials", "n_missing", "n_levels"})
+
+
+def frame_of(rows: Sequence[object], columns: Sequence[str]) -> pl.DataFrame:
+    """Return rows as a frame whose types do not depend on what the rows happen to hold."""
+    flags = ("separated", "singular")
+    types = {
+        name: pl.String()
+        if name in _TEXTS
+        else pl.Int64()
+        if name in _COUNTS
+        else pl.Boolean()
+        if name in flags
+        else pl.Float64()
+        for name in columns
+    }
+    return pl.DataFrame([{name: getattr(row, name) for name in columns} for row in rows], schema=types)

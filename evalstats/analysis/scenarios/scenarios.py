@@ -9,9 +9,11 @@ import polars as pl
 
 from evalstats.analysis.arms import require_outcomes
 from evalstats.analysis.leaderboard.entries import entries_of
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scenarios.cells import (
     FittedScenarios,
+    PooledCells,
     fitted_scenarios,
     no_model_because,
     plain_scenarios,
@@ -19,7 +21,6 @@ from evalstats.analysis.scenarios.cells import (
 )
 from evalstats.analysis.scenarios.contrasts import cell_rows, drop_rows, item_means, mean_rows, pair_rows
 from evalstats.analysis.scenarios.design import (
-    As,
     CellDesign,
     Choice,
     cell_design,
@@ -27,10 +28,12 @@ from evalstats.analysis.scenarios.design import (
     formula_design,
     weight_shares,
 )
-from evalstats.analysis.scenarios.result import DropRow, ScenarioModel
+from evalstats.analysis.scenarios.options import As
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
 from evalstats.analysis.scenarios.term_tests import ranking, term_tests
 from evalstats.analysis.scenarios.variation import effect_rows, reliability_of, variance_rows
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -203,6 +206,7 @@ def scenarios(
         choice, fitted = _sound(table, choice, fitted_scenarios(table, choice, laid))
     asked = _Asked(
         reference=_reference(table, reference),
+        by_user=_by_user(table, reference),
         conf_level=level,
         shares=shares,
         weights=words,
@@ -218,6 +222,7 @@ class _Asked:
     """What was asked, settled."""
 
     reference: str
+    by_user: bool
     conf_level: float
     shares: tuple[float, ...]
     weights: str
@@ -272,13 +277,18 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
         return choice, fitted
 
 
+def _by_user(table: ScenarioTable, reference: str | None) -> bool:
+    """Whether changes are counted from the scenario of ideal users."""
+    rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
+    return reference in (None, table.scenarios[0]) and has_ideal(rows, table.column, table.scenarios[:1])
+
+
 def _reference(table: ScenarioTable, reference: str | None) -> str:
     """Return the scenario that drops are counted from, or "average"."""
     if reference == "average":
         return "average"
-    rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
     # Of two scenarios the one against the other is the only change there is.
-    if reference is not None or len(table.scenarios) == 2 or has_ideal(rows, table.column, table.scenarios):
+    if reference is not None or len(table.scenarios) == 2 or _by_user(table, reference):
         return table.scenarios[0]
     return "average"
 
@@ -312,10 +322,12 @@ def _answer(
         score_unit=metric.score_unit,
         contrast=table.contrast,
         scenario=table.label,
+        by_user=asked.by_user,
         scenario_as=choice.scenario_as,
         scenario_reason=choice.reason,
         reference=asked.reference,
         formula=choice.formula,
+        formula_given=bool(choice.given),
         family=choice.family,
         method=PLAIN if fit is None else _method(fit.method, choice),
         method_reason=no_model_because(table, choice) if fit is None else _method_reason(table, choice),
@@ -353,21 +365,19 @@ def _answer(
         seed=asked.seed,
         version=toolkit_version(),
         sources=sources_of(table.data, table.runs),
-        warnings=(*metric.cautions, *_warnings(table, choice, fitted)),
         notes=(
-            *asked.notes,
-            *_family(drops, level),
-            *table.notes,
-            *_nested(table),
-            *fitted.notes,
-            *([pooled.note] if pooled else []),
-            *([no_pooling] if no_pooling else []),
-            *untested,
-            *unsplit,
-            *table.measured.of("note"),
-            *notes_of(table.data, table.runs),
+            *run_notes(table.data, table.runs),
+            *as_notes("scale", metric.cautions),
+            *_cautions(table, choice, fitted, asked.reference),
+            *as_notes("choice", (*asked.notes, *table.notes), caution=False),
+            *as_notes("fit", (*fitted.notes, *_pooling(pooled, no_pooling), *untested, *unsplit), caution=False),
+            *as_notes("comparability", table.measured.of("note"), caution=False),
         ),
     )
+
+
+def _pooling(pooled: PooledCells | None, why_not: str) -> list[str]:
+    return [text for text in (pooled.note if pooled else "", why_not) if text]
 
 
 def _method(fitted_by: str, choice: Choice) -> str:
@@ -395,67 +405,60 @@ def _estimand(table: ScenarioTable, choice: Choice) -> str:
     return f"mean score of a model in a scenario, averaged over the population of items, for {over} ({units} is the unit sampled)"
 
 
-def _nested(table: ScenarioTable) -> tuple[str, ...]:
+def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, reference: str) -> list[Note]:
+    """Return what every reader must know."""
+    found = [*as_notes("fit", choice.notes)]
+    if fitted.fit is None:
+        found += _lacking(table)
+    else:
+        found += as_notes("fit", fitted.fit.warnings)
+    if fitted.no_interval:
+        found.append(Note(kind="few", text=f"no interval can be given: {fitted.no_interval}"))
+    found += _nested(table, reference)
+    found += _thin_cells(table, fitted)
+    lost = table.n_error + table.n_unscored
+    if lost:
+        parts = (f"{table.n_error:,} harness errors", f"{table.n_unscored:,} unscored")
+        counted = " and ".join(part for part, n in zip(parts, (table.n_error, table.n_unscored), strict=True) if n)
+        are = "is" if lost == 1 else "are"
+        text = f"{plural(lost, 'trial')} without a score {are} left out, not counted as wrong ({counted})"
+        found.append(Note(kind="missing", text=text))
+    return [*found, *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens")))]
+
+
+def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:
+    """Return what is said of cells with few items, and of those with none."""
+    n_cells = len(table.models) * len(table.scenarios)
+    few = table.frame.group_by("model", "scenario").len().filter(pl.col("len") < _FEW_ITEMS).sort("model", "scenario")
+    found: list[Note] = []
+    if few.height:
+        model, scenario, _ = few.row(0)
+        have = "has" if few.height == 1 else "have"
+        text = f"{few.height:,} of {plural(n_cells, 'cell')} {have} fewer than {_FEW_ITEMS} items"
+        remedy = f"take the numbers there as rough (first: {model} in {scenario})"
+        found.append(Note(kind="few", text=text, remedy=remedy))
+    empty = n_cells - len(fitted.laid.cells)
+    if empty:
+        text = f"{empty:,} of {plural(n_cells, 'cell')} {'has' if empty == 1 else 'have'} no score, and no number is given there"
+        found.append(Note(kind="missing", text=text))
+    return found
+
+
+def _nested(table: ScenarioTable, reference: str) -> list[Note]:
     """Say where items belong to one scenario each: then scenarios differ in their items as well."""
     if table.frame.select("item", "scenario").n_unique() > table.frame["item"].n_unique():
-        return ()
-    note = (
-        "every item belongs to one scenario, so a change from scenario to scenario is also one from some items to others, which "
-        "may be harder or easier"
-    )
-    return (note,)
+        return []
+    text = "every item belongs to one scenario, so a change may come from harder or easier items"
+    return [Note(kind="comparability", text=text, caution=reference != "average")]
 
 
-def _family(drops: Sequence[DropRow], level: float) -> tuple[str, ...]:
-    """Say what the changes are adjusted for."""
-    n = sum(row.p_value is not None for row in drops)
-    if n < 2:
-        return ()
-    share = f"{100 * (1 - level):.3g}%"
-    note = (
-        f"{n:,} changes are one family (Benjamini-Hochberg): were there none, the chance that any is shown would be at most "
-        f"{share}; of those shown, at most {share} are expected to be false, and of their intervals at most {share} to miss"
-    )
-    return (note,)
-
-
-def _lacking(table: ScenarioTable) -> tuple[str, ...]:
+def _lacking(table: ScenarioTable) -> list[Note]:
     """Say where plain means of models are not of the same questions."""
     n = table.frame.select("item", "version", "scenario").n_unique() * len(table.models) - table.frame.height
     if not n:
-        return ()
-    text = (
-        f"{plural(n, 'score')} of single models {'is' if n == 1 else 'are'} missing, and plain means do not allow for how hard "
-        "those questions are; compare models on items that all of them have"
-    )
-    return (text,)
-
-
-def _warnings(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tuple[str, ...]:
-    """Say what every reader must know."""
-    out = [*choice.notes, *(_lacking(table) if fitted.fit is None else fitted.fit.warnings)]
-    if fitted.no_interval:
-        out.append(f"no interval can be given: {fitted.no_interval}")
-    few = table.frame.group_by("model", "scenario").len().filter(pl.col("len") < _FEW_ITEMS).sort("model", "scenario")
-    if few.height:
-        first = few.row(0)
-        out.append(
-            f"{plural(few.height, 'cell')} of {len(table.models) * len(table.scenarios)} with fewer than {_FEW_ITEMS} items: "
-            f"take the numbers there as rough (first {first[0]} in {first[1]})"
-        )
-    empty = len(table.models) * len(table.scenarios) - len(fitted.laid.cells)
-    if empty:
-        out.append(f"{plural(empty, 'cell')} without a score: no number is given there")
-    lost = table.n_error + table.n_unscored
-    if lost:
-        parts = [
-            f"{table.n_error:,} harness errors" if table.n_error else "",
-            f"{table.n_unscored:,} unscored" if table.n_unscored else "",
-        ]
-        out.append(
-            f"{plural(lost, 'trial')} have no score ({' and '.join(part for part in parts if part)}): they are missing, not wrong"
-        )
-    return (*out, *table.measured.refusal(), *table.measured.of("weakens"))
+        return []
+    text = f"{plural(n, 'score')} of single models {'is' if n == 1 else 'are'} missing, so plain means are not of the same items"
+    return [Note(kind="missing", text=text, remedy="compare models on items that all of them have")]
 
 
 def _planned(
@@ -475,7 +478,8 @@ def _planned(
         **rest,
     )
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **given)
-    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+    departures = as_notes("plan", account.departures)
+    return replace(result, plan=account, notes=(*departures, *result.notes))
 
 
 def _checked(

@@ -164,6 +164,7 @@ def effect_rows(fitted: FittedScenarios, conf_level: float) -> tuple[EffectRow, 
                         std_error=error,
                         conf_low=value - z * error,
                         conf_high=value + z * error,
+                        conf_level=conf_level,
                     )
                 )
     return tuple(out)

@@ -1,0 +1,412 @@
+"""What is said of scenarios: which models break where, by how much, what is open, and what scores vary by."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scenarios import figures
+from evalstats.analysis.scenarios.evidence import (
+    AVERAGE,
+    VERDICTS,
+    best_first,
+    columns_of,
+    evidence_sections,
+    level_words,
+    long_tables,
+    named,
+    worst_first,
+)
+from evalstats.analysis.scenarios.method import code_options, method_sections
+from evalstats.analysis.scenarios.result import DropRow, MeanRow, ScenarioModel, VarianceRow, Verdict
+from evalstats.document.model import Block, Column, Document, Note, Table, Text, Tone, Value
+from evalstats.document.numbers import interval_words, number, p_words, plural, scaled, several
+
+_NAMED = 2
+_SCENARIOS = 8
+_TONES: dict[Verdict, Tone] = {
+    "breaks shown": "bad",
+    "none shown": "caution",
+    "scenarios sampled": "neutral",
+    "scores only": "neutral",
+    "no answer": "bad",
+    "not converged": "bad",
+}
+
+
+def document(result: ScenarioModel) -> Document:
+    """Return what is said of models in scenarios."""
+    asked = [each for each in direction_phrases(result.direction) if "?" in each] if result.answered else []
+    value, words = _number(result)
+    return Document(
+        kind="scenarios",
+        title=_title(result),
+        label=result.verdict,
+        tone=_TONES[result.verdict],
+        headline="; ".join((_headline(result), *asked)),
+        number=value,
+        number_words=words,
+        scope=_scope(result),
+        answer=_answer(result),
+        notes=(*result.notes, *_doubts(result)),
+        actions=tuple(_actions(result)) if result.answered else (),
+        evidence=tuple(evidence_sections(result)) if result.answered else (),
+        method=(
+            *method_sections(result),
+            *long_tables(result),
+            sources_section(
+                result.sources,
+                version=result.version,
+                seed=str(result.seed),
+                plan=()
+                if result.plan is None
+                else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",),
+            ),
+            code_section("scenarios", code_options(result)),
+        ),
+    )
+
+
+# --- the answer ---
+
+
+def _title(result: ScenarioModel) -> str:
+    if result.n_models == 1 and result.models:
+        return f"Where does {result.models[0].name} break on {result.benchmark}?"
+    return f"Where do {result.n_models} models break on {result.benchmark}?"
+
+
+def _everyone(result: ScenarioModel) -> str:
+    return "Both models" if result.n_models == 2 else f"All {result.n_models} models"
+
+
+def _elsewhere(result: ScenarioModel) -> str:
+    return "" if result.reference == AVERAGE else f" than in {result.reference}"
+
+
+def _headline(result: ScenarioModel) -> str:
+    match result.verdict:
+        case "not converged":
+            return (
+                f"The fit did not converge, so its numbers answer nothing ({result.convergence or 'no reason given'})"
+            )
+        case "no answer":
+            reasons = [row.verdict_reason for row in result.drops if row.verdict_reason]
+            reasons += [row.reason for row in result.cells if row.reason]
+            why = several(list(dict.fromkeys(reasons)), 2)
+            return f"These data cannot say where models break{f': {why}' if reasons else ''}"
+        case "breaks shown":
+            return _breaks(result)
+        case "scenarios sampled":
+            return _sampled(result)
+        case "none shown":
+            who = result.models[0].name if result.n_models == 1 else "No model"
+            shown = "is not shown" if result.n_models == 1 else "is shown"
+            return f"{who} {shown} to do worse in any scenario{_elsewhere(result)}"
+        case "scores only":
+            ordered = best_first(result.scenarios, result)
+            low, high = ordered[-1], ordered[0]
+            ends = [f"{_score(row.estimate, result)} in {row.name}" for row in (low, high)]
+            return f"Mean {result.metric} runs from {ends[0]} to {ends[1]}"
+
+
+def _breaks(result: ScenarioModel) -> str:
+    """Say who does worse where, and what costs most."""
+    rows = worst_first((row for row in result.drops if row.verdict == "drop"), result)
+    worst = rows[0]
+    if len(rows) == 1:
+        return f"{worst.model} does worse in {worst.scenario}{_elsewhere(result)}"
+    if len({row.model for row in rows}) == 1:
+        names = [row.scenario for row in rows]
+        if len(names) > _NAMED:
+            return f"{worst.model} does worse in {len(rows)} scenarios{_elsewhere(result)}, most in {worst.scenario}"
+        return f"{worst.model} does worse in {several(names)}{_elsewhere(result)}"
+    weakest = _weakest(result)
+    if weakest:
+        return f"{_everyone(result)} are weakest in {several(weakest)}: {_range(weakest, result)} below their average"
+    return f"{_who_and_where(rows, result)}; {worst.scenario} costs {worst.model} most"
+
+
+def _weakest(result: ScenarioModel) -> list[str]:
+    """Return the scenarios, one or two, that are shown to be the weakest of every model; against averages alone."""
+    if result.reference != AVERAGE or result.n_models < 2 or not result.higher_is_better or result.unit != "pp":
+        return []
+    for many in (1, _NAMED):
+        sets = {
+            frozenset(row.scenario for row in worst_first(_of(result, model), result)[:many] if row.verdict == "drop")
+            for model in result.model_names
+        }
+        if len(sets) == 1 and len(next(iter(sets))) == many:
+            found = next(iter(sets))
+            return [row.name for row in best_first(result.scenarios, result)[::-1] if row.name in found]
+    return []
+
+
+def _of(result: ScenarioModel, model: str) -> list[DropRow]:
+    return [row for row in result.drops if row.model == model]
+
+
+def _range(scenarios: Sequence[str], result: ScenarioModel) -> str:
+    sizes = sorted(abs(row.estimate or 0.0) * result.scale for row in result.drops if row.scenario in scenarios)
+    ends = [number(size, 0) for size in (sizes[0], sizes[-1])]
+    return f"{ends[0]} points" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]} points"
+
+
+def _who_and_where(rows: Sequence[DropRow], result: ScenarioModel) -> str:
+    """Name the scenarios that cost all models; if there are none, the one that costs most of them."""
+    by_scenario = {row.scenario: [each.model for each in rows if each.scenario == row.scenario] for row in rows}
+    n, than = result.n_models, _elsewhere(result)
+    breaking = len({row.model for row in rows})
+    for_all = [name for name, models in by_scenario.items() if len(models) == n]
+    if result.by_user and breaking == n:
+        return f"{_everyone(result)} do worse with difficult users"
+    if for_all:
+        n_set = len({row.scenario for row in result.drops})
+        if len(for_all) == n_set:
+            return f"{_everyone(result)} do worse in {f'every scenario{than}' if than else 'some scenario'}"
+        where = several(for_all) if len(for_all) <= _NAMED else f"{len(for_all)} of {n_set} scenarios"
+        return f"{_everyone(result)} do worse in {where}{than}"
+    name = max(by_scenario, key=lambda each: len(by_scenario[each]))
+    if len(by_scenario[name]) == 1:
+        who = _everyone(result) if breaking == n else f"{breaking} of {n} models"
+        return f"{who} do worse in some scenario{than}"
+    return f"{len(by_scenario[name])} of {n} models do worse in {name}{than}"
+
+
+def _sampled(result: ScenarioModel) -> str:
+    """Say how unlike sampled scenarios are to each other, where no single change is shown."""
+    own = scenario_variance(result)
+    if own is None:
+        return f"No single one of {plural(result.n_scenarios, 'scenario')} stands out"
+    p = next((test.p_value for test in result.tests if test.term == own.term and test.p_value is not None), own.p_value)
+    if p is not None and p > 1 - result.conf_level:
+        return f"{plural(result.n_scenarios, 'scenario')} are not shown to differ ({p_words(p)})"
+    return "Scenarios differ, and no single one stands out"
+
+
+def scenario_variance(result: ScenarioModel) -> VarianceRow | None:
+    """Return the row of the variation between scenarios."""
+    return next((row for row in result.variances if row.term.strip("` ") in (result.scenario, "scenario")), None)
+
+
+def _number(result: ScenarioModel) -> tuple[str, str]:
+    """Return the largest drop with its interval, or what is left open."""
+    if result.verdict == "breaks shown":
+        row = worst_first((row for row in result.drops if row.verdict == "drop"), result)[0]
+        named = "" if sum(each.verdict == "drop" for each in result.drops) == 1 else f" ({row.model} in {row.scenario})"
+        ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
+        return _change(row.estimate, result), f"{level_words(result)} CI {ends}{named}"
+    if result.verdict == "none shown":
+        rows = [row for row in result.judged if row.verdict == "not shown" and _worse_end(row, result) is not None]
+        if rows:
+            sign = 1.0 if result.higher_is_better else -1.0
+            row = min(rows, key=lambda each: sign * (_worse_end(each, result) or 0.0))
+            return (
+                f"up to {_change(_worse_end(row, result), result)}",
+                f"is still possible ({row.model} in {row.scenario})",
+            )
+    own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
+    if own is not None:
+        unit = f" {figures.variance_unit(result)}"
+        ends = interval_words(own.conf_low, own.conf_high, digits=2)
+        of = f"{level_words(result)} CI {ends}, " if own.conf_low is not None else ""
+        return f"SD {number(own.std_dev)}{unit}", f"{of}between scenarios"
+    return "", ""
+
+
+def _scope(result: ScenarioModel) -> str:
+    """Say what the answer rests on, in one line."""
+    items = plural(result.n_items, "item")
+    if result.clusters == ("item",) and result.n_clusters is not None:
+        items = f"{result.n_items:,} versions of {plural(result.n_clusters, 'item')}"
+    elif result.n_clusters is not None and result.clusters:
+        items = f"{items} in {plural(result.n_clusters, 'cluster')} ({' and '.join(result.clusters)})"
+    better = "" if result.higher_is_better else ", lower is better"
+    who = "" if result.n_models == 1 else f" of {plural(result.n_models, 'model')}"
+    tested = sum(row.p_value is not None for row in result.drops)
+    family = f"; adjusted for {tested:,} changes" if tested > 1 else ""
+    levels = plural(result.n_scenarios, "level")
+    return f"Mean {result.metric}{who} in {levels} of {result.scenario}, {items}{better}{family}"
+
+
+def _answer(result: ScenarioModel) -> tuple[Block, ...]:
+    if not result.answered:
+        return ()
+    drawn = figures.drop_map(result) if result.drops else figures.score_map(result)
+    sentence = _differ(result)
+    table = replace(
+        _one_model(result) if result.n_models == 1 and result.drops else _by_scenario(result),
+        frame=columns_of(result.drops_frame() if result.drops else result.to_frame()),
+    )
+    return (replace(drawn, table=table), *([Text(text=sentence)] if sentence else []))
+
+
+def _differ(result: ScenarioModel) -> str:
+    """Say whether models are shown to differ in where they break, and whether their order changes."""
+    test, said = result.interaction, ""
+    if test is not None and ":" in test.term and test.p_value is not None:
+        shown = test.p_value <= 1 - result.conf_level
+        said = (
+            f"Models {'differ' if shown else 'are not shown to differ'} in where they break ({p_words(test.p_value)})."
+        )
+    ranking = result.ranking
+    if ranking is not None and ranking.p_value is not None:
+        said += " Their order changes between scenarios." if ranking.shown else " No two are shown to change places."
+    return said.strip()
+
+
+def _by_scenario(result: ScenarioModel) -> Table:
+    """Return a line for each scenario, the reference first, then the weakest."""
+    first = [row for row in result.scenarios if row.name == result.reference]
+    rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
+    counts = any(row.verdict != "invalid" for row in result.drops)
+    unit = f" ({result.score_unit})" if result.score_unit else ""
+    change = f"Largest ({result.unit})" if result.unit else "Largest"
+    columns = (
+        Column(title=result.scenario.capitalize(), kind="name"),
+        Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
+        *(
+            (
+                Column(title="Worse", kind="amount"),
+                Column(title=change, kind="number", scale=result.scale, digits=result.digits, sign=True),
+                Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+                Column(title="Model", kind="name"),
+            )
+            if counts
+            else (Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),)
+        ),
+    )
+    return Table(
+        id="scenarios",
+        columns=columns,
+        rows=tuple(_scenario_line(row, result, counts=counts) for row in (*first, *rest)),
+        caption="Each scenario: mean over models, how many do worse there beyond chance, and the largest change to the worse",
+        most=_SCENARIOS,
+    )
+
+
+def _scenario_line(row: MeanRow, result: ScenarioModel, *, counts: bool) -> tuple[Value, ...]:
+    if not counts:
+        return (row.name, row.estimate, row.ends)
+    own = [each for each in result.judged if each.scenario == row.name]
+    if not own:
+        return (row.name, row.estimate, None, None, None, None)
+    worst = worst_first(own, result)[0]
+    worse = f"{sum(each.verdict == 'drop' for each in own)} of {len(own)}"
+    if worst.verdict != "drop":
+        return (row.name, row.estimate, worse, None, None, None)
+    return (row.name, row.estimate, worse, worst.estimate, worst.ends, worst.model)
+
+
+def _one_model(result: ScenarioModel) -> Table:
+    unit = f" ({result.unit})" if result.unit else ""
+    score = f" ({result.score_unit})" if result.score_unit else ""
+    cells = {row.scenario: row for row in result.cells}
+    made = {row.scenario: row for row in result.drops}
+    names = [result.reference] if result.reference in cells else []
+    names += [row.scenario for row in worst_first(result.drops, result)]
+    return Table(
+        id="scenarios",
+        columns=(
+            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=f"Mean{score}", kind="number", scale=result.scale, digits=result.digits),
+            Column(title=f"Change{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                name,
+                cells[name].estimate,
+                made[name].estimate if name in made else None,
+                made[name].ends if name in made else None,
+                made[name].verdict if name in made else "",
+            )
+            for name in names
+        ),
+        caption=f"Every scenario, and its change from {figures.base_name(result)}",
+        tones=VERDICTS,
+        most=_SCENARIOS + 1,
+    )
+
+
+def _doubts(result: ScenarioModel) -> list[Note]:
+    """Return what speaks against single changes that are shown, or keeps some from being shown or judged."""
+    found: list[Note] = []
+    if not result.answered:
+        return found
+    shown = [row for row in result.drops if row.verdict == "drop"]
+    doubted = [row for row in shown if row.paired_low is not None and row.paired_high is not None]
+    doubted = [row for row in doubted if (row.paired_low or 0.0) <= 0 <= (row.paired_high or 0.0)]
+    if doubted:
+        text = f"within items alone the interval includes 0 for {several([named(row) for row in doubted], 3)}"
+        found.append(Note(kind="fit", text=text, remedy="read these items before relying on it"))
+    reasons = [(row.verdict_reason, named(row)) for row in result.drops if row.verdict == "invalid"]
+    reasons += [
+        (row.verdict_reason, named(row))
+        for row in result.drops
+        if row.verdict == "not shown" and row.conf_low is not None and row.conf_high is not None
+        if row.conf_low > 0 or row.conf_high < 0
+    ]
+    reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
+    for reason in dict.fromkeys(reason for reason, _ in reasons):
+        names = [name for other, name in reasons if other == reason]
+        found.append(Note(kind="few", text=f"not judged: {several(names, 3)} ({reason or 'no reason known'})"))
+    return found
+
+
+def _actions(result: ScenarioModel) -> list[str]:
+    found: list[str] = []
+    shown = worst_first((row for row in result.drops if row.verdict == "drop"), result)
+    if shown:
+        found.append(f"Read the failed items of {shown[0].scenario} first: it costs {shown[0].model} most.")
+    if result.ranking is not None and result.ranking.shown:
+        found.append("Choose a model for the scenarios you expect, or weigh them as your users meet them (--weights).")
+    missed = [row for row in result.judged if row.verdict == "not shown" and row.p_adjusted is not None]
+    if missed:
+        nearest = min(missed, key=lambda row: row.p_adjusted or 1.0)
+        n = items_to_settle(nearest)
+        if n is not None:
+            found.append(f"About {n:,} items instead of {nearest.n_items:,} would settle {named(nearest)}.")
+    return found
+
+
+def items_to_settle(row: DropRow, most: float = 25.0) -> int | None:
+    """Return how many items would make an interval just exclude 0 if its estimate were the truth, to two digits.
+
+    None where the interval does so already, or where it would take more than `most` times as many.
+
+    Examples
+    --------
+    >>> row = DropRow(
+    ...     model="m", scenario="s", reference="r", estimate=-0.05, conf_low=-0.12, conf_high=0.02, n_items=300
+    ... )
+    >>> items_to_settle(row)
+    590
+    """
+    if not row.estimate or row.conf_low is None or row.conf_high is None or not row.n_items:
+        return None
+    ratio = ((row.conf_high - row.conf_low) / 2 / row.estimate) ** 2
+    if not 1 < ratio <= most:
+        return None
+    needed = row.n_items * ratio
+    unit = 10 ** max(math.floor(math.log10(needed)) - 1, 0)
+    return math.ceil(round(needed / unit, 9)) * unit
+
+
+# --- numbers in their unit ---
+
+
+def _score(value: float | None, result: ScenarioModel) -> str:
+    percent = "%" if result.score_unit == "%" and value is not None else ""
+    return f"{scaled(value, result.scale, result.digits)}{percent}"
+
+
+def _change(value: float | None, result: ScenarioModel) -> str:
+    return f"{scaled(value, result.scale, result.digits, sign=True)} {result.unit}".rstrip()
+
+
+def _worse_end(row: DropRow, result: ScenarioModel) -> float | None:
+    """Return the end of a row's interval that lies farther to the worse."""
+    return row.conf_low if result.higher_is_better else row.conf_high

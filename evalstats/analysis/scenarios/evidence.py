@@ -1,0 +1,414 @@
+"""The evidence on scenarios in the order a sceptic asks: changes, order, models, what is missing, variation, reliability."""
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import polars as pl
+
+from evalstats.analysis.scenarios import figures
+from evalstats.analysis.scenarios.method import facet_words, needed_items, reliability_words
+from evalstats.analysis.scenarios.result import (
+    CellRow,
+    DesignPoint,
+    DropRow,
+    MeanRow,
+    Reliability,
+    ScenarioModel,
+    TermTest,
+    VarianceRow,
+)
+from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.numbers import number, plural, several
+
+AVERAGE = "average"
+VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
+_SHOWN = 20
+_FEW_MODELS = 20
+_POINTS = 8
+_RELIABLE = 0.8
+# An upper end of so many times the estimate says only that the data give none.
+_OPEN = 50
+
+
+def evidence_sections(result: ScenarioModel) -> list[Section]:
+    """Return the parts of the evidence that have news."""
+    return [
+        *_changes(result),
+        *_order(result),
+        *_models(result),
+        *_missing(result),
+        *_spread(result),
+        *_reliability(result),
+    ]
+
+
+def _changes(result: ScenarioModel) -> list[Section]:
+    """Return the changes one by one: a forest of few, the largest of many."""
+    rows = worst_first(result.drops, result)
+    drops = sum(row.verdict == "drop" for row in rows)
+    gains = sum(row.verdict == "gain" for row in rows)
+    # Of many sampled scenarios in which nothing is shown no list says more than the headline.
+    if result.n_models == 1 or len(rows) < 2 or (result.scenario_as == "random" and not drops + gains):
+        return []
+    n = plural(len(rows), "change")
+    heading = f"{drops:,} of {n} {'is a drop' if drops == 1 else 'are drops'} beyond chance"
+    heading += f", {gains:,} {'is a gain' if gains == 1 else 'are gains'}" if gains else ""
+    table = _drops_table(result, rows)
+    drawn = figures.drops(result) if len(rows) <= figures.MOST_DROPS else None
+    said = "That one change is shown and another is not does not make the two different."
+    if any(row.pooled is not None for row in rows) and drops > 1:
+        said = "The largest of many changes are too large by luck; the pooled ones, drawn towards the others, allow for that."
+    block = table if drawn is None else replace(drawn, table=table)
+    return [Section(id="changes", heading=heading, blocks=(Text(text=said), block))]
+
+
+def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
+    unit = f" ({result.unit})" if result.unit else ""
+    scale, digits = result.scale, result.digits
+    shown = rows[:_SHOWN]
+    most = f"The {len(shown)} largest of {len(rows):,} changes" if len(shown) < len(rows) else "Every change"
+    base = "the model's mean over its other scenarios" if result.reference == AVERAGE else result.reference
+    return Table(
+        id="changes",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=f"Change{unit}", kind="number", scale=scale, digits=digits, sign=True),
+            Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
+            Column(title="p adjusted", kind="p", spare=True),
+            Column(title="Within items", kind="number", scale=scale, digits=digits, sign=True, spare=True),
+            Column(title="Pooled", kind="number", scale=scale, digits=digits, sign=True, spare=True),
+            Column(title="Verdict", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                *(row.model, row.scenario, row.estimate, row.ends, row.p_adjusted),
+                *(row.paired, row.pooled, row.verdict),
+            )
+            for row in shown
+        ),
+        caption=f"{most} from {base}; intervals and p hold for all of them together",
+        tones=VERDICTS,
+        frame=columns_of(result.drops_frame()),
+    )
+
+
+def _order(result: ScenarioModel) -> list[Section]:
+    """Return the pairs of models that change places, where some are shown to."""
+    ranking = result.ranking
+    shown = [each for each in ranking.crossings if each.shown] if ranking is not None and ranking.shown else []
+    if not shown:
+        return []
+    one = shown[0]
+    unit = f" ({result.unit})" if result.unit else ""
+    table = Table(
+        id="order",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Other", kind="name"),
+            Column(title="Ahead in", kind="name"),
+            Column(title=f"By{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title="Behind in", kind="name"),
+            Column(title=f"By{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title="p adjusted", kind="p", spare=True),
+        ),
+        rows=tuple(
+            (
+                *(each.first, each.second, each.ahead_in, each.ahead_by),
+                *(each.behind_in, -each.behind_by, each.p_adjusted),
+            )
+            for each in shown[:_SHOWN]
+        ),
+        caption="Pairs of models that change places: both leads are shown, adjusted for all pairs",
+    )
+    heading = f"{one.first} leads {one.second} in {one.ahead_in} and trails in {one.behind_in}"
+    return [Section(id="order", heading=heading, blocks=(table,))]
+
+
+def _models(result: ScenarioModel) -> list[Section]:
+    ordered = [row for row in best_first(result.models, result) if row.estimate is not None]
+    if len(ordered) < 2:
+        return []
+    top, unit = ordered[0], f" ({result.score_unit})" if result.score_unit else ""
+    pairs = [pair for pair in result.pairs if not pair.scenario and top.name in (pair.first, pair.second)]
+    beside = [pair.second if pair.first == top.name else pair.first for pair in pairs if not pair.separated]
+    heading = f"{top.name} has the best mean over all scenarios"
+    if pairs:
+        heading += f", not separated from {several(beside, 2)}" if beside else ", ahead of every other model"
+    table = Table(
+        id="models",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
+            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(title="Worse in", kind="amount"),
+            Column(title="Most in", kind="name"),
+            Column(title="Items", kind="count", spare=True),
+        ),
+        rows=tuple(_model_line(row, result) for row in ordered[:_FEW_MODELS]),
+        caption=f"Models over all scenarios ({result.weights}); each interval for its own mean",
+        frame=columns_of(result.means_frame()),
+    )
+    return [Section(id="models", heading=heading, blocks=(table,))]
+
+
+def _model_line(row: MeanRow, result: ScenarioModel) -> tuple[Value, ...]:
+    own = [each for each in result.judged if each.model == row.name]
+    shown = worst_first((each for each in own if each.verdict == "drop"), result)
+    worse = f"{len(shown)} of {len(own)}" if own else None
+    return (row.name, row.estimate, row.ends, worse, shown[0].scenario if shown else None, row.n_items)
+
+
+def _missing(result: ScenarioModel) -> list[Section]:
+    lacking = sorted((row for row in result.cells if row.n_missing), key=lambda row: -row.n_missing)
+    if not lacking:
+        return []
+    worst = several([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
+    lacks = "lacks" if len(lacking) == 1 else "lack"
+    heading = f"{len(lacking)} of {plural(len(result.cells), 'cell')} {lacks} items that others have"
+    said = (
+        f"Most are missing from {worst}. They are taken as missing for reasons that have nothing to do with the score."
+    )
+    return [Section(id="missing", heading=heading, blocks=(Text(text=said),))]
+
+
+def _spread(result: ScenarioModel) -> list[Section]:
+    """Return what scores vary by."""
+    known = [row for row in result.variances if row.share is not None]
+    if not known:
+        return []
+    unit = figures.variance_unit(result)
+    table = Table(
+        id="variation",
+        columns=(
+            Column(title="Source"),
+            Column(title="Share (%)", kind="number", scale=100.0),
+            Column(title="SD", kind="number", digits=2),
+            Column(title=f"{level_words(result)} CI", kind="interval", digits=2),
+            Column(title="Levels", kind="count", spare=True),
+        ),
+        rows=tuple(
+            (row.label or row.term, row.share, row.std_dev, _sd_ends(row), row.n_levels) for row in result.variances
+        ),
+        caption=f"What scores vary by: shares of the variance, and standard deviations in {unit}",
+        frame=columns_of(result.variances_frame()),
+    )
+    blocks: list[Block] = [replace(figures.variance_shares(result), table=table)]
+    nothing = [row.label or row.term for row in known if row.singular]
+    if nothing:
+        blocks.append(Text(text=f"Estimated as 0, which does not show that there is none: {several(nothing)}."))
+    heading = _spread_heading([row for row in known if not row.singular], result)
+    return [Section(id="variation", heading=heading, blocks=tuple(blocks))]
+
+
+def _sd_ends(row: VarianceRow) -> Value:
+    """Return the interval of a standard deviation; an upper end beyond all that the data could mean is left open."""
+    if row.conf_low is not None and row.conf_high is not None and row.conf_high > _OPEN * row.std_dev > 0:
+        return f"from {number(row.conf_low)}"
+    return None if row.conf_low is None and row.conf_high is None else (row.conf_low, row.conf_high)
+
+
+def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
+    """Name the largest source, and what models make of the whole."""
+    ordered = sorted((row for row in rows if row.term != "residual"), key=lambda row: -(row.share or 0.0))
+    if not ordered:
+        return f"Nothing but chance is seen in what {result.metric} varies by"
+    first = ordered[0]
+    heading = (
+        f"{(first.label or first.term).capitalize()}: {number(100 * (first.share or 0.0), 0)}% of what scores vary by"
+    )
+    model = next((row for row in ordered[1:] if row.term == "model"), None)
+    return f"{heading} (models: {number(100 * (model.share or 0.0), 0)}%)" if model else heading
+
+
+def _reliability(result: ScenarioModel) -> list[Section]:
+    found = result.reliability
+    if found is None or found.relative is None:
+        return []
+    order = f"{reliability_words(found.relative)}{_between(found.relative_low, found.relative_high)}"
+    level = f", the scores themselves {reliability_words(found.absolute)}" if found.absolute is not None else ""
+    rough = "with" if found.relative >= _RELIABLE else "only with"
+    said = f"1 would be a benchmark without noise{f'; as measured, {found.design}' if found.design else ''}."
+    items = needed_items(found)
+    return [
+        Section(
+            id="reliability",
+            heading=f"The benchmark orders these models {rough} reliability {order}{level}",
+            blocks=(Text(text=said), *((Items(items=items),) if items else ())),
+        )
+    ]
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f" ({reliability_words(low)} to {reliability_words(high)})"
+
+
+def long_tables(result: ScenarioModel) -> list[Section]:
+    """Return what is folded away: scores of all cells, pairs of models, tests of whole terms, the D-study."""
+    if not result.answered:
+        return []
+    return [*_cells(result), *_pairs(result), *_tests(result), *_study(result)]
+
+
+def _cells(result: ScenarioModel) -> list[Section]:
+    scale, digits = result.scale, result.digits
+    unit = f" ({result.score_unit})" if result.score_unit else ""
+    table = Table(
+        id="cells",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=f"Score{unit}", kind="number", scale=scale, digits=digits),
+            Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
+            Column(title="Pooled", kind="number", scale=scale, digits=digits, spare=True),
+            Column(title="Items", kind="count"),
+        ),
+        rows=tuple(
+            (row.model, row.scenario, row.estimate, row.ends, row.pooled, row.n_items) for row in result.cells[:_SHOWN]
+        ),
+        caption=f"Scores{f' (the first {_SHOWN} of {len(result.cells):,} cells)' if len(result.cells) > _SHOWN else ''}",
+        frame=columns_of(result.to_frame()),
+    )
+    drawn: Block = replace(figures.score_map(result), table=table) if result.drops else table
+    return [Section(id="cells", heading="The score in every cell", blocks=(drawn,))]
+
+
+def _pairs(result: ScenarioModel) -> list[Section]:
+    pairs = [pair for pair in result.pairs if not pair.scenario]
+    if not pairs:
+        return []
+    apart = sum(pair.separated for pair in pairs)
+    unit = f" ({result.unit})" if result.unit else ""
+    some = f", the first {_SHOWN}" if len(pairs) > _SHOWN else ""
+    table = Table(
+        id="pairs",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Other", kind="name"),
+            Column(title=f"Difference{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
+            Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),
+            Column(title="p adjusted", kind="p"),
+            Column(title="", kind="verdict"),
+        ),
+        rows=tuple(
+            (
+                *(pair.first, pair.second, pair.estimate, pair.ends, pair.p_adjusted),
+                pair.reason or ("separated" if pair.separated else "not separated"),
+            )
+            for pair in pairs[:_SHOWN]
+        ),
+        caption=f"Models against each other over all scenarios, as one family{some}",
+        frame=columns_of(result.pairs_frame()),
+    )
+    return [
+        Section(
+            id="pairs", heading=f"{apart:,} of {plural(len(pairs), 'pair')} of models are separated", blocks=(table,)
+        )
+    ]
+
+
+def _tests(result: ScenarioModel) -> list[Section]:
+    if not result.tests:
+        return []
+    table = Table(
+        id="tests",
+        columns=(
+            Column(title="Term"),
+            Column(title="Test"),
+            Column(title="Statistic", kind="number", spare=True),
+            Column(title="df", kind="amount", spare=True),
+            Column(title="p", kind="p"),
+            Column(title="Role"),
+        ),
+        rows=tuple(
+            (test.term, test.method, test.statistic, _df(test), test.p_value, test.role) for test in result.tests
+        ),
+        caption="Tests of whole terms; the first decides",
+        lead=True,
+    )
+    notes = [f"{test.term}, {test.method}: {test.note}" for test in result.tests]
+    said = tuple(sentence(text) for test, text in zip(result.tests, notes, strict=True) if _worth_saying(test.note))
+    blocks: tuple[Block, ...] = (table, *((Items(items=said),) if said else ()))
+    return [Section(id="tests", heading="Tests of whole terms", blocks=blocks)]
+
+
+def _worth_saying(note: str) -> bool:
+    """Whether a note says more than the seed, which stands with the provenance."""
+    return bool(note) and not note.startswith("seed ")
+
+
+def _df(test: TermTest) -> str | None:
+    if test.df is None:
+        return None
+    first = f"{test.df:g}" if test.df == round(test.df) else number(test.df, 1)
+    return first if test.df_denominator is None else f"{first}, {number(test.df_denominator, 1)}"
+
+
+def _study(result: ScenarioModel) -> list[Section]:
+    found = result.reliability
+    if found is None or not found.curve:
+        return []
+    level = f"{level_words(result)} CI"
+    table = Table(
+        id="reliability",
+        columns=(
+            Column(title="Of", kind="text"),
+            Column(title="Number", kind="count"),
+            Column(title="Order (Eρ²)", kind="amount"),
+            Column(title=level, kind="interval", digits=2),
+            Column(title="Scores (Φ)", kind="amount"),
+        ),
+        rows=tuple(
+            (
+                facet_words(point.facet, found),
+                point.n,
+                reliability_words(point.relative),
+                None if point.relative_low is None else (point.relative_low, point.relative_high),
+                reliability_words(point.absolute),
+            )
+            for point in _thinned(found)
+        ),
+        caption="Reliability by the number of one facet, all else as it is (D-study)",
+    )
+    return [Section(id="d-study", heading="How many items it takes", blocks=(table,))]
+
+
+def _thinned(found: Reliability) -> list[DesignPoint]:
+    """Return some points of every facet, the ends among them."""
+    kept: list[DesignPoint] = []
+    for facet in dict.fromkeys(point.facet for point in found.curve):
+        points = [point for point in found.curve if point.facet == facet]
+        step = max(1, -(-(len(points) - 1) // (_POINTS - 1))) if len(points) > _POINTS else 1
+        kept += [point for i, point in enumerate(points) if i % step == 0 or i == len(points) - 1]
+    return kept
+
+
+# --- small words ---
+
+
+def worst_first(rows: Iterable[DropRow], result: ScenarioModel) -> list[DropRow]:
+    """Order changes, the largest one to the worse first; rows without an estimate come last."""
+    sign = 1.0 if result.higher_is_better else -1.0
+    return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
+
+
+def best_first(rows: Iterable[MeanRow], result: ScenarioModel) -> list[MeanRow]:
+    """Order means, the best first; rows without an estimate come last."""
+    sign = -1.0 if result.higher_is_better else 1.0
+    return sorted(rows, key=lambda row: math.inf if row.estimate is None else sign * row.estimate)
+
+
+def named(row: DropRow | CellRow) -> str:
+    """Name a change or a cell."""
+    return f"{row.model} in {row.scenario}"
+
+
+def level_words(result: ScenarioModel) -> str:
+    """Write the level of the intervals."""
+    return f"{100 * result.conf_level:g}%"
+
+
+def columns_of(frame: pl.DataFrame) -> dict[str, list[object]]:
+    """Return a frame as what a table keeps for its CSV."""
+    return frame.to_dict(as_series=False)
