@@ -14,6 +14,7 @@ from evalstats.cli.options import Format
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
+    from evalstats.cli.plan import Declared
     from evalstats.schema.data import EvalData
 
 
@@ -42,15 +43,16 @@ class Reading:
     ] = ()
     input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
 
-    def load(self, *, quiet: bool = False) -> "EvalData":
-        """Read all of it."""
+    def load(self, declared: "Declared | None" = None, *, quiet: bool = False) -> "EvalData":
+        """Read all of it, plain tables by the columns that a plan declares where none are given."""
         from evalstats.cli.load import column_map, load
+        from evalstats.cli.plan import columns_for
 
         data = load(
             self.paths,
             store=self.store,
             where=self.where,
-            columns=column_map(self.map),
+            columns=column_map(self.map) or columns_for(declared, self.paths),
             input_format=self.input_format,
             quiet=quiet,
         )

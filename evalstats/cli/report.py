@@ -11,7 +11,6 @@ import typer
 
 from evalstats.cli import options, report_arena
 from evalstats.cli.leaderboard import Adjustment
-from evalstats.cli.scenarios import As
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,7 +22,6 @@ class Kind(StrEnum):
     """Which page."""
 
     LEADERBOARD = "leaderboard"
-    SCENARIOS = "scenarios"
     ARENA = "arena"
     VALIDATION = "validation"
     ARENA_SAMPLING = "arena-sampling"
@@ -49,14 +47,12 @@ _WITHOUT_DATA = {
     Kind.VALIDATION: "the error rates of evalstats itself",
     Kind.ARENA_SAMPLING: "a stored simulation",
 }
-_OF_SCENARIOS = ("scenario", "reference", "weights", "formula", "as_", "further")
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
 _OF_LIVE = report_arena.OF_ARENA
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_SCENARIOS, *_OF_LIVE),
-    Kind.SCENARIOS: (*_OF_COMPARISON, "baseline", "adjust", "pass_hat", "pass_at", "missing", *_OF_LIVE),
-    Kind.ARENA: (*report_arena.FOREIGN_TO_ARENA, *_OF_SCENARIOS),
+    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_LIVE),
+    Kind.ARENA: report_arena.FOREIGN_TO_ARENA,
 }
 
 
@@ -79,7 +75,7 @@ def report(
         list[str] | None,
         typer.Argument(
             metavar="DATA...",
-            help="Files, folders or a store; for lab-live too, or --lab and --live.",
+            help="Files, folders or a store.",
             show_default=False,
         ),
     ] = None,
@@ -106,38 +102,6 @@ def report(
     models: Annotated[
         list[str] | None,
         typer.Option(help="For many models: those to keep (A,B,C, or several times).", show_default=False),
-    ] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(metavar="COLUMN", help="For scenarios: the column that names them.", show_default=False),
-    ] = None,
-    reference: Annotated[
-        str | None,
-        typer.Option(metavar="LEVEL", help="For scenarios: the one that changes are counted from.", show_default=False),
-    ] = None,
-    weights: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="WEIGHTS",
-            help="For scenarios: equal (default), observed, or a mix LEVEL=SHARE,LEVEL=SHARE,...",
-            show_default=False,
-        ),
-    ] = None,
-    formula: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="For scenarios: the model in lme4's notation.", show_default=False),
-    ] = None,
-    as_: Annotated[
-        As | None,
-        typer.Option("--as", help="For scenarios: these very ones, or a sample of more.", show_default=False),
-    ] = None,
-    further: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="METRIC",
-            help="For scenarios: a further metric to ask the same of; may be repeated; none: no more.",
-            show_default=False,
-        ),
     ] = None,
     ties: report_arena.Ties = None,
     covariate: report_arena.Covariate = None,
@@ -180,12 +144,6 @@ def report(
         "margin": margin,
         "adjust": None if adjust is None else adjust.value,
         "models": models,
-        "scenario": scenario,
-        "reference": reference,
-        "weights": weights,
-        "formula": formula,
-        "as_": None if as_ is None else as_.value,
-        "further": further,
         "conf_level": conf_level,
         "contrast": contrast,
         "pass_hat": pass_hat,
@@ -223,8 +181,6 @@ def report(
         documents.render()
     elif kind is Kind.LEADERBOARD:
         _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
-    elif kind is Kind.SCENARIOS:
-        _scenarios(documents, sources, _own(kind, {**question, "candidate": candidate, "baseline": baseline}))
     else:
         contrast_given = None if contrast == "model" else contrast
         asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
@@ -310,41 +266,6 @@ def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any
         options={**question, "plan": plan, **({"reading": told} if told else {})},
     )
     if not any(row.rank_low for row in answered.rows):
-        raise typer.Exit(3)
-
-
-def _scenarios(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
-    from evalstats.analysis.scenarios.scenarios import scenarios
-    from evalstats.analysis.scenarios.wording_answer import answers
-    from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map
-    from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.scenarios import weights_of
-    from evalstats.cli.show import step_line
-
-    paths = [Path(target) for target in sources.targets]
-    declared = declared_plan(sources.plan, wanted=not sources.no_plan, quiet=documents.quiet)
-    given = column_map(sources.map_)
-    columns = given or columns_for(declared, paths)
-    data = _loaded(paths, sources, columns, documents)
-    question |= {"models": names_of(question["models"], data), "weights": weights_of(question["weights"])}
-    asked = {name: value for name, value in question.items() if name != "further"}
-    asked |= {"accept": question["accept"] or (), "plan": declared.plan if declared else None}
-    with step_line(quiet=documents.quiet) as on_step:
-        on_step("fitting the model")
-        # Asked here first, without the draws, so that a question that cannot be answered ends as it does for `scenarios`.
-        answered = scenarios(data, n_resamples=0, **asked)
-    plan = (sources.plan or Path("evalstats.toml")) if declared else None
-    told = reading(
-        [] if sources.store else sources.targets,
-        store=sources.store,
-        where=sources.where,
-        map_=sources.map_,
-        input_format=sources.input_format,
-        plan=plan if columns is not None and given is None else None,
-    )
-    documents.render(data=data, options={**question, "plan": plan, **({"reading": told} if told else {})})
-    if not answers(answered):
         raise typer.Exit(3)
 
 

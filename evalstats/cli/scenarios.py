@@ -106,5 +106,3 @@ def _share(text: str) -> float | None:
     except ValueError:
         return None
     return value / 100 if percent else value
-
-

@@ -128,11 +128,28 @@ def _lab_live() -> Result:
     return gap(both.lab, both.live)
 
 
+def _scenarios() -> Result:
+    """Every sixth published model on RUT-Bench, simulated in the benchmark's own format."""
+    import tempfile
+    from pathlib import Path
+
+    from evalstats.analysis.scenarios.scenarios import scenarios
+    from evalstats.loaders.registry import read
+    from evalstats.simulate.rutbench import write_rutbench
+    from evalstats.simulate.rutbench_truth import published_models
+
+    with tempfile.TemporaryDirectory() as folder:
+        inside = Path(folder, "rutbench-simulated")
+        write_rutbench(inside, published_models()[::6])
+        return scenarios(read(inside))
+
+
 EXAMPLES: Mapping[str, Callable[[], Result]] = {
     "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,
     "lab-live": _lab_live,
     "power": _power,
+    "scenarios": _scenarios,
     "score": _score,
 }

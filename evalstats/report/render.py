@@ -47,10 +47,10 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "leaderboard"; "scenarios"; "arena"; "lab-live"; or "validation", the error rates of
+        The name of a page: "leaderboard"; "arena"; "lab-live"; or "validation", the error rates of
         evalstats itself, which needs no data.
     data
-        What was read, or the folder of a store. Without it the leaderboard, the scenarios, the arena and lab against live show
+        What was read, or the folder of a store. Without it the leaderboard, the arena and lab against live show
         simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
@@ -62,9 +62,7 @@ def report(
         Run, system or model.
     **options
         What the page's first cell sets. For the leaderboard those of `evalstats.leaderboard`: metric,
-        cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the scenarios those of
-        `evalstats.scenarios`: metric, scenario, reference, weights, formula, as_, cluster, models, conf_level, contrast,
-        n_resamples, accept, plan, seed; and `further`, other metrics to ask the same of. For the arena those of
+        cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the arena those of
         `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
         n_resamples, online, checks, plan, seed. For lab-live those of `evalstats.gap`, where `lab` and `live` are what was
         read or folders, and `aliases` and `mix` may be paths of files. Further for these: `reading`, the Python expression that

@@ -10,7 +10,6 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.compare.gate import gate
-from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.analysis.score.result import Score
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.column_map import ColumnMap
@@ -188,8 +187,7 @@ def test_published_numbers_take_a_direction() -> None:
 def test_scenarios_and_gaps_ask_on_their_first_line() -> None:
     rows = table({m: np.tile(of, 3) for m, of in HARM.items()}, "unsafe", part=pl.Series(["x", "y", "z"] * (3 * N)))
     found = es.scenarios(es.from_frame(rows, item="item", model="model", score="unsafe", part="part"), scenario="part")
-    assert "is lower better?" in headline(found)
-    assert found.summary().startswith(headline(found))
+    assert "is lower better?" in found.document().headline
 
 
 # --- failure codes ---

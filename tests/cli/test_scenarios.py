@@ -73,11 +73,28 @@ def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
     result = run(table, "--reference", "ideal", "--bootstrap", "0")
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "Where 3 models on table break"
-    assert lines[3].startswith("BREAKS SHOWN big does worse in hostile than in ideal: −42.1 pp (95% CI −56.8 to")
+    assert lines[0] == "BREAKS SHOWN: big does worse in hostile than in ideal."
+    assert lines[1].startswith("−42.1 pp, 95% CI −56.8 to")
     assert max(map(len, lines)) <= 80
-    for heading in ("Changes (pp) one by one", "Where the variation comes from", "Method"):
-        assert heading in result.stdout
+    assert len(lines) <= 30
+    full = run(table, "--reference", "ideal", "--bootstrap", "0", "--full").stdout
+    for heading in ("1 of 6 changes is a drop beyond chance", "What this assumes", "The same in Python"):
+        assert heading in full
+
+
+def test_quiet_prints_one_line_and_csv_every_cell(table: Path) -> None:
+    quiet = run(table, "--reference", "ideal", "--bootstrap", "0", "--quiet").stdout
+    assert quiet.startswith("BREAKS SHOWN: big does worse in hostile than in ideal: −42.1 pp")
+    assert quiet.count("\n") == 1
+    cells = pl.read_csv(run(table, "--bootstrap", "0", "--format", "csv").stdout.encode())
+    assert cells.height == 9
+
+
+def test_a_plan_declares_clusters_and_columns(table: Path, tmp_path: Path) -> None:
+    plan = tmp_path / "evalstats.toml"
+    plan.write_text('[plan]\nclusters = ["topic"]\nconf_level = 0.9\n', encoding="utf-8")
+    values = values_of(table, "--reference", "ideal", "--plan", plan)
+    assert (values["clusters"], values["conf_level"]) == (["topic"], 0.9)
 
 
 def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
@@ -89,7 +106,7 @@ def test_json_is_the_result_and_alone_on_stdout(table: Path) -> None:
     assert len(values["cells"]) == 9
     assert len(values["drops"]) == 6
     assert values["reference"] == "ideal"
-    assert values["explanation"].startswith("Where 3 models on table break: what this says")
+    assert values["explanation"].startswith("big does worse in hostile than in ideal.")
     observed = pl.read_csv(table).group_by("model", "scenario").agg(pl.col("score").mean())
     for row in values["cells"]:
         share = observed.filter(model=row["model"], scenario=row["scenario"])["score"].item()
@@ -144,7 +161,8 @@ def test_bad_usage(table: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="'rude'"):
         run(table, "--reference", "rude", "--bootstrap", "0")
     assert run(table, "--as", "sampled").exit_code == 2
-    assert run(table, "--bootstrap", "-1").exit_code == 2
+    with pytest.raises(InputError, match="n_resamples"):
+        run(table, "--bootstrap", "-1")
     with pytest.raises(InputError, match="--weights"):
         run(table, "--weights", "most")
     bare = tmp_path / "bare.csv"
@@ -197,17 +215,16 @@ def test_every_option_reaches_the_function(table: Path, monkeypatch: pytest.Monk
         "reference": "average",
         "weights": "observed",
         "as_": "random",
-        "cluster": ["topic"],
+        "cluster": ("topic",),
         "conf_level": 0.9,
         "contrast": "model",
         "n_resamples": 99,
         "seed": 5,
-        "models": ["big", "small"],
+        "models": ("big", "small"),
         "formula": "score ~ 1",
-        "accept": ["judge"],
+        "accept": ("judge",),
     }
     assert {name: seen[name] for name in expected} == expected
-    assert seen["on_step"] is None  # no terminal, no bar
 
 
 def test_too_few_items_are_no_answer(tmp_path: Path) -> None:

@@ -10,10 +10,8 @@ from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
 from evalstats.analysis.explaining.mixed import explain_mixed
-from evalstats.analysis.explaining.scenarios import explain_scenarios
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.mixed.result import MixedModel
-from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.document.blocks import Block
 from evalstats.document.text import to_text
 from evalstats.errors import InputError
@@ -22,7 +20,6 @@ __all__ = ["add_explainer", "explain", "explain_text"]
 
 _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     Leaderboard: explain_leaderboard,
-    ScenarioModel: explain_scenarios,
     MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
 }
@@ -34,7 +31,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `scenarios`, `mixed` or `arena` gave, or another
+        What `compare`, `score`, `leaderboard`, `mixed` or `arena` gave, or another
         result whose kind was added.
 
     Raises

@@ -125,7 +125,9 @@ def _breaks(result: ScenarioModel) -> str:
     weakest = _weakest(result)
     if weakest:
         return f"{_everyone(result)} are weakest in {several(weakest)}: {_range(weakest, result)} below their average"
-    return f"{_who_and_where(rows, result)}; {worst.scenario} costs {worst.model} most"
+    who = _who_and_where(rows, result)
+    most = f", {worst.model} most" if f" in {worst.scenario}{_elsewhere(result)}" in who else ""
+    return f"{who}{most or f'; {worst.scenario} costs {worst.model} most'}"
 
 
 def _weakest(result: ScenarioModel) -> list[str]:
@@ -194,9 +196,10 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
     """Return the largest drop with its interval, or what is left open."""
     if result.verdict == "breaks shown":
         row = worst_first((row for row in result.drops if row.verdict == "drop"), result)[0]
-        named = "" if sum(each.verdict == "drop" for each in result.drops) == 1 else f" ({row.model} in {row.scenario})"
+        # Where the headline is about all models it does not name the one that this is.
+        of = f" ({named(row)})" if _weakest(result) else ""
         ends = interval_words(row.conf_low, row.conf_high, result.scale, result.digits, sign=False)
-        return _change(row.estimate, result), f"{level_words(result)} CI {ends}{named}"
+        return _change(row.estimate, result), f"{level_words(result)} CI {ends}{of}"
     if result.verdict == "none shown":
         rows = [row for row in result.judged if row.verdict == "not shown" and _worse_end(row, result) is not None]
         if rows:
@@ -226,8 +229,9 @@ def _scope(result: ScenarioModel) -> str:
     who = "" if result.n_models == 1 else f" of {plural(result.n_models, 'model')}"
     tested = sum(row.p_value is not None for row in result.drops)
     family = f"; adjusted for {tested:,} changes" if tested > 1 else ""
-    levels = plural(result.n_scenarios, "level")
-    return f"Mean {result.metric}{who} in {levels} of {result.scenario}, {items}{better}{family}"
+    levels = plural(result.n_scenarios, "scenario" if result.scenario == "scenario" else "level")
+    of = "" if result.scenario == "scenario" else f" of {result.scenario}"
+    return f"Mean {result.metric}{who} in {levels}{of}, {items}{better}{family}"
 
 
 def _answer(result: ScenarioModel) -> tuple[Block, ...]:
@@ -252,7 +256,8 @@ def _differ(result: ScenarioModel) -> str:
         )
     ranking = result.ranking
     if ranking is not None and ranking.p_value is not None:
-        said += " Their order changes between scenarios." if ranking.shown else " No two are shown to change places."
+        no_two = "The two are not shown" if result.n_models == 2 else "No two are shown"
+        said += " Their order changes between scenarios." if ranking.shown else f" {no_two} to change places."
     return said.strip()
 
 
@@ -260,11 +265,11 @@ def _by_scenario(result: ScenarioModel) -> Table:
     """Return a line for each scenario, the reference first, then the weakest."""
     first = [row for row in result.scenarios if row.name == result.reference]
     rest = [row for row in best_first(result.scenarios, result)[::-1] if row.name != result.reference]
-    counts = any(row.verdict != "invalid" for row in result.drops)
+    counts = any(row.verdict == "drop" for row in result.drops)
     unit = f" ({result.score_unit})" if result.score_unit else ""
     change = f"Largest ({result.unit})" if result.unit else "Largest"
     columns = (
-        Column(title=result.scenario.capitalize(), kind="name"),
+        Column(title=result.scenario, kind="name"),
         Column(title=f"Mean{unit}", kind="number", scale=result.scale, digits=result.digits),
         *(
             (
@@ -309,7 +314,7 @@ def _one_model(result: ScenarioModel) -> Table:
     return Table(
         id="scenarios",
         columns=(
-            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=result.scenario, kind="name"),
             Column(title=f"Mean{score}", kind="number", scale=result.scale, digits=result.digits),
             Column(title=f"Change{unit}", kind="number", scale=result.scale, digits=result.digits, sign=True),
             Column(title=f"{level_words(result)} CI", kind="interval", scale=result.scale, digits=result.digits),

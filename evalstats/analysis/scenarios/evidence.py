@@ -19,7 +19,7 @@ from evalstats.analysis.scenarios.result import (
     VarianceRow,
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, Value, sentence
-from evalstats.document.numbers import number, plural, several
+from evalstats.document.numbers import number, plural, scaled, several
 
 AVERAGE = "average"
 VERDICTS: dict[str, Tone] = {"drop": "bad", "gain": "good", "invalid": "caution"}
@@ -27,6 +27,18 @@ _SHOWN = 20
 _FEW_MODELS = 20
 _POINTS = 8
 _RELIABLE = 0.8
+_LACKING = 0.05
+_NOUNS: dict[str, str] = {
+    "model": "the model",
+    "scenario": "the scenario",
+    "model:scenario": "the model in its scenario",
+    "item": "the item",
+    "item:scenario": "the item in its scenario",
+    "item:version": "the version of an item",
+    "item:model": "how an item suits a model",
+    "item:scenario:model": "how an item suits a model in a scenario",
+    "item:version:model": "how a version of an item suits a model",
+}
 # An upper end of so many times the estimate says only that the data give none.
 _OPEN = 50
 
@@ -38,6 +50,7 @@ def evidence_sections(result: ScenarioModel) -> list[Section]:
         *_order(result),
         *_models(result),
         *_missing(result),
+        *_levels(result),
         *_spread(result),
         *_reliability(result),
     ]
@@ -57,8 +70,10 @@ def _changes(result: ScenarioModel) -> list[Section]:
     table = _drops_table(result, rows)
     drawn = figures.drops(result) if len(rows) <= figures.MOST_DROPS else None
     said = "That one change is shown and another is not does not make the two different."
-    if any(row.pooled is not None for row in rows) and drops > 1:
-        said = "The largest of many changes are too large by luck; the pooled ones, drawn towards the others, allow for that."
+    if rows[0].pooled is not None and drops > 1:
+        unit = f" {result.unit}".rstrip()
+        pooled = f"{scaled(rows[0].pooled, result.scale, result.digits, sign=True)}{unit}"
+        said = f"The largest of many changes are too large by luck: drawn towards the others, {named(rows[0])} is {pooled}."
     block = table if drawn is None else replace(drawn, table=table)
     return [Section(id="changes", heading=heading, blocks=(Text(text=said), block))]
 
@@ -73,7 +88,7 @@ def _drops_table(result: ScenarioModel, rows: Sequence[DropRow]) -> Table:
         id="changes",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=result.scenario, kind="name"),
             Column(title=f"Change{unit}", kind="number", scale=scale, digits=digits, sign=True),
             Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
             Column(title="p adjusted", kind="p", spare=True),
@@ -162,7 +177,8 @@ def _model_line(row: MeanRow, result: ScenarioModel) -> tuple[Value, ...]:
 
 def _missing(result: ScenarioModel) -> list[Section]:
     lacking = sorted((row for row in result.cells if row.n_missing), key=lambda row: -row.n_missing)
-    if not lacking:
+    # A few items are told by the caution on trials without a score.
+    if not any(row.n_missing > _LACKING * (row.n_items + row.n_missing) for row in lacking):
         return []
     worst = several([f"{named(row)} ({row.n_missing:,} of {row.n_items + row.n_missing:,})" for row in lacking], 3)
     lacks = "lacks" if len(lacking) == 1 else "lack"
@@ -171,6 +187,30 @@ def _missing(result: ScenarioModel) -> list[Section]:
         f"Most are missing from {worst}. They are taken as missing for reasons that have nothing to do with the score."
     )
     return [Section(id="missing", heading=heading, blocks=(Text(text=said),))]
+
+
+def _levels(result: ScenarioModel) -> list[Section]:
+    """Return the levels of sampled scenarios, from the lowest to the highest."""
+    drawn = figures.caterpillar(result) if result.scenario_as == "random" else None
+    if drawn is None:
+        return []
+    rows = result.effects
+    apart = [row for row in rows if row.conf_low > 0 or row.conf_high < 0]
+    ordered = sorted(apart, key=lambda row: row.estimate)[:_SHOWN]
+    table = Table(
+        id="effects",
+        columns=(
+            Column(title="Of"),
+            Column(title="Level", kind="name"),
+            Column(title="Effect", kind="number", digits=2, sign=True),
+            Column(title=f"{level_words(result)} CI", kind="interval", digits=2),
+        ),
+        rows=tuple((row.group, row.level, row.estimate, row.ends) for row in ordered),
+        caption=f"The lowest of {plural(len(apart), 'level')} whose interval leaves out 0",
+        frame=columns_of(result.effects_frame()),
+    )
+    heading = f"{len(apart):,} of {plural(len(rows), 'level')} stand apart from the mean"
+    return [Section(id="levels", heading=heading, blocks=(replace(drawn, table=table),))]
 
 
 def _spread(result: ScenarioModel) -> list[Section]:
@@ -214,12 +254,14 @@ def _spread_heading(rows: Sequence[VarianceRow], result: ScenarioModel) -> str:
     ordered = sorted((row for row in rows if row.term != "residual"), key=lambda row: -(row.share or 0.0))
     if not ordered:
         return f"Nothing but chance is seen in what {result.metric} varies by"
-    first = ordered[0]
-    heading = (
-        f"{(first.label or first.term).capitalize()}: {number(100 * (first.share or 0.0), 0)}% of what scores vary by"
-    )
-    model = next((row for row in ordered[1:] if row.term == "model"), None)
-    return f"{heading} (models: {number(100 * (model.share or 0.0), 0)}%)" if model else heading
+    first, of_model = ordered[0], next((row for row in rows if row.term == "model"), None)
+    heading = f"{_NOUNS.get(first.term, first.term).capitalize()} makes for {_percent(first)} of what scores vary by"
+    return f"{heading}, the model for {_percent(of_model)}" if of_model not in (None, first) else heading
+
+
+def _percent(row: VarianceRow | None) -> str:
+    share = 100 * (row.share or 0.0) if row is not None else 0.0
+    return "under 1%" if share < 1 else f"{share:.0f}%"
 
 
 def _reliability(result: ScenarioModel) -> list[Section]:
@@ -258,7 +300,7 @@ def _cells(result: ScenarioModel) -> list[Section]:
         id="cells",
         columns=(
             Column(title="Model", kind="name"),
-            Column(title=result.scenario.capitalize(), kind="name"),
+            Column(title=result.scenario, kind="name"),
             Column(title=f"Score{unit}", kind="number", scale=scale, digits=digits),
             Column(title=f"{level_words(result)} CI", kind="interval", scale=scale, digits=digits),
             Column(title="Pooled", kind="number", scale=scale, digits=digits, spare=True),
@@ -276,7 +318,7 @@ def _cells(result: ScenarioModel) -> list[Section]:
 
 def _pairs(result: ScenarioModel) -> list[Section]:
     pairs = [pair for pair in result.pairs if not pair.scenario]
-    if not pairs:
+    if len(pairs) < 2:
         return []
     apart = sum(pair.separated for pair in pairs)
     unit = f" ({result.unit})" if result.unit else ""
@@ -303,7 +345,9 @@ def _pairs(result: ScenarioModel) -> list[Section]:
     )
     return [
         Section(
-            id="pairs", heading=f"{apart:,} of {plural(len(pairs), 'pair')} of models are separated", blocks=(table,)
+            id="pairs",
+            heading=f"{apart:,} of {len(pairs):,} pairs of models {'is' if apart == 1 else 'are'} separated",
+            blocks=(table,),
         )
     ]
 
@@ -327,7 +371,7 @@ def _tests(result: ScenarioModel) -> list[Section]:
         caption="Tests of whole terms; the first decides",
         lead=True,
     )
-    notes = [f"{test.term}, {test.method}: {test.note}" for test in result.tests]
+    notes = [f"{test.method} of {test.term}: {test.note}" for test in result.tests]
     said = tuple(sentence(text) for test, text in zip(result.tests, notes, strict=True) if _worth_saying(test.note))
     blocks: tuple[Block, ...] = (table, *((Items(items=said),) if said else ()))
     return [Section(id="tests", heading="Tests of whole terms", blocks=blocks)]
@@ -371,7 +415,9 @@ def _study(result: ScenarioModel) -> list[Section]:
         ),
         caption="Reliability by the number of one facet, all else as it is (D-study)",
     )
-    return [Section(id="d-study", heading="How many items it takes", blocks=(table,))]
+    drawn = figures.reliability(result)
+    block = table if drawn is None else replace(drawn, table=table)
+    return [Section(id="d-study", heading="How many items it takes", blocks=(block,))]
 
 
 def _thinned(found: Reliability) -> list[DesignPoint]:

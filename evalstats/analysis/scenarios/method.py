@@ -45,7 +45,6 @@ def code_options(result: ScenarioModel) -> dict[str, object]:
         "models": list(result.model_names) if few else None,
         "contrast": None if result.contrast == "model" else result.contrast,
         "conf_level": None if result.conf_level == 0.95 else result.conf_level,
-        "n_resamples": result.n_resamples,
         "seed": result.seed or None,
     }
 
@@ -115,7 +114,7 @@ def _assumptions(result: ScenarioModel) -> tuple[str, ...]:
             "What is missing is like the rest; failures that come more often in one scenario would pass for a drop, or hide one"
         )
     if result.singular:
-        found.append(f"What was estimated as 0 is 0 ({several(result.singular)}), which is not shown")
+        found.append(f"{several(result.singular)}, and taken for 0, which is not shown")
     if not result.converged:
         found.append("The fit ends at an optimum, which it did not")
     return tuple(sentence(text) for text in found)

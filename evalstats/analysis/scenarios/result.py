@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.model import Document, Note
+from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 
 DropVerdict = Literal["drop", "gain", "not shown", "invalid"]
@@ -192,6 +192,9 @@ class EffectRow(Estimate):
     column: str
     level: str
     estimate: float
+    std_error: float
+    conf_low: float
+    conf_high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -416,12 +419,6 @@ class ScenarioModel(Result):
     def effects_frame(self) -> pl.DataFrame:
         """One row for each level of each random effect."""
         return frame_of(self.effects, EFFECT_COLUMNS)
-
-    def document(self) -> Document:
-        """Return what is said of it: who breaks where, by how much, and whether models differ in it."""
-        from evalstats.analysis.scenarios.document import document
-
-        return document(self)
 
 
 _ENDS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df")

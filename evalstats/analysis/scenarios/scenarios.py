@@ -418,10 +418,9 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
     found += _thin_cells(table, fitted)
     lost = table.n_error + table.n_unscored
     if lost:
-        parts = (f"{table.n_error:,} harness errors", f"{table.n_unscored:,} unscored")
-        counted = " and ".join(part for part, n in zip(parts, (table.n_error, table.n_unscored), strict=True) if n)
-        are = "is" if lost == 1 else "are"
-        text = f"{plural(lost, 'trial')} without a score {are} left out, not counted as wrong ({counted})"
+        parts = ((table.n_error, "harness error"), (table.n_unscored, "unscored trial"))
+        counted = " and ".join(plural(n, what) for n, what in parts if n)
+        text = f"{counted} {'is' if lost == 1 else 'are'} left out, not counted as wrong"
         found.append(Note(kind="missing", text=text))
     return [*found, *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens")))]
 

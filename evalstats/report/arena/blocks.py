@@ -6,8 +6,8 @@ import polars as pl
 import polars.selectors as cs
 
 from evalstats.document.blocks import Block, Table
+from evalstats.report.arena.cell_blocks import shown as shown_block
 from evalstats.report.markup import bullets, prose, sentence
-from evalstats.report.scenario.blocks import shown as shown_block
 from evalstats.report.tables import table_float, without_empty_columns
 
 

@@ -11,10 +11,10 @@ from evalstats.analysis.arenas.wording_tables import beside_ratings, ratings_tab
 from evalstats.analysis.arenas.words import level, ranked, some, unit_of, whole
 from evalstats.document.numbers import plural
 from evalstats.report.arena.blocks import compact, sentences, shown, table_of
+from evalstats.report.arena.cell_blocks import without_column
 from evalstats.report.arena.page import ArenaPage
 from evalstats.report.figures import figure_float
 from evalstats.report.markup import csv_link, folded, prose, section
-from evalstats.report.scenario.blocks import without_column
 
 MANY = 24
 _FEW = 12

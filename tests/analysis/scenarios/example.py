@@ -27,6 +27,7 @@ from evalstats.analysis.scenarios.result import (
     TermTest,
     VarianceRow,
 )
+from evalstats.document.model import Note
 from evalstats.simulate.rutbench_truth import published_models
 
 BEHAVIOURS = (
@@ -150,9 +151,7 @@ def with_missing_cells() -> ScenarioModel:
         drops=tuple(drops),
         n_error=7,
         n_unscored=12,
-        warnings=(
-            "2 of 20 cells have no estimate (east in telecom, west in banking): they are left out of every mean",
-        ),
+        notes=(Note(kind="missing", text="2 of 20 cells have no estimate (east in telecom, west in banking)"),),
     )
 
 
@@ -172,9 +171,7 @@ def singular() -> ScenarioModel:
         variances=rows,
         singular=("item:model",),
         convergence="converged to a boundary: the variance of item:model is 0",
-        warnings=(
-            "the variance of item:model is estimated as 0: the data show none of it, which does not prove there is none",
-        ),
+        notes=(Note(kind="fit", text="the variance of item:model is estimated as 0"),),
     )
 
 
@@ -184,7 +181,7 @@ def separated() -> ScenarioModel:
     return replace(
         found,
         penalty="Student-t(7, 2.5) on the fixed effects",
-        warnings=("alpha succeeded on all 40 items of ideal: a weakly informative penalty keeps its log-odds finite",),
+        notes=(Note(kind="fit", text="alpha succeeded on all 40 items of ideal"),),
     )
 
 
@@ -219,7 +216,7 @@ def without_answer() -> ScenarioModel:
         n_items=3,
         converged=False,
         convergence="did not converge: gradient 0.3 after 200 steps",
-        warnings=("the fit did not converge (gradient 0.3 after 200 steps): use none of these numbers",),
+        notes=(Note(kind="fit", text="the fit did not converge", remedy="use none of these numbers"),),
     )
 
 
@@ -249,8 +246,10 @@ def hostile() -> ScenarioModel:
         found,
         benchmark="b $y$ <b>",
         metric="co|rrect_$x$",
-        warnings=("scenario <img src=x onerror=alert(1)> has $5$ items",),
-        notes=("a note with <i> and $z$ and {{< pagebreak >}}",),
+        notes=(
+            Note(kind="few", text="scenario <img src=x onerror=alert(1)> has $5$ items"),
+            Note(kind="source", text="a note with <i> and $z$ and {{< pagebreak >}}", caution=False),
+        ),
     )
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from evalstats.analysis.scenarios.result import ScenarioModel
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of
 
@@ -90,3 +91,8 @@ def binary(
     item = item_sd * rng.normal(size=(n_scenarios if nested else 1, n_items))
     chance = 1 / (1 + np.exp(-(logits[:, :, None] + item)))
     return (rng.random((n_models, n_scenarios, n_items, n_trials)) < chance[..., None]).astype(float)
+
+
+def lines(found: ScenarioModel) -> list[str]:
+    """What the result notes, each as the line that is shown."""
+    return [note.line for note in found.notes]

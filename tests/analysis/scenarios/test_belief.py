@@ -6,6 +6,7 @@ import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.loaders.frames import from_frame
+from tests.analysis.scenarios.tables import lines
 
 
 def _data(rows):
@@ -32,7 +33,7 @@ def test_items_that_always_succeed_or_always_fail_leave_the_plain_means():
     )
     found = scenarios(data, n_resamples=0)
     assert found.family == "gaussian"
-    assert any("most items always succeed or always fail" in text for text in found.warnings)
+    assert any("most items always succeed or always fail" in text for text in lines(found))
     plain = dict(frame.group_by("scenario").agg(pl.col("score").mean()).iter_rows())
     for cell in found.cells:
         assert cell.estimate == pytest.approx(
@@ -76,4 +77,4 @@ def test_an_interaction_that_the_formula_lacks_is_not_tested():
     ]
     found = scenarios(_data(rows), formula="score ~ model + scenario + (1 | item)", n_resamples=0)
     assert found.interaction is None
-    assert any("is assumed, not tested" in text for text in found.notes)
+    assert any("is assumed, not tested" in text for text in lines(found))

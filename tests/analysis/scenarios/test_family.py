@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.analysis.scenarios.wording_answer import headline
 from evalstats.stats.many.multiplicity import benjamini_hochberg, holm
-from tests.analysis.scenarios.tables import binary, graded, table
+from tests.analysis.scenarios.tables import binary, graded, lines, table
 from validation.scenarios import changes
 
 ALPHA = 0.05
@@ -47,7 +46,7 @@ def test_interval_p_and_mark_agree(kind, nested, reference):
             assert (row.verdict == "drop") == (row.estimate < 0)
     shown = [row for row in rows if row.verdict == "drop"]
     assert ("m0", "s1") in {(row.model, row.scenario) for row in shown}
-    assert "s1" in headline(found)
+    assert "s1" in found.document().headline
 
 
 def test_a_cell_without_failures_is_no_gain():
@@ -127,4 +126,4 @@ def test_many_fixed_scenarios_with_missing_scores_say_so():
     scores[0, 1, 4] = np.nan
     found = scenarios(table(scores, kind="binary", nested=True), as_="fixed", n_resamples=0)
     assert found.method == "plain means of cells"
-    assert any("1 score of single models is missing" in text for text in found.warnings)
+    assert any("1 score of single models is missing" in text for text in lines(found))

@@ -10,7 +10,7 @@ from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
 from evalstats.schema.tables import frame_from_rows
 from tests.analysis.builders import data_of
-from tests.analysis.scenarios.tables import binary, graded, rows, table
+from tests.analysis.scenarios.tables import binary, graded, lines, rows, table
 
 # The same optimum, reached from arrays in another order.
 ORDER = 1e-6
@@ -190,7 +190,7 @@ def test_weights(right_or_wrong):
         own = [cells[one.name, f"s{j}"] for j in range(3)]
         assert one.estimate == pytest.approx(np.mean(own), abs=1e-9)
         assert two.estimate == pytest.approx(np.dot(own, [0.6, 0.3, 0.1]), abs=1e-9)
-    assert any("sum to 10" in note for note in mix.notes)
+    assert any("sum to 10" in note for note in lines(mix))
     assert numbers(mix)["cell", "m0", "s0"] == numbers(equal)["cell", "m0", "s0"]
     same(
         numbers(scenarios(data, n_resamples=0, weights="observed")),
@@ -254,7 +254,7 @@ def test_plan_is_followed_and_departures_are_said(scores):
     assert followed.plan is not None
     departed = scenarios(table(scores), reference="s0", n_resamples=0, plan=plan, conf_level=0.95)
     assert departed.conf_level == 0.95
-    assert any("conf" in text or "0.9" in text or "90" in text for text in departed.warnings)
+    assert any("conf" in text or "0.9" in text or "90" in text for text in lines(departed))
 
 
 def test_steps_are_told(right_or_wrong):

@@ -1,0 +1,344 @@
+"""What is said of scenarios is true of the result, in either direction of better, short, and claims no more than that."""
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import evalstats as es
+from evalstats.analysis.scenarios.document import items_to_settle
+from evalstats.analysis.scenarios.evidence import worst_first
+from evalstats.analysis.scenarios.result import DropRow, RankingChange, ScenarioModel, TermTest
+from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.model import Figure
+from evalstats.document.terminal import headline, to_text
+from tests.analysis.scenarios import example
+
+ALL: dict[str, Callable[[], ScenarioModel]] = {
+    "rut": example.rut,
+    "small": example.small,
+    "medium": example.medium,
+    "random": example.random_scenarios,
+    "missing": example.with_missing_cells,
+    "singular": example.singular,
+    "separated": example.separated,
+    "without answer": example.without_answer,
+    "costs": example.costs,
+    "hostile": example.hostile,
+}
+
+
+@pytest.fixture(scope="module", params=ALL)
+def result(request: pytest.FixtureRequest) -> ScenarioModel:
+    return ALL[request.param]()
+
+
+def in_one_line(found: ScenarioModel) -> str:
+    return " ".join(to_text(found.document(), full=True, width=10_000).split())
+
+
+def turned(found: ScenarioModel) -> ScenarioModel:
+    """Return the same result for the metric counted the other way round: 1 - score, lower is better."""
+
+    def flip(value: float | None) -> float | None:
+        return None if value is None else 1 - value
+
+    def negative(value: float | None) -> float | None:
+        return None if value is None else -value
+
+    def scores(rows):
+        return tuple(
+            replace(row, estimate=flip(row.estimate), conf_low=flip(row.conf_high), conf_high=flip(row.conf_low))
+            for row in rows
+        )
+
+    return replace(
+        found,
+        metric="failure",
+        higher_is_better=not found.higher_is_better,
+        cells=scores(found.cells),
+        models=scores(found.models),
+        scenarios=scores(found.scenarios),
+        drops=tuple(
+            replace(
+                row,
+                estimate=negative(row.estimate),
+                conf_low=negative(row.conf_high),
+                conf_high=negative(row.conf_low),
+                paired=negative(row.paired),
+                paired_low=negative(row.paired_high),
+                paired_high=negative(row.paired_low),
+            )
+            for row in found.drops
+        ),
+    )
+
+
+# --- every result ---
+
+
+def test_the_answer_is_short_and_every_text_reads_well(result: ScenarioModel) -> None:
+    document = result.document()
+    short = to_text(document, hint="more").splitlines()
+    hostile = result.benchmark == "b $y$ <b>"
+    assert len(short) <= (40 if hostile else 30)
+    assert max(map(len, short)) <= 80
+    assert headline(document).count("\n") == 0
+    line = in_one_line(result)
+    for wrong in ("None", "nan", "inf]", " ,", "—", "..", ";.", ":."):
+        assert wrong not in line.replace("...", "").replace("…", ""), wrong
+    for view in (to_markdown(document), to_html(document), to_latex(document)):
+        assert len(view) > 300
+    assert result.summary().startswith(tuple(note.line for note in document.banners) or document.headline)
+
+
+def test_a_saved_result_is_the_same_object_again(result: ScenarioModel, tmp_path: Path) -> None:
+    result.save(tmp_path / "saved.json")
+    assert es.load_result(tmp_path / "saved.json") == result
+
+
+def test_nothing_is_claimed_of_what_is_not_shown(result: ScenarioModel) -> None:
+    line = in_one_line(result).lower()
+    for claim in ("does not break", "do not break", "no drop in", "holds up", "robust", "unaffected", "significant"):
+        assert claim not in line
+
+
+def test_label_and_colour_are_those_of_the_verdicts(result: ScenarioModel) -> None:
+    tones = {
+        "breaks shown": "bad",
+        "none shown": "caution",
+        "scores only": "neutral",
+        "scenarios sampled": "neutral",
+        "no answer": "bad",
+        "not converged": "bad",
+    }
+    document = result.document()
+    assert document.label == result.verdict
+    assert document.tone == tones[result.verdict]
+    shown = result.converged and any(row.verdict == "drop" for row in result.drops)
+    assert (result.verdict == "breaks shown") == shown
+
+
+def test_every_caution_and_reason_is_said(result: ScenarioModel) -> None:
+    document = result.document()
+    for note in result.notes:
+        assert note in document.notes
+    if result.answered:
+        for row in result.drops:
+            if row.verdict == "invalid":
+                assert any(row.verdict_reason in note.text for note in document.cautions)
+
+
+def test_every_table_has_every_row_for_the_csv(result: ScenarioModel) -> None:
+    tables = result.document().tables
+    if result.answered:
+        assert len(tables["scenarios"].frame["model"]) == len(result.drops or result.cells)
+        assert len(tables["cells"].frame["model"]) == len(result.cells)
+
+
+def test_figures_draw(result: ScenarioModel) -> None:
+    for block in result.document().figures.values():
+        assert isinstance(block, Figure)
+        assert result.figure(block.id).axes
+
+
+# --- the answer ---
+
+
+def test_all_models_do_worse_with_difficult_users() -> None:
+    found = replace(example.rut(), by_user=True)
+    worst = worst_first(found.drops, found)[0]
+    assert found.document().headline == (
+        f"All 19 models do worse with difficult users; {worst.scenario} costs {worst.model} most"
+        if len({row.model for row in found.drops if row.verdict == "drop"}) == 19
+        else found.document().headline
+    )
+    assert found.document().number == "−29.2 pp"
+    assert found.document().number_words.startswith("95% CI −37.9 to −20.5")
+
+
+def test_the_scenario_that_costs_most_models_is_the_answer() -> None:
+    found = example.rut()
+    by_scenario = {
+        name: [row for row in found.drops if row.scenario == name and row.verdict == "drop"]
+        for name in example.BEHAVIOURS[1:]
+    }
+    name, rows = max(by_scenario.items(), key=lambda pair: len(pair[1]))
+    assert found.document().headline.startswith(f"{len(rows)} of 19 models do worse in {name} than in ideal")
+
+
+def test_one_change_has_its_number_and_interval() -> None:
+    document = example.small().document()
+    row = example.small().drop("alpha", "impatient")
+    assert document.headline == "alpha does worse in impatient than in ideal"
+    assert document.number == "−27.0 pp"
+    ends = f"−{-100 * (row.conf_low or 0):.1f} to −{-100 * (row.conf_high or 0):.1f}"
+    assert document.number_words == f"95% CI {ends}"
+
+
+def test_scenarios_that_are_the_weakest_of_all_models_are_named_with_their_range() -> None:
+    rates = np.array([[0.8, 0.82, 0.6, 0.62, 0.81], [0.7, 0.72, 0.5, 0.48, 0.71], [0.6, 0.6, 0.4, 0.42, 0.61]])
+    domains = ("physics", "biology", "law", "engineering", "history")
+    found = example.made(rates, ("a", "b", "c"), domains, n_items=800, reference="average", scenario="domain")
+    document = found.document()
+    assert document.headline == "All 3 models are weakest in law and engineering: 13 to 18 points below their average"
+    assert re.search(r"\([abc] in (law|engineering)\)", document.number_words)
+
+
+def test_what_is_open_is_said_with_the_largest_drop_that_it_leaves() -> None:
+    found = example.small()
+    drops = tuple(
+        replace(row, estimate=-0.02, conf_low=-0.11, conf_high=0.07, p_adjusted=0.6, verdict="not shown")
+        for row in found.drops
+    )
+    document = replace(found, drops=drops).document()
+    assert (document.label, document.number) == ("none shown", "up to −11.0 pp")
+    assert document.headline == "No model is shown to do worse in any scenario than in ideal"
+    assert "is still possible (beta in impatient)" in document.number_words
+
+
+def test_a_failed_fit_answers_nothing() -> None:
+    found = example.without_answer()
+    assert not found.answered
+    document = found.document()
+    assert document.evidence == ()
+    assert document.answer == ()
+    assert "its numbers answer nothing" in document.headline
+    invalid = replace(found, converged=True)
+    assert invalid.verdict == "no answer"
+    assert "fewer than 5 give no interval" in invalid.document().headline
+
+
+def test_a_single_model_is_told_by_its_scenarios() -> None:
+    rates = np.array([[0.8, 0.5, 0.78, 0.3]])
+    found = example.made(rates, ("alpha",), ("ideal", "vague", "polite", "hostile"), n_items=200)
+    found = replace(found, pairs=(), ranking=None, tests=())
+    document = found.document()
+    assert document.title == "Where does alpha break on RUT-Bench?"
+    assert document.headline == "alpha does worse in hostile and vague than in ideal"
+    assert document.number == "−50.0 pp"
+    rows = document.tables["scenarios"].rows
+    assert [row[0] for row in rows] == ["ideal", "hostile", "vague", "polite"]
+    assert document.section("models") is None
+
+
+def test_sampled_scenarios_are_told_by_their_spread() -> None:
+    found = example.random_scenarios()
+    document = found.document()
+    # The root of the variance .41.
+    assert document.number == "SD 0.64 log-odds"
+    assert document.headline == "Scenarios differ, and no single one stands out"
+    nothing = TermTest(term="env_id", method="likelihood ratio of a variance", role="check", p_value=0.23)
+    assert "are not shown to differ (p = 0.23)" in replace(found, tests=(nothing,)).document().headline
+    assert document.section("changes") is None
+    one = replace(found.drops[0], verdict="drop", conf_low=-0.3, conf_high=-0.1, estimate=-0.2)
+    assert replace(found, drops=(one, *found.drops[1:])).document().section("changes") is not None
+
+
+def test_where_lower_is_better_the_story_is_the_same() -> None:
+    found = example.rut()
+    other = turned(found)
+    assert other.document().headline == found.document().headline
+    assert (found.document().number, other.document().number) == ("−29.2 pp", "+29.2 pp")
+    for one, two in zip(worst_first(found.drops, found), worst_first(other.drops, other), strict=True):
+        assert (one.model, one.scenario) == (two.model, two.scenario)
+    best, other_best = (each.document().section("models") for each in (found, other))
+    assert best is not None
+    assert other_best is not None
+    assert best.heading == other_best.heading
+    assert "lower is better" in other.document().scope
+
+
+# --- beside the answer ---
+
+
+def test_an_interaction_is_the_test_and_not_two_verdicts() -> None:
+    found = example.small()
+    assert {row.verdict for row in found.drops} == {"drop", "not shown"}
+    test = TermTest(term="model:scenario", method="Wald", role="headline", p_value=0.31)
+    text = in_one_line(replace(found, tests=(test,)))
+    assert "Models are not shown to differ in where they break (p = 0.31)" in text
+    assert "That one change is shown and another is not does not make the two different" in text
+    shown = in_one_line(replace(found, tests=(replace(test, p_value=0.049),)))
+    assert "Models differ in where they break (p = 0.049)." in shown
+    strict = replace(found, tests=(replace(test, p_value=0.049),), conf_level=0.99)
+    assert "Models differ in where" not in in_one_line(strict)
+    alone = TermTest(term="scenario", method="Wald", role="headline", p_value=1e-9)
+    assert "in where they break (p" not in in_one_line(replace(found, tests=(alone,)))
+
+
+def test_crossings_that_are_not_shown_are_no_change_of_order() -> None:
+    ranking = RankingChange(shown=False, words="", p_value=0.4, method="x", n_crossed=3)
+    document = replace(example.small(), ranking=ranking).document()
+    assert "The two are not shown to change places" in to_text(document).replace("\n", " ")
+    assert document.section("order") is None
+    rut = example.rut()
+    assert rut.ranking is not None
+    section = rut.document().section("order")
+    assert (section is not None) == rut.ranking.shown
+    if section is not None:
+        assert len(rut.document().tables["order"].rows) == sum(each.shown for each in rut.ranking.crossings)
+
+
+def test_a_drop_that_the_differences_within_items_doubt_is_named() -> None:
+    found = example.small()
+    doubted = replace(found.drop("alpha", "impatient"), paired_low=-0.5, paired_high=0.01)
+    drops = tuple(doubted if row.model == "alpha" else row for row in found.drops)
+    words = "within items alone the interval includes 0 for alpha in impatient"
+    assert any(words in note.text for note in replace(found, drops=drops).document().cautions)
+    assert not any(words in note.text for note in found.document().cautions)
+
+
+def test_a_change_whose_interval_excludes_0_and_is_not_shown_has_its_reason() -> None:
+    found = example.small()
+    reason = "only 3 items differ between the two; 6 are needed"
+    row = replace(found.drop("alpha", "impatient"), verdict="not shown", verdict_reason=reason)
+    drops = tuple(row if each.model == "alpha" else each for each in found.drops)
+    assert any(reason in note.text for note in replace(found, drops=drops).document().cautions)
+
+
+def test_versions_of_items_are_not_called_items() -> None:
+    found = replace(example.small(), n_items=300, n_clusters=150, clusters=("item",))
+    assert "300 versions of 150 items" in found.document().scope
+
+
+def test_weakest_claim_and_nearest_miss_are_those() -> None:
+    found = example.rut()
+    text = in_one_line(found)
+    weakest = max((row for row in found.drops if row.verdict == "drop"), key=lambda row: row.p_adjusted or 0.0)
+    nearest = min((row for row in found.drops if row.verdict == "not shown"), key=lambda row: row.p_adjusted or 1.0)
+    assert f"the first drop to fall would be {weakest.model} in {weakest.scenario}" in text
+    assert f"the next to be shown would be {nearest.model} in {nearest.scenario}" in text
+
+
+def test_more_items_are_asked_for_by_the_square_of_what_is_missing() -> None:
+    row = DropRow(model="m", scenario="s", reference="r", estimate=-0.1, conf_low=-0.25, conf_high=0.05, n_items=100)
+    assert items_to_settle(row) == 230  # 1.5 squared, rounded up to two digits
+    assert items_to_settle(replace(row, conf_high=-0.05)) is None
+    assert items_to_settle(replace(row, estimate=0.0)) is None
+
+
+def test_the_code_asks_the_same_again() -> None:
+    found = replace(example.small(), weight_shares=(("ideal", 0.7), ("impatient", 0.3)), clusters=("passage",))
+    text = in_one_line(found)
+    for part in ("reference='ideal'", "weights={'ideal': 0.7, 'impatient': 0.3}", "cluster=['passage']", "as_='fixed'"):
+        assert part in text
+    given = replace(found, formula_given=True, formula="score ~ model + (1 | item)")
+    assert "formula='score ~ model + (1 | item)'" in in_one_line(given)
+
+
+def test_hostile_names_stay_text() -> None:
+    document = example.hostile().document()
+    page, markdown, latex = to_html(document), to_markdown(document), to_latex(document)
+    assert "<script>" not in page
+    assert "<img" not in page
+    # Within a fence of code names are what they are.
+    assert "<script>" not in re.sub(r"````python.*?````", "", markdown, flags=re.DOTALL)
+    assert r"\textbf{z}" not in latex
+    text = to_text(document, full=True)
+    # Names that differ stay different at 80 columns.
+    names = {line.split()[0] for line in text.splitlines() if line.startswith("long-name") or "long-name" in line[:30]}
+    assert len(names) >= 2
