@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-from evalstats.report.offline import loads
 
+from evalstats.report.engine import loads
 from evalstats.report.render import render_results
 from tests.analysis.scenarios import example
 from tests.report.test_leaderboard_page import words
