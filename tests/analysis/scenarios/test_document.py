@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -49,7 +50,7 @@ def turned(found: ScenarioModel) -> ScenarioModel:
     def negative(value: float | None) -> float | None:
         return None if value is None else -value
 
-    def scores(rows):
+    def scores(rows: tuple[Any, ...]) -> tuple[Any, ...]:
         return tuple(
             replace(row, estimate=flip(row.estimate), conf_low=flip(row.conf_high), conf_high=flip(row.conf_low))
             for row in rows
