@@ -180,7 +180,7 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
 def _index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
     rows = [
-        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(sentence(each.headline))}"
+        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(each.headline.rstrip('.') + '.')}"
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)

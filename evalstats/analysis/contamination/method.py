@@ -116,7 +116,8 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
         found.append(f"Margin: {result.margin * result.scale:g}{unit}.")
     spread = result.rows[0].between_sd if family == 1 else None
     if spread is not None:
-        found.append(f"References differ by an SD of {number(spread * result.scale, 1)}{unit} beyond item noise.")
+        more = f"by an SD of {number(spread * result.scale, 1)}{unit} beyond" if spread > 0 else "no more than by"
+        found.append(f"References differ {more} item noise.")
     if result.direction == "assumed":
         found.append("Higher is taken as better; no file declares it.")
     found += [
@@ -129,7 +130,7 @@ def _facts(result: ContaminationCheck) -> tuple[str, ...]:
 
 def _assumptions(result: ContaminationCheck) -> tuple[str, ...]:
     clean = (
-        f"The references ({several(result.references, _LISTED)}) have not seen the items; if they have, inflation is hidden."
+        "The references have not seen the items; if they have, inflation is hidden."
         if result.references
         else "Most models are clean: each is held against all the others, so what most of them have seen cannot show."
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier import figures
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
-from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.provenance import code_section, sources_section
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent
@@ -33,8 +33,25 @@ def document(result: Frontier) -> Document:
         notes=result.notes,
         actions=tuple(_actions(result, what)),
         evidence=tuple(_evidence(result, what)),
-        method=(_method(result), sources_section(result.sources, version=result.version, seed=str(result.seed))),
+        method=(
+            _method(result),
+            sources_section(result.sources, version=result.version, seed=str(result.seed)),
+            code_section("frontier", _options(result)),
+        ),
     )
+
+
+def _options(result: Frontier) -> dict[str, object]:
+    """Return the arguments that give the same result again."""
+    return {
+        "metric": result.metric,
+        "cost": result.cost,
+        "cluster": [name for name in result.clusters if name != "item"] or None,
+        "conf_level": None if result.conf_level == 0.95 else result.conf_level,
+        "contrast": None if result.contrast == "model" else result.contrast,
+        "n_resamples": None if result.n_resamples == 10_000 else result.n_resamples,
+        "seed": result.seed or None,
+    }
 
 
 def _headline(result: Frontier, what: str) -> str:

@@ -202,7 +202,6 @@ def _beside(plan: PowerPlan) -> Table:
             row.method,
             *(_of(row, name) for name in names),
             *((_power_cell(row),) if powers else ()),
-            row.note or ("the answer" if row.role == "headline" else row.role),
         )
 
     return Table(
@@ -211,7 +210,6 @@ def _beside(plan: PowerPlan) -> Table:
             Column(title="Method"),
             *(column(name) for name in names),
             *((Column(title="Power there", kind="amount"),) if powers else ()),
-            Column(title="What it is", spare=True),
         ),
         rows=tuple(cells(row) for row in plan.beside),
         caption="The same by other methods" + (f", at {size_words(plan)}" if plan.answer is not None else ""),

@@ -58,7 +58,7 @@ def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
         Section(
             id="method",
             heading="How it is computed",
-            blocks=(Text(text=f"{why} {HOW[plan.method]}"), Items(items=tuple(_meaning(plan)))),
+            blocks=(Text(text=f"{why} {HOW[plan.method]}"), Items(items=(*_meaning(plan), *_others(plan)))),
         ),
         Section(
             id="assumptions",
@@ -67,6 +67,11 @@ def method_sections(plan: PowerPlan) -> tuple[Section, ...]:
         ),
         *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) if sources else ()),
     )
+
+
+def _others(plan: PowerPlan) -> list[str]:
+    """Say what the other methods are."""
+    return [sentence(f"{row.method}: {row.note}") for row in plan.beside if row.note]
 
 
 def _meaning(plan: PowerPlan) -> list[str]:

@@ -60,21 +60,6 @@ def power_words(value: float | None) -> str:
     return "<0.01" if value < 0.005 else f"{value:.2f}"
 
 
-def answer_words(plan: PowerPlan) -> str:
-    """Return the answer in a word or two."""
-    if plan.answer is None:
-        return f"no {_NONE.get(plan.solved, 'answer')}"
-    if plan.solved == "n_items":
-        return plural(plan.n_items or 0, "item")
-    if plan.solved == "n_clusters":
-        return plural(plan.n_clusters or 0, "cluster")
-    if plan.solved == "power":
-        return f"power {power_words(plan.power)}"
-    if plan.solved == "half_width":
-        return f"±{shown(plan, plan.half_width)}"
-    return shown(plan, plan.delta if plan.solved == "delta" else plan.margin)
-
-
 def question_of(plan: PowerPlan) -> str:
     """Return the question in words."""
     goal, size = percent(plan.power_goal), size_words(plan)
@@ -154,7 +139,8 @@ def range_words(plan: PowerPlan) -> str:
     if not plan.answer_range:
         return ""
     low, high = (_end(plan, value) for value in (plan.answer_low, plan.answer_high))
-    return f"The pilot leaves open {low} to {high}: {plan.answer_range}."
+    what = {"n_items": " items", "n_clusters": " clusters", "power": ""}.get(plan.solved, f" {plan.unit}".rstrip())
+    return f"The pilot leaves open {low} to {high}{what}: {plan.answer_range}."
 
 
 def _end(plan: PowerPlan, value: float | None) -> str:
