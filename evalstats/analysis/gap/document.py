@@ -138,7 +138,7 @@ def _headline(found: LabLiveGap) -> str:
         return f"{said}; no gap can be judged"
     if clauses:
         return f"{said} {'but' if order in _LABELS else 'and'} {' and '.join(clauses)}"
-    return f"{said}; no gap is shown"
+    return f"{said}; no gap is shown" if order in _LABELS else said
 
 
 def _models_clause(found: LabLiveGap) -> list[str]:
@@ -199,13 +199,13 @@ def _number(found: LabLiveGap) -> tuple[str, str]:
     """Return the number that the headline is about, and the words below it."""
     rows = _off(found)
     if found.verdict == "aligned":
-        return f"{found.n_models} of {found.n_models}", "models are aligned"
+        return f"{found.n_models} of {found.n_models} models", "within the margin"
     if len(rows) == 1:
         row = rows[0]
         ends = ends_text(printed_ends(row.deciding, found), found)
         return difference_text(printed(row.estimate or 0.0, found), found), f"{row.name}, live less expected, {ends}"
     if rows:
-        return f"{len(rows)} of {found.n_models}", "models do not do live what the lab leads to expect"
+        return f"{len(rows)} of {found.n_models} models", "off the line through the others"
     if _level_is_off(found) and found.level is not None:
         ends = ends_text(printed_ends(found.level.ends, found), found)
         words = ", ".join(("live less lab, mean over models", ends, p_words(found.level.p_value)))
@@ -246,7 +246,7 @@ def _sentences(found: LabLiveGap) -> list[str]:
     ):
         return [found.verdict_reason]
     said = [*_within(found), *_level_beside(found)][:1]
-    judged = found.n_models >= _FULL or found.margin is not None
+    judged = (found.n_models >= _FULL or found.margin is not None) and order_of(found) in _LABELS
     if judged and found.line is not None and found.line.detectable is not None and not _off(found):
         size = size_text(found.line.detectable, found)
         said.append(f"A model {size} off the line would have been found with 80% probability; none was")
@@ -383,7 +383,8 @@ def _weigh(found: LabLiveGap) -> str:
     said = f"Weight the lab to the live mix before comparing levels: it then says {column.written(weighted.estimate)}{unit}"
     said += f" instead of {column.written(row.lab.estimate)}{unit}"
     if excludes_zero(row.behaviour.ends):
-        said += f"; {told(row.behaviour, found, side)} stay, within the same tasks"
+        amount, ends = difference_text(row.behaviour.estimate, found, side), ends_text(row.behaviour.ends, found, side)
+        said += f"; within the same tasks {amount} remain ({ends})"
     return said
 
 

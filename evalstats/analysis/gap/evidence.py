@@ -55,7 +55,6 @@ def evidence(found: LabLiveGap) -> list[Section]:
         _pairs,
         _scenarios,
         _slices,
-        _drops,
         _forecasts,
         _threats,
     )
@@ -152,10 +151,9 @@ def _mix(found: LabLiveGap) -> Section | None:
         heading = "Neither mix nor behaviour is shown to differ"
     beyond = [each for each in parts.rows if excludes_zero(each.behaviour.ends)]
     names = some([each.model for each in beyond], _NAMED)
-    single = (
-        f"One by one, {len(beyond)} of {len(parts.rows)} models differ on the same tasks: {names}" if beyond else ""
-    )
-    return _section("mix", heading, figure, _text(single))
+    differ = "differs" if len(beyond) == 1 else "differ"
+    single = f"One by one, {len(beyond)} of {len(parts.rows)} models {differ} on the same tasks: {names}"
+    return _section("mix", heading, figure, _text(single if beyond else ""))
 
 
 def decomposition_table(found: LabLiveGap, parts: Decomposition) -> Table:
@@ -434,10 +432,11 @@ def _single_cells(found: LabLiveGap, gaps: ScenarioGaps) -> str:
     )
     if not off:
         return ""
-    first = off[0]
+    first, differ = off[0], "differs" if len(off) == 1 else "differ"
+    surest = f"{difference_text(first.estimate, found)}, {ends_text(first.deciding, found)}"
     return (
-        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} differ; the surest is {first.model} in "
-        f"{first.scenario} ({difference_text(first.estimate, found)}, {ends_text(first.deciding, found)})"
+        f"Of {plural(len(judged), 'pair')} of model and {gaps.factor} {len(off)} {differ}; the surest is {first.model} in "
+        f"{first.scenario} ({surest})"
     )
 
 
@@ -496,8 +495,8 @@ def _slices(found: LabLiveGap) -> Section | None:
 
 
 def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
-    """Return Spearman's coefficient with the lab, or both sides, cut to one level of a factor."""
-    several = len({row.cut for row in rows}) > 1
+    """Return Spearman's coefficient with the lab cut to one level of a factor; the CSV has it with both sides cut too."""
+    names = ("level", "cut", "n_models", "spearman", "conf_low", "conf_high", "ceiling")
     return Table(
         id="slices",
         columns=(
@@ -505,27 +504,23 @@ def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
             Column(title="Spearman", kind="number", digits=2),
             Column(title=f"{level(found)} CI", kind="interval", digits=2),
             Column(title="Ceiling", kind="number", digits=2),
-            *([Column(title="Live rows")] if several else []),
         ),
         rows=tuple(
-            (
-                row.level,
-                row.spearman,
-                None if row.conf_low is None else (row.conf_low, row.conf_high),
-                row.ceiling,
-                *(["all" if row.cut == "lab" else "of it"] if several else []),
-            )
+            (row.level, row.spearman, None if row.conf_low is None else (row.conf_low, row.conf_high), row.ceiling)
             for row in rows
+            if row.cut == "lab"
         ),
         caption="Spearman's coefficient of lab and live where the lab is cut to one level",
         most=_MOST,
+        frame={name: [getattr(row, name) for row in rows] for name in names},
     )
 
 
 # --- drops and forecasts ---
 
 
-def _drops(found: LabLiveGap) -> Section | None:
+def drops_section(found: LabLiveGap) -> Section | None:
+    """Return what difficult users take in the lab, and the live score to expect from that; None where it is not known."""
     drops = found.drops
     if drops is None or all(row.reason for row in drops.rows):
         return None

@@ -232,7 +232,7 @@ def _overall(rows: tuple[GapRow, ...], calibration: Calibration, made: Material)
         return "gap", _why_gap(len(models), apart=apart, by_line=bool(judged))
     if models or (level is not None and level.verdict == "gap"):
         what = _why_gap(len(models), apart=level is not None and level.verdict == "gap", by_line=bool(judged))
-        return "inconclusive", f"{what}, but only just: not once the models and the level count as two questions"
+        return "inconclusive", f"{what}, but not once models and level count as two questions"
     if made.options.margin is not None and _all_aligned(rows, level):
         return "aligned", "the narrower interval of every model's gap lies inside the margin"
     if made.options.margin is None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from evalstats.analysis.gap.evidence import drops_section
 from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
 from evalstats.analysis.gap.words import (
     difference_text,
@@ -50,7 +51,9 @@ def method(found: LabLiveGap) -> list[Section]:
     plan = [] if found.plan is None else [f"Plan: {found.plan.source} (SHA-256 {found.plan.digest[:12]})."]
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
     provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=plan)
-    return [*made[:3], *_line(found), *_subsets(found), *made[3:], provenance, code]
+    drops = drops_section(found)
+    more = [*_line(found), *_subsets(found), *([drops] if drops is not None else [])]
+    return [*made[:3], *more, *made[3:], provenance, code]
 
 
 def _used(found: LabLiveGap) -> list[str]:

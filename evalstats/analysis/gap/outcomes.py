@@ -452,11 +452,8 @@ def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple
     worth = least if df is None else min(least, round(df) + 1)
     if worth >= _STEADY:
         return ()
-    unequal = "" if worth >= least else f", so unequal that they are worth about {worth} equal ones"
-    said = (
-        f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so its standard error is uncertain and tests "
-        "find too much"
-    )
+    unequal = "" if worth >= least else f" (worth about {worth} equal ones)"
+    said = f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
     return (Note(kind="few", text=said, remedy=f"score more {many(what)}"),)
 
 

@@ -152,7 +152,8 @@ def _with_errors(
         said = f"{len(without)} shared {is_} left out for want of a standard error: {some(without)}"
         return kept, (Note(kind="left_out", text=said),)
     # Errors of a side that lacks any count as unknown for all of it.
-    said = f"only {len(kept)} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
+    some_have = f"only {len(kept)}" if kept else "none"
+    said = f"{some_have} of {plural(len(joined), 'shared model')} have standard errors on both sides, so no gap can be told"
     return joined, (Note(kind="few", text=said, remedy="give results by item, or published standard errors"),)
 
 
