@@ -182,7 +182,7 @@ def test_missing_data_are_accounted_for(hostile_outline: Outline) -> None:
     words = hostile_outline.words()
     assert "3 items scored only for" in words or "items could not be paired" in words
     assert "every missing score at the lowest value" in words
-    assert "1 of 57 rows are harness errors" in words
+    assert "1 of 57 rows of" in words
 
 
 def test_pdf_says_the_same(pages, pdf_text: Callable[[Path], str]) -> None:
@@ -258,7 +258,7 @@ def test_another_day_changes_the_date_line_alone(pages, monkeypatch: pytest.Monk
 def test_plan_simulation_and_options_reach_the_page(
     hostile: EvalData, hostile_models: tuple[str, str], tmp_path: Path
 ) -> None:
-    runs = hostile.runs.with_columns(note=pl.lit("simulated: truth <known> for $every$ item"))
+    runs = hostile.runs.with_columns(simulated=pl.lit("truth <known> for $every$ item"))
     plan = tmp_path / "evalstats.toml"
     plan.write_text(
         '[plan]\nclusters = ["template"]\n[[margins]]\nvalue = "2pp"\nreason = "<b> $x$"\n', encoding="utf-8"
@@ -281,7 +281,7 @@ def test_plan_simulation_and_options_reach_the_page(
     assert "Departs from the plan: margin 0.5 given, 2pp declared." in words
     assert "reason for the margin <b> $x$" in words
     assert str(tmp_path) not in words
-    assert words.index("The data are simulated, truth <known> for $every$ item.") < words.index("90% CI")
+    assert words.index("The data are simulated: truth <known> for $every$ item.") < words.index("90% CI")
 
 
 @pytest.mark.parametrize(

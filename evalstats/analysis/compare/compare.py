@@ -21,9 +21,9 @@ from evalstats.analysis.arms import (
 from evalstats.analysis.averages import Average, AverageKind, fixed_by, refuse_clusters, wanted_average
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.comparability.rules import RunDifference
-from evalstats.analysis.compare.missing import checked_missing
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
+from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     Candidates,

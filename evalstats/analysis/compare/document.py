@@ -5,9 +5,8 @@ from collections.abc import Sequence
 from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
 from evalstats.analysis.compare.flips import Flip
-from evalstats.analysis.compare.method import method_sections
+from evalstats.analysis.compare.method import method_sections, rounded_up
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
-from evalstats.analysis.compare.sensitivity import rounded_up
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
 from evalstats.analysis.scales import direction_phrases
@@ -113,8 +112,11 @@ def _number_words(result: Comparison) -> str:
 def _scope(result: Comparison) -> str:
     """Say which scores, on which items, and for which further items the answer holds."""
     sides = " against ".join(_own_score(side) for side in (result.candidate, result.baseline))
-    clusters = f" in {result.n_clusters} {many(' and '.join(result.clusters))}" if result.n_clusters is not None else ""
-    items = f"{plural(result.n_items, 'item')} of {result.benchmark}{clusters}"
+    items = f"{plural(result.n_items, 'item')} of {result.benchmark}"
+    if result.clusters == ("item",):
+        items = f"{result.n_items:,} variants of {plural(result.n_clusters or 0, 'item')} of {result.benchmark}"
+    elif result.n_clusters is not None:
+        items += f" in {result.n_clusters} {many(' and '.join(result.clusters))}"
     parts = [f"{sides} in {result.metric}, on the {items} that both answered"]
     lost = lost_levels(result.verdict, result.other_levels)
     if lost and lost[0].conf_low is not None:

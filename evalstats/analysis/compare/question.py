@@ -13,7 +13,6 @@ from evalstats.analysis.comparability.comparability import remarks
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.flips import ScenarioFlips, flipped_items, flips_by_scenario
-from evalstats.analysis.compare.missing import fragile, judged, missing_account
 from evalstats.analysis.compare.other_methods import effect_rows
 from evalstats.analysis.compare.result import (
     DECIDED,
@@ -25,17 +24,26 @@ from evalstats.analysis.compare.result import (
     Verdict,
 )
 from evalstats.analysis.compare.sequential import as_difference, sequential_account, sequential_at_margin
-from evalstats.analysis.compare.verdict import Evidence, at_margin, decide, missing_beyond, withheld
+from evalstats.analysis.compare.verdict import (
+    Evidence,
+    at_margin,
+    decide,
+    fragile,
+    judged,
+    missing_account,
+    missing_beyond,
+    withheld,
+)
 from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.grouping import label_of, without_nested
 from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Bools, Pairs
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.run_variance import run_remarks, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.scales import open_direction
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
+from evalstats.analysis.trials import run_remarks, run_variance_of, same_items_row, sharing_hint
 from evalstats.document.model import Note
 from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
@@ -481,18 +489,17 @@ class Question:
     def _cautions(self, paired: Pairs) -> tuple[Note, ...]:
         """Say what every reader must know before the number is used."""
         n, total = paired.items.height, self.pairs.items.height
-        told = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
-        unpaired = (
-            [f"{total - n:,} of {total:,} items could not be paired and are left out"] if n < total and not told else []
-        )
-        identical = [] if self.identical is None else [self.identical]
         counted = [(arm.name, int((arm.rows["status"] == "error").sum()), arm.rows.height) for arm in self._arms]
-        errors = [f"{name}: {k:,} of {of:,} rows are harness errors, left out here" for name, k, of in counted if k]
+        missing = [f"{k:,} of {of:,} rows of {name} are harness errors" for name, k, of in counted if k]
+        missing = [f"{' and '.join(missing)}, left out and not counted as wrong"] if missing else []
+        told = any(each.setting == "items" for each in self.differences if each.severity == "weakens")
+        if n < total and not missing and not told:
+            missing = [f"{total - n:,} of {total:,} items could not be paired and are left out"]
+        identical = [] if self.identical is None else [self.identical]
         return (
             *as_notes("scale", self.metric.cautions),
             *as_notes("comparability", (*run_cautions(self.differences), *identical)),
-            *as_notes("missing", unpaired),
-            *as_notes("missing", errors),
+            *as_notes("missing", missing),
         )
 
     def _remarks(self, scores: PairedScores, chosen: Sequence[str], watched: Sequence[str]) -> tuple[Note, ...]:
@@ -578,9 +585,9 @@ def _test_behind(found: Difference) -> str:
 
 
 def _own_cautions(*sides: Score) -> tuple[Note, ...]:
-    """Cautions about either side's own interval that the comparison does not give itself."""
+    """Remarks on either side's own interval that the comparison does not give itself."""
     return tuple(
-        replace(note, text=f"{side.name}'s own score: {note.text}")
+        replace(note, text=f"in the score of {side.name}, {note.text}", caution=False)
         for side in sides
         for note in side.notes
         if note.kind == "few" and note.caution and side.n_clusters is not None

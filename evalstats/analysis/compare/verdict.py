@@ -1,13 +1,228 @@
-"""From an interval to a verdict, in a fixed order, and how the candidate stands at a declared margin."""
+"""From an interval to a verdict, in a fixed order: the margin, and what missing scores could undo."""
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.compare.difference import Difference, PairedScores
+from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
-from evalstats.document.numbers import number, p_value, scaled
+from evalstats.analysis.method_rows import MethodRow, method_row
+from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
+from evalstats.analysis.result import notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import number, p_value, plural, scaled, share_in_percent
+from evalstats.errors import InputError
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import MarginTest, t_margin_test, tango_margin_test
+from evalstats.stats.stratified import Strata
+
+# Above this share of either side's scores, what is missing forbids a verdict that it could undo.
+MOST_MISSING = 0.05
+_ROUNDING = 1e-9
+BOUNDED, IGNORABLE = "bounded", "ignorable"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """A verdict after a look at what is missing: forbidden (`withheld` is then what it was), limited, or as it was."""
+
+    verdict: Verdict
+    reason: str
+    qualifiers: tuple[Note, ...] = ()
+    withheld: Verdict | None = None
+
+
+def judged(missing: Missing, verdict: Verdict, reason: str, *, upward: bool, names: tuple[str, str]) -> Judged:
+    """Forbid a direction that the missing scores could undo, or, where few are missing, limit it.
+
+    Scores that are missing because they would have been failures make a side look better than it is. Where the interval with
+    all of them at their worst includes 0, no direction is claimed from the rest, unless the user declares the reason harmless
+    or at most 5% of either side are missing.
+
+    Parameters
+    ----------
+    upward
+        Whether the difference is above 0.
+    names
+        Baseline and candidate.
+    """
+    lost = [row for row in missing.rows if not _beyond_0(row, upward=upward)]
+    if verdict not in ("better", "worse") or missing.ignorable or not lost:
+        return Judged(verdict=verdict, reason=reason)
+    shares = zip((missing.share_baseline, missing.share_candidate), names, strict=True)
+    of = " and ".join(f"{share_in_percent(share)} of the scores of {name}" for share, name in shares if share > 0)
+    are = f"{of} are missing"
+    case = lost[0].note.partition(";")[0]
+    if max(missing.share_baseline, missing.share_candidate) <= MOST_MISSING + _ROUNDING:
+        told = notes("missing", (f"{are}, and with {case} the interval includes 0",))
+        return Judged(verdict=verdict, reason=reason, qualifiers=told)
+    why = (
+        f"{reason}, but {are}, and with {case} it includes 0; where the reason they are missing has nothing to do with the "
+        "answers, --missing ignorable says so"
+    )
+    return Judged(verdict="inconclusive", reason=why, withheld=verdict)
+
+
+def checked_missing(missing: str | None) -> bool:
+    """Return whether the user declares missing scores ignorable.
+
+    Raises
+    ------
+    InputError
+        If it is neither "bounded" nor "ignorable".
+    """
+    if missing not in (None, BOUNDED, IGNORABLE):
+        message = (
+            f"missing is {missing!r}; it must be {BOUNDED} (what is missing could be anything) or {IGNORABLE} (it is missing for "
+            "a reason that has nothing to do with the answers)"
+        )
+        raise InputError(message)
+    return missing == IGNORABLE
+
+
+def _assignments(metric: Metric) -> tuple[tuple[str, bool, bool], ...]:
+    """Return the four assignments of a missing score: words, at the high end for the baseline, for the candidate."""
+    good = metric.higher_is_better
+    return (
+        ("every missing score at the lowest value", False, False),
+        ("every missing score at the highest value", True, True),
+        ("missing scores against the candidate", good, not good),
+        ("missing scores for the candidate", not good, good),
+    )
+
+
+def missing_account(
+    pairs: Pairs,
+    metric: Metric,
+    clusters: tuple[str, ...],
+    *,
+    conf_level: float,
+    method: str,
+    strata: Strata | None = None,
+    ignorable: bool = False,
+) -> Missing:
+    """Count what is missing and repeat the headline analysis with every missing score put at either end.
+
+    Where the metric has no bounds, the lowest and highest item scores seen stand for them. Items that neither side has at all
+    do not exist here; one that a side lacks, or holds as an error or unscored, is missing for it. `strata` are those of all
+    items, where levels of a factor are averaged over.
+    """
+    counted = Missing(
+        n_both=int(pairs.paired.sum()),
+        n_only_baseline=int(pairs.only_baseline.sum()),
+        n_only_candidate=int(pairs.only_candidate.sum()),
+        n_neither=int((~pairs.paired & ~pairs.only_baseline & ~pairs.only_candidate).sum()),
+        only_baseline=item_labels(pairs, pairs.only_baseline),
+        only_candidate=item_labels(pairs, pairs.only_candidate),
+        share_baseline=_share(pairs.baseline),
+        share_candidate=_share(pairs.candidate),
+        ignorable=ignorable,
+    )
+    if not pairs.incomplete():
+        return replace(counted, explanation=_complete_words(pairs))
+    ends = _ends(pairs, metric)
+    rows = tuple(
+        _assigned(
+            pairs,
+            metric,
+            clusters,
+            conf_level=conf_level,
+            method=method,
+            strata=strata,
+            ends=ends,
+            assignment=assignment,
+        )
+        for assignment in _assignments(metric)
+    )
+    words = [_range_words(rows, metric)]
+    if metric.low is None or metric.high is None:
+        words.append("the metric has no bounds, so the lowest and the highest score seen stand for them")
+    if ignorable:
+        words.append("they are declared to be missing for a reason that has nothing to do with the answers")
+    return replace(counted, rows=rows, explanation="; ".join(words))
+
+
+def _share(side: Side) -> float:
+    """Return the share of a side's scores that is missing: the mean over the items of both sides."""
+    lost = np.divide(side.present - side.n_scored, side.present, out=np.ones(len(side.present)), where=side.present > 0)
+    return float(lost.mean())
+
+
+def _ends(pairs: Pairs, metric: Metric) -> tuple[float, float]:
+    """Return the bounds of the metric; where it has none, those of the item scores seen."""
+    if metric.low is not None and metric.high is not None:
+        return metric.low, metric.high
+    seen = np.concatenate([pairs.baseline.means(), pairs.candidate.means()])
+    low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
+    return low if metric.low is None else metric.low, high if metric.high is None else metric.high
+
+
+def _complete_words(pairs: Pairs) -> str:
+    short = sum(int((side.present < side.present.max(initial=0)).sum()) for side in (pairs.baseline, pairs.candidate))
+    if not short:
+        return "every item has a score on both sides, in every trial"
+    return (
+        f"every item has a score on both sides; {plural(short, 'item')} of one side or the other "
+        f"{'has' if short == 1 else 'have'} fewer trials than the rest, and trials that no file holds are not filled in"
+    )
+
+
+def _assigned(
+    pairs: Pairs,
+    metric: Metric,
+    clusters: tuple[str, ...],
+    *,
+    conf_level: float,
+    method: str,
+    strata: Strata | None,
+    ends: tuple[float, float],
+    assignment: tuple[str, bool, bool],
+) -> MethodRow:
+    words, baseline_high, candidate_high = assignment
+    low, high = ends
+    expected = max(int(pairs.baseline.present.max()), int(pairs.candidate.present.max()), 1)
+    scores = PairedScores(
+        baseline=pairs.baseline.filled(high if baseline_high else low, expected),
+        candidate=pairs.candidate.filled(high if candidate_high else low, expected),
+        n_trials=pairs.steps or int(min(_smallest(pairs.baseline.present), _smallest(pairs.candidate.present))),
+        clusters=tuple(pairs.codes(name) for name in clusters),
+        strata=strata,
+    )
+    found = headline_interval(scores, metric, conf_level=conf_level, method=method)
+    return method_row(found, term="difference", role="sensitivity", note=words)
+
+
+def _smallest(present: Ints) -> int:
+    seen = present[present > 0]
+    return int(seen.min()) if len(seen) else 1
+
+
+def fragile(missing: Missing, verdict: Verdict, *, margin: float | None) -> str | None:
+    """Return a warning when a verdict of equivalence does not survive every assignment of the missing scores."""
+    lost = [] if margin is None else [row for row in missing.rows if not _within(row, margin)]
+    if verdict != "equivalent" or missing.ignorable or not lost:
+        return None
+    case = lost[0].note.partition(";")[0]
+    return f"the verdict rests on scores that are missing: with {case}, the interval leaves the margin"
+
+
+def _beyond_0(row: MethodRow, *, upward: bool) -> bool:
+    end = row.conf_low if upward else row.conf_high
+    return end is not None and (end > 0 if upward else end < 0)
+
+
+def _within(row: MethodRow, margin: float) -> bool:
+    low, high = row.conf_low, row.conf_high
+    return low is not None and high is not None and -margin < low and high < margin
+
+
+def _range_words(rows: tuple[MethodRow, ...], metric: Metric) -> str:
+    estimates = [row.estimate for row in rows if row.estimate is not None]
+    low, high = min(estimates) * metric.scale, max(estimates) * metric.scale
+    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    ends = f"{number(low, 1)} and {number(high, 1)}{unit}"
+    return f"whatever the missing scores are, the difference on all items lies between {ends}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
 from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.compare.missing import checked_missing
+from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
     chosen_clusters,

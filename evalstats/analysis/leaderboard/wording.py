@@ -4,8 +4,8 @@ import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from evalstats.analysis.compare.missing import MOST_MISSING
 from evalstats.analysis.compare.result import qualified
+from evalstats.analysis.compare.verdict import MOST_MISSING
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow, Winner
 from evalstats.analysis.notes import average_sentence, plan_items

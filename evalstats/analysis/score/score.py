@@ -25,10 +25,9 @@ from evalstats.analysis.method_rows import method_row
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.run_variance import run_remarks, run_variance_of
 from evalstats.analysis.score.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
-from evalstats.analysis.trials import PassKind, pass_metric, passing, wanted_pass
+from evalstats.analysis.trials import PassKind, pass_metric, passing, run_remarks, run_variance_of, wanted_pass
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap.exact import percentile_law
