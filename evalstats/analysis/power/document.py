@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 
 from evalstats.analysis.power.figures import curve
-from evalstats.analysis.power.method import method_sections
 from evalstats.analysis.power.phrases import (
     count_words,
     digits_of,
     floor_words,
     headline,
+    method_sections,
     percent,
     power_words,
     range_words,
