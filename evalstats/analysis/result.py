@@ -34,6 +34,8 @@ RESULTS = {
     "Frontier": "evalstats.analysis.frontier.result",
     "LabLiveGap": "evalstats.analysis.gap.result",
     "PowerPlan": "evalstats.analysis.power.result",
+    "Means": "evalstats.analysis.mixed.means",
+    "MixedModel": "evalstats.analysis.mixed.result",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
 }
 

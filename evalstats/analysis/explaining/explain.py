@@ -9,9 +9,7 @@ from typing import Any
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.explaining.arena import explain_arena
 from evalstats.analysis.explaining.leaderboard import explain_leaderboard
-from evalstats.analysis.explaining.mixed import explain_mixed
 from evalstats.analysis.leaderboard.result import Leaderboard
-from evalstats.analysis.mixed.result import MixedModel
 from evalstats.document.blocks import Block
 from evalstats.document.text import to_text
 from evalstats.errors import InputError
@@ -20,7 +18,6 @@ __all__ = ["add_explainer", "explain", "explain_text"]
 
 _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
     Leaderboard: explain_leaderboard,
-    MixedModel: explain_mixed,
     ArenaRanking: explain_arena,
 }
 
@@ -31,7 +28,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard`, `mixed` or `arena` gave, or another
+        What `compare`, `score`, `leaderboard` or `arena` gave, or another
         result whose kind was added.
 
     Raises

@@ -1,12 +1,14 @@
-"""A fitted mixed model in words and tables. Only what is in the result is said."""
+"""What is said of a fitted mixed model, and of its marginal means: which terms matter, by how much, and what varies."""
 
 import math
+from collections.abc import Mapping
 
+from evalstats.analysis.method_texts import MethodText, texts_for
 from evalstats.analysis.mixed.inference import TermTest
-from evalstats.analysis.mixed.means import ContrastRow, MeanRow, Means
-from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
-from evalstats.document.blocks import Banner, Block, Bullets, Heading, Paragraph, Table, Tone
-from evalstats.document.numbers import interval, number, p_value, plural
+from evalstats.analysis.mixed.means import ContrastRow, Means
+from evalstats.analysis.mixed.result import FixedEffect, MixedModel
+from evalstats.document.model import Code, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
+from evalstats.document.numbers import interval_words, number, p_words, plural, several
 
 _METHODS = {
     "REML": "restricted maximum likelihood (REML)",
@@ -23,40 +25,44 @@ _DF = {
     "residual": "t and F with the residual degrees of freedom",
     "z": "Wald tests and intervals by the normal law",
 }
+_ADJUST = {
+    "holm": "Holm within each family; intervals are Bonferroni's, which hold together",
+    "tukey": "Tukey-Kramer within each family; intervals hold together",
+    "max-t": "the largest |t| within each family; intervals hold together",
+    "none": "none: each holds on its own",
+}
+_TONES: Mapping[str, Tone] = {"not converged": "bad", "singular": "caution", "penalised": "caution"}
+_INTERCEPT = "(Intercept)"
+_SHOWN = 20
+_FEW_LEVELS = 10
 
 
-def model_sentences(result: MixedModel) -> list[str]:
-    """Say what was fitted to what, what stands out, and what to beware of."""
-    said = [f"{_what(result)}.", f"{_headline(result)}."]
-    said += [_test_sentence(test) for test in result.tests if test.p_value is not None]
-    share = [row for row in result.variances if row.share is not None]
-    if share:
-        parts = ", ".join(f"{row.group} {100.0 * (row.share or 0.0):.0f}%" for row in share)
-        of = "variance on the log-odds scale" if result.family == "binomial" else "variance"
-        rest = ", the rest is chance of single trials" if result.family == "binomial" else ""
-        said.append(f"Of the {of}, {parts}{rest}.")
-    said += [f"Warning: {text}." for text in result.warnings]
-    return said
+def document(result: MixedModel | Means) -> Document:
+    """Return what is said of a model, or of its means."""
+    return _of_means(result) if isinstance(result, Means) else _of_model(result)
 
 
-def model_blocks(result: MixedModel) -> list[Block]:
-    """Return the whole result: what was fitted, fixed effects, tests, variances, and how it was reached."""
-    blocks: list[Block] = [
-        Heading(text=f"{'Mixed model' if result.groups else 'Model'} of {result.response}", level=1),
-        Banner(label=_label(result), text=f"{_headline(result)}.", tone=_tone(result)),
-        Paragraph(text=f"{_what(result)}."),
-    ]
-    if result.warnings:
-        blocks.append(Bullets(title="Warnings", items=result.warnings, tone="caution"))
-    blocks.append(_fixed_table(result))
-    if result.tests:
-        blocks.append(_tests_table(result))
-    if result.groups:
-        blocks.append(_variance_table(result))
-    blocks.append(Bullets(title="Method", items=tuple(_method(result))))
-    if result.notes:
-        blocks.append(Bullets(title="Notes", items=result.notes))
-    return blocks
+# --- a model ---
+
+
+def _of_model(result: MixedModel) -> Document:
+    label = _label(result)
+    effects = [row for row in result.fixed if row.term != _INTERCEPT]
+    only = effects[0] if len(effects) == 1 and result.converged else None
+    return Document(
+        kind="mixed",
+        title=f"What does {result.response} depend on?",
+        label=label,
+        tone=_TONES.get(label, "neutral"),
+        headline=_headline(result),
+        number="" if only is None else f"{_amount(only)} {_unit(result)}".strip(),
+        number_words=_test_words(result) if only is None else f"{_ci(only)}, {p_words(only.p_value)}",
+        scope=_scope(result),
+        answer=(_fixed_figure(result),),
+        notes=result.notes,
+        evidence=(*_tests(result), *_variation(result)),
+        method=_method(result),
+    )
 
 
 def _label(result: MixedModel) -> str:
@@ -65,227 +71,389 @@ def _label(result: MixedModel) -> str:
     return "singular" if result.singular else "penalised" if result.penalty else "fitted"
 
 
-def _tone(result: MixedModel) -> Tone:
-    return "bad" if not result.converged else "caution" if result.singular or result.penalty else "plain"
-
-
 def _headline(result: MixedModel) -> str:
     if not result.converged:
-        return f"The fit did not converge ({result.convergence.message}), so its numbers are not an answer"
-    said = [f"The fit is singular: {'; '.join(result.singular)}"] if result.singular else []
-    if result.penalty:
-        said.append(f"The data are separated, and a weakly informative prior was needed: {result.penalty}")
-    return ". ".join(said) or f"The fit converged{', with every variance above 0' if result.groups else ''}"
+        return f"The fit did not converge ({result.convergence.message}), so its numbers answer nothing"
+    tested = [test for test in result.tests if test.p_value is not None]
+    shown = [test.term for test in tested if (test.p_value or 0.0) <= 1.0 - result.conf_level]
+    if shown:
+        return f"{result.response} depends on {several(shown)}"
+    if tested:
+        return f"{result.response} is not shown to depend on {several([test.term for test in tested]).replace(' and ', ' or ')}"
+    mean = result.fixed[0]
+    return f"{result.response} is {_amount(mean, sign=False)} {_unit(result)} on average".replace("  ", " ")
 
 
-def _what(result: MixedModel) -> str:
+def _test_words(result: MixedModel) -> str:
+    """Return the one test there is, in words."""
+    if len(result.tests) != 1 or not result.converged or result.tests[0].p_value is None:
+        return ""
+    test = result.tests[0]
+    law, df = _law(test)
+    return f"{law}({df}) = {number(test.statistic)}, {p_words(test.p_value)}"
+
+
+def _unit(result: MixedModel) -> str:
+    return "log-odds" if result.family == "binomial" else ""
+
+
+def _amount(row: FixedEffect, *, sign: bool = True) -> str:
+    return number(row.estimate, digits_for(row.std_error), sign=sign)
+
+
+def _ci(row: FixedEffect) -> str:
+    ends = interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error))
+    return f"{100 * row.conf_level:g}% CI {ends}"
+
+
+def _scope(result: MixedModel) -> str:
     kind = "Linear" if result.family == "gaussian" else "Binomial (logit)"
-    groups = ", ".join(f"{n:,} {name}" for name, n in result.groups)
+    groups = ", ".join(f"{n:,} levels of {name}" for name, n in result.groups)
     trials = f" ({result.n_trials:,} trials)" if result.n_trials != result.n_rows else ""
-    rows = f"{plural(result.n_rows, 'row')}{trials}"
-    if not groups:
-        return f"{kind} model {result.formula}, fitted to {rows}"
-    return f"{kind} mixed model {result.formula}, fitted to {rows} with levels {groups}"
-
-
-def _test_sentence(test: TermTest) -> str:
-    free = f"F({test.df}, {number(test.df_denominator, 1)})" if test.df_denominator else f"chi-squared({test.df})"
-    return f"{test.term}: {free} = {number(test.statistic)}, p {_p(test.p_value)}."
-
-
-def _p(p: float | None) -> str:
-    text = p_value(p)
-    return text if text.startswith(("<", ">")) else f"= {text}"
-
-
-def _fixed_table(result: MixedModel) -> Table:
-    unit = "log-odds" if result.family == "binomial" else f"units of {result.response}"
-    level = f"{100.0 * result.conf_level:g}%"
-    return Table(
-        columns=("Effect", "Estimate", f"{level} interval", "SE", "df", _statistic(result), "p"),
-        rows=tuple(_fixed_row(row) for row in result.fixed),
-        align="lrrrrrr",
-        caption=f"Fixed effects, in {unit}; each interval and test on its own",
-        wide=("df", _statistic(result), "SE"),
-    )
-
-
-def _statistic(result: MixedModel) -> str:
-    return "z" if result.df_method == "z" else "t"
-
-
-def _fixed_row(row: FixedEffect) -> tuple[str, ...]:
-    digits = digits_for(row.std_error)
-    return (
-        row.term,
-        number(row.estimate, digits),
-        interval(row.conf_low, row.conf_high, digits=digits),
-        number(row.std_error, digits),
-        "∞" if row.df is None else number(row.df, 1),
-        number(row.statistic),
-        p_value(row.p_value),
-    )
+    mixed = "mixed model" if groups else "model"
+    return f"{kind} {mixed} {result.formula} on {plural(result.n_rows, 'row')}{trials}{f', {groups}' if groups else ''}"
 
 
 def digits_for(size: float | None) -> int:
-    """Digits after the point that show two significant ones of a standard error."""
+    """Return the digits after the point that show two significant ones of a standard error."""
     if size is None or not size > 0.0:
         return 3
     return max(0, min(8, 1 - math.floor(math.log10(size))))
 
 
-def _tests_table(result: MixedModel) -> Table:
-    return Table(
-        columns=("Term", "Test", "df", "Statistic", "p", "Note"),
-        rows=tuple(_test_row(test) for test in result.tests),
-        align="llrrrl",
-        caption="Terms as a whole: means with equal weights over the other factors are equal, interactions are 0",
-        wide=("Note",),
-    )
-
-
-def _test_row(test: TermTest) -> tuple[str, ...]:
-    if test.p_value is None:
-        return test.term, "none", "–", "–", "–", test.reason or ""
-    df = str(test.df) if test.df_denominator is None else f"{test.df}, {number(test.df_denominator, 1)}"
-    lost = f"{plural(test.n_lost, 'comparison')} lost to empty cells" if test.n_lost else ""
-    law = "chi-squared" if test.df_denominator is None else "F"
-    return test.term, law, df, number(test.statistic), p_value(test.p_value), lost
-
-
-def _variance_table(result: MixedModel) -> Table:
+def _fixed_figure(result: MixedModel) -> Figure:
     unit = "log-odds" if result.family == "binomial" else f"units of {result.response}"
-    return Table(
-        columns=("Grouping", "Effect", "Variance", "SD", "Correlation", "Share"),
-        rows=tuple(_variance_row(row) for row in result.variances),
-        align="llrrrr",
+    table = Table(
+        id="fixed",
+        columns=(
+            Column(title="Effect", kind="name"),
+            Column(title="Estimate", kind="amount"),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
+            Column(title="SE", kind="amount", spare=True),
+            Column(title="df", kind="amount", spare=True),
+            Column(title="z" if result.df_method == "z" else "t", kind="number", digits=2, spare=True),
+            Column(title="p", kind="p"),
+        ),
+        rows=tuple(
+            (
+                row.term,
+                _amount(row, sign=False),
+                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
+                number(row.std_error, digits_for(row.std_error)),
+                "∞" if row.df is None else number(row.df, 1),
+                row.statistic,
+                row.p_value,
+            )
+            for row in result.fixed
+        ),
+        caption=f"Fixed effects, in {unit}; each interval and test on its own",
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    rows = [row for row in result.fixed if row.term != _INTERCEPT] or list(result.fixed)
+    return Figure(
+        id="fixed",
+        plot="forest",
+        rows={
+            "label": [row.term for row in rows],
+            "estimate": [row.estimate for row in rows],
+            "conf_low": [row.conf_low for row in rows],
+            "conf_high": [row.conf_high for row in rows],
+            "settled": [row.conf_low is not None and not row.conf_low <= 0 <= (row.conf_high or 0.0) for row in rows],
+        },
+        options={"title": f"Fixed effect ({unit})"},
+        alt=f"{plural(len(rows), 'fixed effect')} on {result.response} with their intervals.",
+        caption=f"Fixed effects, in {unit}; filled points have an interval that leaves out 0",
+        table=table,
+    )
+
+
+def _tests(result: MixedModel) -> list[Section]:
+    if len(result.tests) < 2 and not any(test.reason or test.n_lost for test in result.tests):
+        return []
+    table = Table(
+        id="tests",
+        columns=(
+            Column(title="Term", kind="name"),
+            Column(title="Test"),
+            Column(title="df", kind="amount"),
+            Column(title="Statistic", kind="number", digits=2),
+            Column(title="p", kind="p"),
+            Column(title="Note"),
+        ),
+        rows=tuple(
+            (test.term, *_law(test), test.statistic, test.p_value, test.reason or _lost(test)) for test in result.tests
+        ),
+        caption="Equally weighted means are equal over the other factors; interactions are 0",
+        frame=result.tests_frame().to_dict(as_series=False),
+    )
+    known = [test for test in result.tests if test.p_value is not None]
+    first = min(known, key=lambda test: test.p_value or 0.0, default=None)
+    heading = (
+        "No term can be tested" if first is None else f"{first.term} is the clearest term ({p_words(first.p_value)})"
+    )
+    return [Section(id="tests", heading=heading, blocks=(table,))]
+
+
+def _law(test: TermTest) -> tuple[str, str | None]:
+    if test.p_value is None:
+        return "none", None
+    if test.df_denominator is None:
+        return "chi-squared", str(test.df)
+    return "F", f"{test.df}, {number(test.df_denominator, 1)}"
+
+
+def _lost(test: TermTest) -> str:
+    return f"{plural(test.n_lost, 'comparison')} lost to empty cells" if test.n_lost else ""
+
+
+def _variation(result: MixedModel) -> list[Section]:
+    if not result.groups:
+        return []
+    unit = "log-odds" if result.family == "binomial" else f"units of {result.response}"
+    table = Table(
+        id="variances",
+        columns=(
+            Column(title="Grouping", kind="name"),
+            Column(title="Effect"),
+            Column(title="Variance", kind="amount", spare=True),
+            Column(title="SD", kind="amount"),
+            Column(title="Correlation", kind="number", digits=2),
+            Column(title="Share (%)", kind="number", scale=100.0),
+        ),
+        rows=tuple(
+            (
+                row.group,
+                row.term if row.other is None else f"{row.term} with {row.other}",
+                _four(row.variance),
+                None if row.std_dev is None else _four(row.std_dev),
+                row.correlation,
+                row.share,
+            )
+            for row in result.variances
+        ),
         caption=f"Random effects; SD in {unit}",
+        frame=result.variances_frame().to_dict(as_series=False),
     )
+    shares = sorted((row for row in result.variances if row.share is not None), key=lambda row: -(row.share or 0.0))
+    spread = max((row for row in result.variances if row.std_dev is not None), key=lambda row: row.std_dev or 0.0)
+    heading = f"{_source(spread.group)} has the largest spread (SD {_four(spread.std_dev or 0.0)})"
+    if shares:
+        heading = f"{_source(shares[0].group)} makes for {100 * (shares[0].share or 0.0):.0f}% of the variance"
+    return [Section(id="variances", heading=heading, blocks=(table,))]
 
 
-def _variance_row(row: VarianceComponent) -> tuple[str, ...]:
-    effect = row.term if row.other is None else f"{row.term} with {row.other}"
-    return (
-        row.group,
-        effect,
-        _four(row.variance),
-        "–" if row.std_dev is None else _four(row.std_dev),
-        number(row.correlation),
-        "–" if row.share is None else f"{100.0 * row.share:.1f}%",
-    )
+def _source(group: str) -> str:
+    return "What is left" if group == "Residual" else group
 
 
 def _four(value: float) -> str:
-    """Four significant digits."""
-    if value == 0.0:
-        return "0"
-    return number(value, max(0, min(8, 3 - math.floor(math.log10(abs(value))))))
+    """Write four significant digits."""
+    return "0" if value == 0.0 else number(value, max(0, min(8, 3 - math.floor(math.log10(abs(value))))))
 
 
-def _method(result: MixedModel) -> list[str]:
-    engine = "" if result.backend == "evalstats" else f", by {result.backend}"
-    said = [f"{_METHODS[result.method]}{engine}; {result.convergence.message}"]
-    if result.penalty:
-        said.append(f"weakly informative prior: {result.penalty}")
-    said.append(f"{_DF[result.df_method]}: {result.df_reason}")
-    said.append(f"estimand: {result.estimand}")
-    merged = f"{plural(result.n_rows, 'row')} merged to {plural(result.n_cells, 'cell')} of equal columns, which loses nothing"
-    said.append(merged)
-    criterion = "restricted log-likelihood" if result.method == "REML" else "log-likelihood"
-    said.append(
-        f"{criterion} {number(result.log_likelihood)}, {plural(result.n_parameters, 'parameter')}, AIC {number(result.aic)}, "
-        f"BIC {number(result.bic)}"
+# --- its method ---
+
+
+def _method(result: MixedModel) -> tuple[Section, ...]:
+    names = [result.method, result.df_method, *(["log-F prior"] if result.penalty else [])]
+    texts = [text for name in names for text in texts_for(name)]
+    tests = [text for test in result.tests if test.method for text in texts_for(test.method)]
+    sources = tuple(sorted({source for text in (*texts, *tests) for source in text.sources}))
+    call = f"result = es.mixed(\n    {result.formula!r},\n    frame,\n    family={result.family!r},\n)"
+    return (
+        Section(
+            id="method",
+            heading="How the model is fitted",
+            blocks=(Text(text=" ".join([_kind(result), *(text.how for text in texts)])), Items(items=_facts(result))),
+        ),
+        Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result, texts)),)),
+        *((Section(id="references", heading="References", blocks=(Items(items=sources),)),) * bool(sources)),
+        Section(id="code", heading="The same in Python", blocks=(Code(code=f"import evalstats as es\n\n{call}"),)),
     )
-    if result.method == "REML":
-        said.append("REML's likelihood and AIC compare only models with the same fixed effects")
-    return said
 
 
-_ADJUST = {
-    "holm": "Holm within each family; intervals are Bonferroni's, which hold together",
-    "tukey": "Tukey-Kramer within each family; intervals hold together",
-    "max-t": "the largest |t| within each family; intervals hold together",
-    "none": "not adjusted: each holds on its own",
-}
+def _kind(result: MixedModel) -> str:
+    if not result.groups:
+        return ""
+    what = "Every response is" if result.family == "gaussian" else "The log-odds of a success are"
+    return (
+        f"{what} fixed effects, which belong to named levels or slopes, plus what the levels of each grouping add. These levels "
+        "were drawn from many, so what they add counts as one spread and not as so many numbers."
+    )
 
 
-def means_sentences(result: Means) -> list[str]:
-    """Say what was averaged, how many contrasts are shown, and what to beware of."""
+def _facts(result: MixedModel) -> tuple[str, ...]:
+    engine = "" if result.backend == "evalstats" else f", by {result.backend}"
+    criterion = "restricted log-likelihood" if result.method == "REML" else "log-likelihood"
     said = [
-        f"Means of {result.response} by {', '.join([*result.by, *result.specs])} ({result.scale}), {result.averaging}."
+        f"{_METHODS[result.method]}{engine}; {result.convergence.message}",
+        f"weakly informative prior: {result.penalty}" if result.penalty else "",
+        f"{_DF[result.df_method]}: {result.df_reason}",
+        f"what is estimated: {result.estimand}",
+        f"{criterion} {number(result.log_likelihood)}, {plural(result.n_parameters, 'parameter')}",
+        f"AIC {number(result.aic)}, BIC {number(result.bic)}",
+        "REML's likelihood and AIC compare only models with the same fixed effects" if result.method == "REML" else "",
     ]
+    return tuple(sentence(text) for text in said if text)
+
+
+def _assumptions(result: MixedModel, texts: list[MethodText]) -> tuple[str, ...]:
+    found = ["Every row is independent of the others; rows that share an item or a user are not"]
+    if result.groups:
+        found = ["What levels add scatters as a normal curve does, and does not depend on the fixed effects"]
+    found += {text.takes: None for text in texts if text.takes}
+    found += [
+        f"{name} has {n} levels, and the spread of so few is known only roughly"
+        for name, n in result.groups
+        if n < _FEW_LEVELS
+    ]
+    lost = result.n_given - result.n_rows
+    if lost:
+        found.append(f"{plural(lost, 'row')} without all values {'is' if lost == 1 else 'are'} like the rest")
+    if sum(row.term != _INTERCEPT for row in result.fixed) > 1:
+        found.append(
+            f"Each interval holds on its own, at {100 * result.conf_level:g}%; the test of a term as a whole comes first"
+        )
+    if result.family == "binomial":
+        found.append(
+            "Effects are log-odds for one and the same unit; in percentage points they depend on where one starts, and averaged "
+            "over units they are smaller"
+        )
+    return tuple(sentence(text) for text in found)
+
+
+# --- its means ---
+
+
+def _of_means(result: Means) -> Document:
     tested = [row for row in result.contrasts if row.p_adjusted is not None]
     shown = [row for row in tested if (row.p_adjusted or 0.0) <= 1.0 - result.conf_level]
-    if tested:
-        said.append(f"{len(shown)} of {plural(len(tested), 'contrast')} differ from 0 (p adjusted by {result.adjust}).")
-    lost = sum(row.reason is not None for row in result.rows)
-    if lost:
-        said.append(f"{plural(lost, 'mean')} cannot be given.")
-    return said + [f"Warning: {text}." for text in result.warnings]
-
-
-def means_blocks(result: Means) -> list[Block]:
-    """Return the means, the contrasts, and how they were made."""
     names = [*result.by, *result.specs]
-    blocks: list[Block] = [
-        Heading(text=f"Marginal means by {', '.join(names)}", level=1),
-        Paragraph(text=f"{result.scale}; {result.averaging}."),
-    ]
-    if result.warnings:
-        blocks.append(Bullets(title="Warnings", items=result.warnings, tone="caution"))
-    blocks.append(_means_table(result, names))
-    if result.contrasts:
-        blocks.append(_contrasts_table(result))
-        blocks.append(Bullets(title="Method", items=(f"contrasts: {_ADJUST[result.adjust]}",)))
-    return blocks
-
-
-def _means_table(result: Means, names: list[str]) -> Table:
-    level = f"{100.0 * result.conf_level:g}%"
-    return Table(
-        columns=(*names, "Mean", f"{level} interval", "SE", "df", "Note"),
-        rows=tuple(_mean_cells(row) for row in result.rows),
-        align="l" * len(names) + "rrrrl",
-        caption="Each interval on its own",
-        wide=("Note", "df"),
+    clearest = min(shown, key=lambda row: row.p_adjusted or 0.0, default=None)
+    if clearest is not None:
+        headline = (
+            f"{len(shown)} of {plural(len(tested), 'contrast')} {'differs' if len(shown) == 1 else 'differ'} from 0"
+        )
+    else:
+        headline = (
+            "No contrast is shown to differ from 0"
+            if tested
+            else f"{plural(len(result.rows), 'mean')} of {result.response}"
+        )
+    lost = sum(row.reason is not None for row in result.rows)
+    missing = f"; {plural(lost, 'mean')} cannot be given" if lost else ""
+    return Document(
+        kind="means",
+        title=f"How does {result.response} differ by {several(names)}?",
+        label="differences" if shown else "means",
+        tone="neutral",
+        headline=headline,
+        number="" if clearest is None else number(clearest.estimate, digits_for(clearest.std_error), sign=True),
+        number_words=""
+        if clearest is None
+        else f"{clearest.name}, {_contrast_ci(clearest)}, {p_words(clearest.p_adjusted)}",
+        scope=f"{result.scale}; {result.averaging}{missing}",
+        answer=(_means_figure(result, names),),
+        notes=result.notes,
+        evidence=_contrasts(result),
+        method=(
+            Section(
+                id="method",
+                heading="How the means are made",
+                blocks=(
+                    Items(
+                        items=(
+                            sentence(f"{result.scale}, {result.averaging}"),
+                            *(
+                                (sentence(f"Contrasts are adjusted by {_ADJUST[result.adjust]}"),)
+                                if result.contrasts
+                                else ()
+                            ),
+                        )
+                    ),
+                ),
+            ),
+        ),
     )
 
 
-def _mean_cells(row: MeanRow) -> tuple[str, ...]:
-    digits = digits_for(row.std_error)
-    free = "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1)
-    return (
-        *(level for _, level in row.levels),
-        number(row.estimate, digits),
-        interval(row.conf_low, row.conf_high, digits=digits),
-        number(row.std_error, digits),
-        free,
-        row.reason or "",
+def _contrast_ci(row: ContrastRow) -> str:
+    ends = interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error))
+    return f"{100 * row.conf_level:g}% CI {ends}"
+
+
+def _means_figure(result: Means, names: list[str]) -> Figure:
+    table = Table(
+        id="means",
+        columns=(
+            *(Column(title=name, kind="name") for name in names),
+            Column(title="Mean", kind="amount"),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
+            Column(title="SE", kind="amount", spare=True),
+            Column(title="df", kind="amount", spare=True),
+            Column(title="Note"),
+        ),
+        rows=tuple(
+            (
+                *(level for _, level in row.levels),
+                number(row.estimate, digits_for(row.std_error)),
+                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
+                number(row.std_error, digits_for(row.std_error)),
+                "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1),
+                row.reason or "",
+            )
+            for row in result.rows
+        ),
+        caption="Marginal means; each interval on its own",
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+    return Figure(
+        id="means",
+        plot="forest",
+        rows={
+            "label": [row.name for row in result.rows],
+            "estimate": [row.estimate for row in result.rows],
+            "conf_low": [row.conf_low for row in result.rows],
+            "conf_high": [row.conf_high for row in result.rows],
+            "settled": [row.conf_low is not None for row in result.rows],
+        },
+        options={"title": f"Mean of {result.response} ({result.scale})", "reference": None},
+        alt=f"{plural(len(result.rows), 'marginal mean')} of {result.response} by {several(names)} with their intervals.",
+        caption=f"Marginal means of {result.response}, each with its own interval",
+        table=table,
     )
 
 
-def _contrasts_table(result: Means) -> Table:
-    level = f"{100.0 * result.conf_level:g}%"
-    adjusted = "p" if result.adjust == "none" else f"p ({result.adjust})"
-    return Table(
-        columns=("Contrast", "Difference", f"{level} interval", "SE", "df", adjusted, "p alone", "Note"),
-        rows=tuple(_contrast_cells(row) for row in result.contrasts),
-        align="lrrrrrrl",
-        caption="Contrasts; interval and adjusted p for each family together",
-        wide=("Note", "df", "SE"),
+def _contrasts(result: Means) -> tuple[Section, ...]:
+    if not result.contrasts:
+        return ()
+    adjusted = result.adjust != "none"
+    table = Table(
+        id="contrasts",
+        columns=(
+            Column(title="Contrast", kind="name"),
+            Column(title="Difference", kind="amount"),
+            Column(title=f"{100 * result.conf_level:g}% CI", kind="amount"),
+            Column(title="SE", kind="amount", spare=True),
+            Column(title="df", kind="amount", spare=True),
+            Column(title="p adjusted" if adjusted else "p", kind="p"),
+            Column(title="Note"),
+        ),
+        rows=tuple(
+            (
+                row.name,
+                number(row.estimate, digits_for(row.std_error), sign=True),
+                interval_words(row.conf_low, row.conf_high, digits=digits_for(row.std_error)),
+                number(row.std_error, digits_for(row.std_error)),
+                "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1),
+                row.p_adjusted,
+                row.reason or "",
+            )
+            for row in result.contrasts
+        ),
+        caption=f"Contrasts; adjusted by {_ADJUST[result.adjust]}",
+        frame=result.contrasts_frame().to_dict(as_series=False),
     )
-
-
-def _contrast_cells(row: ContrastRow) -> tuple[str, ...]:
-    digits = digits_for(row.std_error)
-    free = "–" if row.estimate is None else "∞" if row.df is None else number(row.df, 1)
-    return (
-        row.name,
-        number(row.estimate, digits, sign=True),
-        interval(row.conf_low, row.conf_high, digits=digits, sign=True),
-        number(row.std_error, digits),
-        free,
-        p_value(row.p_adjusted),
-        p_value(row.p_value),
-        row.reason or "",
-    )
+    return (Section(id="contrasts", heading="Contrasts of the means", blocks=(table,)),)

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
@@ -310,6 +310,15 @@ def _term_test(fit: MixedFit, frame: ModelFrame, inference: Inference, term: tup
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numbers:
+    """What a fit found, from which further questions are answered; it is not saved."""
+
+    fit: MixedFit
+    frame: ModelFrame
+    inference: Inference
+
+
 class Fitted:
     """The fields of a `MixedModel` that further questions need; see there."""
 
@@ -325,6 +334,24 @@ class Fitted:
     n_rows: int
     n_trials: int
     seed: int
-    fit: MixedFit
-    frame: ModelFrame
-    inference: Inference
+    numbers: Any
+
+    @property
+    def fit(self) -> MixedFit:
+        """Estimates, random effects and the design they were found from."""
+        return self._known().fit
+
+    @property
+    def frame(self) -> ModelFrame:
+        """The table as the model read it."""
+        return self._known().frame
+
+    @property
+    def inference(self) -> Inference:
+        """How fixed effects are judged."""
+        return self._known().inference
+
+    def _known(self) -> "Numbers":
+        if not isinstance(self.numbers, Numbers):
+            raise InputError("a saved model holds no data, and this needs them; fit it again with evalstats.mixed")
+        return self.numbers

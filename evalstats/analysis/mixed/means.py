@@ -2,16 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import Fitted, factor_grid
-from evalstats.analysis.result import json_safe
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.analysis.result import Estimate, Result
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
@@ -37,17 +37,11 @@ from evalstats.stats.mixed.population_means import (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MeanRow:
+class MeanRow(Estimate):
     """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used."""
 
     name: str
     levels: tuple[tuple[str, str], ...]
-    estimate: float | None
-    std_error: float | None
-    df: float | None
-    conf_low: float | None
-    conf_high: float | None
-    reason: str | None = None
 
     def at(self, levels: tuple[tuple[str, str], ...]) -> "MeanRow":
         """Return the same mean with its levels."""
@@ -55,7 +49,7 @@ class MeanRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContrastRow:
+class ContrastRow(Estimate):
     """One contrast of marginal means.
 
     `p_value` is for the contrast alone; `p_adjusted` and the interval for all contrasts of its `family` together.
@@ -63,19 +57,11 @@ class ContrastRow:
 
     name: str
     family: str
-    estimate: float | None
-    std_error: float | None
-    df: float | None
-    statistic: float | None
-    p_value: float | None
-    p_adjusted: float | None
-    conf_low: float | None
-    conf_high: float | None
-    reason: str | None = None
+    statistic: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Means:
+class Means(Result):
     """Marginal means of a fitted model, and their contrasts: what `means` returns.
 
     Attributes
@@ -102,7 +88,7 @@ class Means:
     df_method: str
     rows: tuple[MeanRow, ...]
     contrasts: tuple[ContrastRow, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -129,30 +115,14 @@ class Means:
 
     def contrasts_frame(self) -> pl.DataFrame:
         """Return the contrasts, one row each."""
-        fields = ContrastRow.__dataclass_fields__
-        types = {name: pl.String() if name in ("name", "family", "reason") else pl.Float64() for name in fields}
-        return pl.DataFrame([{name: getattr(row, name) for name in fields} for row in self.contrasts], schema=types)
-
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return json_safe(self)
-
-    def summary(self) -> str:
-        """Sentences for a person."""
-        from evalstats.analysis.mixed.document import means_sentences
-
-        return " ".join(means_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks."""
-        from evalstats.analysis.mixed.document import means_blocks
-
-        return means_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        types = {name: pl.String() if name in ("name", "family", "reason") else pl.Float64() for name in _CONTRAST}
+        return pl.DataFrame([{name: getattr(row, name) for name in _CONTRAST} for row in self.contrasts], schema=types)
 
 
+_CONTRAST = (
+    *("name", "family", "estimate", "std_error", "df", "statistic", "p_value", "p_adjusted"),
+    *("conf_low", "conf_high", "reason"),
+)
 _TYPES: dict[str, pl.DataType] = {
     **{name: pl.Float64() for name in ("estimate", "std_error", "df", "conf_low", "conf_high", "conf_level")},
     "reason": pl.String(),
@@ -198,9 +168,11 @@ def means(
         adjust=adjust if compared else "none",
         conf_level=level,
         df_method="z" if population else result.df_method,
-        rows=_named_rows(result.frame, [*groups, *over], marginal, rows),
-        contrasts=compared,
-        warnings=tuple(dict.fromkeys([*marginal.notes, *warnings])),
+        rows=tuple(
+            replace(row, conf_level=level) for row in _named_rows(result.frame, [*groups, *over], marginal, rows)
+        ),
+        contrasts=tuple(replace(row, conf_level=level) for row in compared),
+        notes=as_notes("fit", dict.fromkeys([*marginal.notes, *warnings])),
     )
 
 

@@ -9,9 +9,11 @@ import numpy as np
 from scipy import linalg
 
 from evalstats.analysis.mixed.frame import ModelFrame, model_frame
-from evalstats.analysis.mixed.inference import DfChoice, Inference, choose_inference, term_tests
+from evalstats.analysis.mixed.inference import DfChoice, Inference, Numbers, choose_inference, term_tests
 from evalstats.analysis.mixed.result import FixedEffect, MixedModel, VarianceComponent
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import LinearEstimates
@@ -315,7 +317,7 @@ def describe(
         df_method=inference.method,
         df_reason=inference.reason,
         estimand=_estimand(frame),
-        fixed=_fixed(found, _METHODS[inference.method]),
+        fixed=_fixed(found, _METHODS[inference.method], conf_level),
         tests=term_tests(fit, frame, inference),
         variances=variance_components(fit),
         groups=tuple({term.group: term.n_levels for term in design.terms}.items()),
@@ -332,11 +334,8 @@ def describe(
         penalty=fit.penalty,
         seed=seed,
         version=toolkit_version(),
-        warnings=_warnings(fit, frame, inference),
-        notes=frame.notes,
-        fit=fit,
-        frame=frame,
-        inference=inference,
+        notes=(*_cautions(fit, frame, inference), *as_notes("choice", frame.notes, caution=False)),
+        numbers=Numbers(fit=fit, frame=frame, inference=inference),
     )
 
 
@@ -366,7 +365,7 @@ def _without_random(frame: ModelFrame, n_quadrature: int) -> MixedFit:
     return fit_ordinary(frame.design) if frame.family == "gaussian" else fit_logistic(frame.design)
 
 
-def _fixed(found: LinearEstimates, method: str) -> tuple[FixedEffect, ...]:
+def _fixed(found: LinearEstimates, method: str, conf_level: float) -> tuple[FixedEffect, ...]:
     rows: list[FixedEffect] = []
     for at, name in enumerate(found.names):
         free = float(found.df[at])
@@ -380,6 +379,7 @@ def _fixed(found: LinearEstimates, method: str) -> tuple[FixedEffect, ...]:
                 p_value=_finite(found.p_value[at]),
                 conf_low=_finite(found.conf_low[at]),
                 conf_high=_finite(found.conf_high[at]),
+                conf_level=conf_level,
                 method=method,
                 reason=found.reasons[at],
             )
@@ -444,16 +444,19 @@ def _of_term(term: RandomTerm, matrix: Floats, total: float | None) -> list[Vari
     return rows
 
 
-def _warnings(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[str, ...]:
+def _cautions(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[Note, ...]:
+    """Return what every reader must know, each thing once."""
     said = [*frame.warnings, *fit.warnings]
-    if not fit.design.terms:
-        said.append("every row counts as independent; if rows share an item or a user, add (1 | item)")
     if not fit.convergence.converged and not any("converge" in text for text in fit.warnings):
         said.append(f"the fit did not converge ({fit.convergence.message}); its numbers are not an answer")
     said += [f"singular fit: {text}" for text in fit.singular]
     if fit.method == "nAGQ=0":
         said.append("n_quadrature=0 is a first look: fixed effects are drawn towards 0 a little; use 1 for an answer")
-    return tuple(dict.fromkeys([*said, *inference.warnings]))
+    found = list(as_notes("fit", dict.fromkeys([*said, *inference.warnings])))
+    if not fit.design.terms:
+        text = "every row counts as independent"
+        found.append(Note(kind="dependence", text=text, remedy="if rows share an item or a user, add (1 | item)"))
+    return tuple(found)
 
 
 def _estimand(frame: ModelFrame) -> str:

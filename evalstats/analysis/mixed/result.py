@@ -6,23 +6,21 @@ from typing import Any
 
 import polars as pl
 
-from evalstats.analysis.mixed.frame import ModelFrame
-from evalstats.analysis.mixed.inference import Fitted, Inference, TermTest
+from evalstats.analysis.mixed.inference import Fitted, TermTest
 from evalstats.analysis.mixed.intervals import ModelComparison, OnStep, bootstrap, likelihood_ratio, profile
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
-from evalstats.analysis.result import json_safe, row_named, unknown_name
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.analysis.result import Estimate, Result, json_safe, row_named, unknown_name
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.estimate import normal_quantile
-from evalstats.stats.mixed.design import Convergence, Family, MixedFit
+from evalstats.stats.mixed.design import Convergence, Family
 from evalstats.stats.mixed.families import Adjustment
 from evalstats.stats.mixed.marginal_means import Weights
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FixedEffect:
+class FixedEffect(Estimate):
     """One fixed effect, in the unit of the response (log-odds for the binomial family).
 
     `df` is None where the normal law is used. `reason` says why there is no interval.
@@ -30,14 +28,7 @@ class FixedEffect:
 
     term: str
     estimate: float
-    std_error: float | None
-    df: float | None
-    statistic: float | None
-    p_value: float | None
-    conf_low: float | None
-    conf_high: float | None
-    method: str
-    reason: str | None = None
+    statistic: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,11 +59,8 @@ class VarianceComponent:
     share: float | None
 
 
-_HIDDEN = ("fit", "frame", "inference")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class MixedModel(Fitted):
+class MixedModel(Result, Fitted):
     """A fitted linear or binomial mixed model, and how it was reached.
 
     Attributes
@@ -100,8 +88,8 @@ class MixedModel(Fitted):
         What lies on the boundary of the parameter space, in words.
     penalty
         The weakly informative prior in words where one was used (separation), else "".
-    fit, frame, inference
-        The numbers behind the tables, for further questions; not in `to_dict()`.
+    numbers
+        What is behind the tables, for further questions; it is not saved, so that a loaded model answers none of these.
     """
 
     formula: str
@@ -130,11 +118,8 @@ class MixedModel(Fitted):
     penalty: str = ""
     seed: int = 0
     version: str = ""
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    fit: MixedFit = field(compare=False)
-    frame: ModelFrame = field(compare=False)
-    inference: Inference = field(compare=False)
+    notes: tuple[Note, ...] = ()
+    numbers: Any = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -329,8 +314,8 @@ class MixedModel(Fitted):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""
-        rows = [{**_fields(row), "conf_level": self.conf_level} for row in self.fixed]
-        return pl.DataFrame(rows, schema_overrides=_FLOATS | {"reason": pl.String()}, infer_schema_length=None)
+        schema = {name: pl.String() if name in ("term", "method", "reason") else pl.Float64() for name in _EFFECT}
+        return pl.DataFrame([{name: getattr(row, name) for name in _EFFECT} for row in self.fixed], schema=schema)
 
     def tests_frame(self) -> pl.DataFrame:
         """Return the tests of the terms, one row each."""
@@ -372,29 +357,19 @@ class MixedModel(Fitted):
         return pl.concat(parts) if parts else pl.DataFrame(schema=_EFFECTS)
 
     def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values."""
-        return {name: json_safe(getattr(self, name)) for name in self.__dataclass_fields__ if name not in _HIDDEN}
-
-    def summary(self) -> str:
-        """Sentences for a person: what was fitted, what it rests on, what to beware of."""
-        from evalstats.analysis.mixed.document import model_sentences
-
-        return " ".join(model_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.mixed.document import model_blocks
-
-        return model_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
+        """Return JSON-safe values: all but the numbers behind the tables."""
+        kept = (name for name in self.__dataclass_fields__ if name != "numbers")
+        return {"result": type(self).__name__, **{name: json_safe(getattr(self, name)) for name in kept}}
 
 
-def _fields(row: FixedEffect | TermTest | VarianceComponent) -> dict[str, Any]:
+def _fields(row: TermTest | VarianceComponent) -> dict[str, Any]:
     return {name: getattr(row, name) for name in row.__dataclass_fields__}
 
 
+_EFFECT = (
+    *("term", "estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high"),
+    *("method", "reason", "conf_level"),
+)
 _EFFECTS: dict[str, pl.DataType] = {
     **dict.fromkeys(("group", "level", "term"), pl.String()),
     **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),

@@ -10,7 +10,7 @@ import pytest
 import evalstats as es
 from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.result import MixedModel
-from evalstats.document.text import to_text
+from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 
 HERE = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())["whole"]
@@ -333,9 +333,10 @@ def test_a_singular_fit_is_said() -> None:
     y = [1.0, 2.0, 3.0, 4.0, 4.0, 3.0, 2.0, 1.0, 1.0, 3.0, 4.0, 2.0]  # every group has the mean 2.5
     result = mixed("y ~ 1 + (1 | g)", {"y": y, "g": list("aaaabbbbcccc")})
     assert result.variance("g").variance == 0.0
-    assert any(text.startswith("singular fit: the variance of g") for text in result.warnings)
-    assert any("g has 3 levels" in text for text in result.warnings)
-    assert "The fit is singular" in result.summary()
+    fit = [note.text for note in result.notes if note.kind == "fit"]
+    assert any(text.startswith("singular fit: the variance of g") for text in fit)
+    assert any("g has 3 levels" in text for text in fit)
+    assert result.document().label == "singular"
     assert result.effects_frame()["conf_low"].null_count() == 3  # 0 is an estimate, not certainty
     assert result.variance("g").correlation is None
 
@@ -347,7 +348,8 @@ def test_separation_is_answered_and_said() -> None:
     result = mixed("y ~ m + (1 | item)", frame, family="binomial")
     assert result.penalty
     assert np.isfinite(result.effect("m[b]").estimate)
-    assert f"a weakly informative prior was needed: {result.penalty}" in result.summary()
+    assert result.document().label in ("penalised", "singular")
+    assert f"weakly informative prior: {result.penalty}"[1:] in result.explain()
     with pytest.raises(InputError, match="no likelihood to profile"):
         result.profile()
 
@@ -399,13 +401,19 @@ def test_means_of_an_empty_cell_are_null(unbalanced: pl.DataFrame) -> None:
     assert [row.estimate is None for row in binomial.means("model").rows] == [False, True, False]
 
 
-def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel) -> None:
+def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel, tmp_path: Path) -> None:
     for result in (whole, cbpp):
-        text = to_text(result.blocks(), width=100)
+        text = to_text(result.document(), full=True, width=100)
         for row in result.fixed:
             assert row.term in text
         assert json.loads(json.dumps(result.to_dict(), allow_nan=False))["formula"] == result.formula
-        assert not {"fit", "frame", "inference"} & set(result.to_dict())
+        assert "numbers" not in result.to_dict()
+        assert result.figure().axes
+        result.save(tmp_path / "saved.json")
+        saved = es.load_result(tmp_path / "saved.json")
+        assert saved == result
+        with pytest.raises(InputError, match="a saved model holds no data"):
+            saved.means("model")  # type: ignore[attr-defined]  # what is loaded is known to be a model
         assert result.to_frame()["term"].to_list() == [row.term for row in result.fixed]
         assert result.variances_frame().height == len(result.variances)
         assert result.tests_frame().height == len(result.tests)
@@ -413,11 +421,14 @@ def test_a_result_tells_itself_in_every_form(whole: MixedModel, cbpp: MixedModel
         assert result.formula in result.summary()
         assert "<table" in result._repr_html_()
     found = whole.means("model", by="scenario")
-    assert "s: a - b" in to_text(found.blocks(), width=100)
+    assert "s: a - b" in to_text(found.document(), full=True, width=100)
     assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["specs"] == ["model"]
     assert found.to_frame().columns[:2] == ["scenario", "model"]
     assert found.contrasts_frame().height == 6
     assert "averaged" in found.summary()
+    assert found.figure().axes
+    found.save(tmp_path / "means.json")
+    assert es.load_result(tmp_path / "means.json") == found
     assert repr(found) == "<Means: y for model by scenario: 6 means and 6 contrasts, holm>"
     assert "<table" in found._repr_html_()
 

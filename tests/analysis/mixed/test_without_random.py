@@ -11,8 +11,7 @@ import statsmodels.api as sm
 import statsmodels.formula.api as smf
 
 import evalstats as es
-from evalstats.analysis.explaining.explain import explain_text
-from evalstats.document.text import to_text
+from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixed_means.json").read_text())
@@ -107,10 +106,10 @@ def test_what_is_for_random_effects_is_refused(table: pl.DataFrame) -> None:
 
 def test_it_tells_itself_in_every_form(table: pl.DataFrame) -> None:
     for fit in (es.mixed("score ~ model", table), es.mixed("right ~ model", table, family="binomial")):
-        text = to_text(fit.blocks(), width=100)
-        assert text.startswith("Model of ")
-        assert "every row counts as independent" in fit.summary()
+        text = to_text(fit.document(), full=True, width=100)
+        assert " model " in text.splitlines()[1]
+        assert any(note.kind == "dependence" for note in fit.document().cautions)
         assert fit.effects_frame().height == 0
-        assert "no description" not in explain_text(fit)
+        assert "what levels add" not in fit.explain().lower()
         assert json.loads(json.dumps(fit.to_dict(), allow_nan=False))["groups"] == []
         assert np.isfinite(fit.means("model").to_frame()["estimate"].to_numpy()).all()

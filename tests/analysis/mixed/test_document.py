@@ -1,15 +1,13 @@
-"""A mixed model explained: its own effects and variances, and no more than they say."""
-
-import re
+"""A mixed model is told by its own effects and variances, and no more than they say."""
 
 import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.explaining.explain import explain_text
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.mixed.mixed import mixed
 from evalstats.analysis.mixed.result import MixedModel
+from evalstats.document.terminal import to_text
 
 # Effort to get up from four types of stool, nine people (Pinheiro & Bates 2000, Mixed-Effects Models in S and S-PLUS).
 _EFFORT = [
@@ -40,7 +38,7 @@ def successes() -> MixedModel:
 
 
 def in_one_line(found: MixedModel) -> str:
-    return " ".join(explain_text(found, width=10_000).split())
+    return " ".join(to_text(found.document(), full=True, width=10_000).split())
 
 
 def test_every_method_of_a_mixed_model_has_words(stools: MixedModel, successes: MixedModel) -> None:
@@ -52,18 +50,18 @@ def test_every_method_of_a_mixed_model_has_words(stools: MixedModel, successes: 
             *(test.method for test in found.tests),
         }
         assert not {name for name in names if name and not texts_for(name)}
-        assert "There is no description" not in explain_text(found)
 
 
 def test_the_effects_are_the_books(stools: MixedModel) -> None:
     text = in_one_line(stools)
-    assert "levels (9 of person) are taken as a sample of more" in text
+    assert "9 levels of person" in text
     # The book has 3.8889 (standard error 0.5187, 24 df) and 0.6667.
-    assert "The effect stool[T2] is +3.89 units of effort, interval [2.82, 4.96]" in text
-    assert "The effect stool[T4] is left open: zero lies in its interval, [−0.40, 1.74]" in text
+    assert "stool[T2] 3.89 2.82 to 4.96" in text
+    assert "stool[T4] 0.67 −0.40 to 1.74" in text
+    assert stools.document().headline == "effort depends on stool"
     # 1.3325 and 1.1003: shares 1.7755 and 1.2107 of 2.9861.
-    assert "59% of the variance: person (standard deviation 1.33)" in text
-    assert "41% of the variance: what is left (standard deviation 1.10)" in text
+    assert "person makes for 59% of the variance" in text
+    assert "Residual 1.211 1.100 40.5" in text
     assert "person has 9 levels, and the spread of so few is known only roughly" in text.replace("Person", "person")
 
 
@@ -75,8 +73,8 @@ def test_log_odds_are_not_percentage_points(stools: MixedModel, successes: Mixed
 
 def test_an_explanation_reads_well(stools: MixedModel, successes: MixedModel) -> None:
     for found in (stools, successes):
-        assert max(map(len, explain_text(found).splitlines())) <= 80
+        lines = to_text(found.document(), full=True).splitlines()
+        assert max(map(len, lines)) <= 80
         line = in_one_line(found)
         for wrong in ("None", "nan", " ,", "—", "..", "significant"):
             assert wrong not in line
-        assert re.search(r"[.!?] [a-z]", line.split("Where the methods")[0]) is None
