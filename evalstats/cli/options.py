@@ -53,8 +53,7 @@ ReportBy = Annotated[
     list[str] | None,
     typer.Option(
         "--by",
-        help="Factor to split by; a report splits by scenario by itself, and not at all with --by none. For lab-live: what "
-        "makes up the mix; may be repeated.",
+        help="Factor to split by; a report splits by scenario by itself, and not at all with --by none.",
         show_default=False,
     ),
 ]

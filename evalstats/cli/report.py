@@ -295,7 +295,7 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_factor(kind: Kind, by: list[str] | None) -> str | None:
-    """Return the one factor to split by; several are for lab-live."""
+    """Return the one factor to split by."""
     if by and len(by) > 1:
         message = f"the report {kind.value} takes --by once, found {', '.join(by)}"
         raise InputError(message)

@@ -49,7 +49,7 @@ Anchor = Annotated[
 Scale = Annotated[ScaleOf | None, typer.Option(help="For an arena: scale of ratings.", show_default=False)]
 Resamples = Annotated[
     int | None,
-    typer.Option("--resamples", min=1, help="For an arena or lab-live: rounds of bootstraps.", show_default=False),
+    typer.Option("--resamples", min=1, help="For an arena: rounds of bootstraps.", show_default=False),
 ]
 OnlineElo = Annotated[
     bool, typer.Option("--online-elo", help="For an arena: also show ratings by one pass over the votes.")

@@ -16,11 +16,10 @@ from evalstats.report.opened import today
 from evalstats.report.qmd import read_document
 from evalstats.report.quarto import QuartoEngine, find_quarto
 from evalstats.schema.data import EvalData
-from evalstats.schema.live_mix import LiveMix
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Options that may name a file or a folder.
-_FILES = frozenset({"plan", "lab", "live", "aliases", "mix"})
+_FILES = frozenset({"plan"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +46,10 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "leaderboard"; "arena"; "lab-live"; or "validation", the error rates of
+        The name of a page: "leaderboard"; "arena"; or "validation", the error rates of
         evalstats itself, which needs no data.
     data
-        What was read, or the folder of a store. Without it the leaderboard, the arena and lab against live show
-        simulated results.
+        What was read, or the folder of a store. Without it the leaderboard and the arena show simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -64,8 +62,7 @@ def report(
         What the page's first cell sets. For the leaderboard those of `evalstats.leaderboard`: metric,
         cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the arena those of
         `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
-        n_resamples, online, checks, plan, seed. For lab-live those of `evalstats.gap`, where `lab` and `live` are what was
-        read or folders, and `aliases` and `mix` may be paths of files. Further for these: `reading`, the Python expression that
+        n_resamples, online, checks, plan, seed. Further for these: `reading`, the Python expression that
         reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds that any one step may
         take (600).
 
@@ -283,8 +280,6 @@ def _plain(value: object) -> object:
     """Return a value that papermill and JSON both know: tuples become lists, paths text."""
     if isinstance(value, list | tuple):
         return [str(part) for part in cast("Sequence[object]", value)]
-    if isinstance(value, LiveMix):
-        return {"factor": value.factor, "shares": dict(value.shares), "source": value.source}
     return str(value) if isinstance(value, Path) else value
 
 

@@ -9,6 +9,7 @@ from evalstats.analysis.gap.layers import CellPart, PartRow
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.gap.words import (
+    TONES,
     apart,
     difference_column,
     difference_text,
@@ -18,6 +19,7 @@ from evalstats.analysis.gap.words import (
     flagged,
     metric_side,
     models_like_these,
+    part_ends,
     part_label,
     points,
     printed,
@@ -30,13 +32,13 @@ from evalstats.analysis.gap.words import (
     these_models,
     titled,
     told,
+    verdict_words,
 )
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, some
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
-TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
 MOST_ROWS = 20
 _MOST_ACTIONS = 5
 _NAMED = 3
@@ -322,11 +324,6 @@ def _model_cells(
     return (*own, row.difference, ends, verdict_words(row.difference_verdict or "invalid"))
 
 
-def verdict_words(verdict: str) -> str:
-    """Return a verdict as a table writes it."""
-    return {"inconclusive": "open", "invalid": "–"}.get(verdict, verdict)
-
-
 def _models_caption(found: LabLiveGap, *, by_line: bool, by_difference: bool) -> str:
     more = found.live.higher_is_better
     if by_line:
@@ -415,13 +412,6 @@ def _spearman(row: PartRow) -> str:
     ends = part_ends(row)
     words = "" if ends is None else f" ({interval_words(*ends, digits=2)})"
     return f"Spearman within them is {number(row.spearman)}{words}"
-
-
-def part_ends(row: PartRow) -> tuple[float, float] | None:
-    """Return the interval of agreement in a part of the order; none of no width, which would claim that there is no noise."""
-    if row.conf_low is None or row.conf_high is None or row.conf_low == row.conf_high:
-        return None
-    return row.conf_low, row.conf_high
 
 
 def _add(found: LabLiveGap) -> str:

@@ -8,7 +8,6 @@ from evalstats.analysis.gap.layers import (
     CoefficientRow,
     Contradiction,
     Decomposition,
-    DropForecast,
     PartRow,
     ScenarioGap,
     ScenarioGaps,
@@ -16,6 +15,7 @@ from evalstats.analysis.gap.layers import (
 )
 from evalstats.analysis.gap.result import LabLiveGap
 from evalstats.analysis.gap.words import (
+    TONES,
     apart,
     difference_column,
     difference_text,
@@ -26,21 +26,21 @@ from evalstats.analysis.gap.words import (
     level,
     metric_side,
     models_like_these,
+    part_ends,
     part_label,
     score_column,
     score_unit,
     share,
     these_models,
     titled,
-    told,
+    verdict_words,
 )
-from evalstats.document.model import Block, Column, Items, Section, Table, Text, Tone, sentence
+from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, p_words, plural, some
 
 _NAMED = 3
 _MOST = 20
 _ALIKE = 0.05  # shares of one scenario on both sides that differ by less are no finding
-_TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
 _COVERED = {"covered": "yes", "lab never covers": "no", "live never brings": "not live", "thin": "thinly"}
 _STATUS = {"seen": "seen", "possible": "not ruled out", "ruled out": "ruled out"}
 
@@ -295,7 +295,7 @@ def _order(found: LabLiveGap) -> Section | None:
 def _order_heading(found: LabLiveGap) -> str:
     row = found.agreement.of("spearman")
     tops = [part for part in found.agreement.parts if part.kind == "top" and part.spearman is not None]
-    known = [part for part in tops if part.conf_low is not None and part.conf_low != part.conf_high]
+    known = [part for part in tops if part_ends(part) is not None]
     weak = [part for part in known if (part.conf_low or 0.0) <= 0]
     if weak:
         return f"Among the {part_label(weak[0])} the order is not shown to hold"
@@ -350,10 +350,8 @@ def _coefficient_cells(row: CoefficientRow) -> tuple[str | float | tuple[float |
 
 
 def _part_cells(row: PartRow) -> tuple[str | float | tuple[float | None, float | None] | None, ...]:
-    # An interval of no width would claim that there is no noise.
-    ends = None if row.conf_low is None or row.conf_low == row.conf_high else (row.conf_low, row.conf_high)
     both = None if row.n_shared is None else f"{row.n_shared} of {row.n_models}"
-    return (f"Spearman, {part_label(row)}", row.spearman, ends, None, None, both)
+    return (f"Spearman, {part_label(row)}", row.spearman, part_ends(row), None, None, both)
 
 
 def _pairs(found: LabLiveGap) -> Section | None:
@@ -470,12 +468,12 @@ def scenarios_table(found: LabLiveGap, gaps: ScenarioGaps, rows: Sequence[Scenar
                 row.estimate,
                 row.deciding,
                 row.p_adjusted,
-                {"inconclusive": "open", "invalid": "–"}.get(row.verdict, row.verdict),
+                verdict_words(row.verdict),
             )
             for row in rows
         ),
         caption=f"Mean over models in each {gaps.factor}, Benjamini-Hochberg over all of them",
-        tones=_TONES,
+        tones=TONES,
         most=_MOST,
         frame={name: [getattr(row, name) for row in every] for name in names},
     )
@@ -516,66 +514,7 @@ def slices_table(found: LabLiveGap, rows: Sequence[SliceRow]) -> Table:
     )
 
 
-# --- drops and forecasts ---
-
-
-def drops_section(found: LabLiveGap) -> Section | None:
-    """Return what difficult users take in the lab, and the live score to expect from that; None where it is not known."""
-    drops = found.drops
-    if drops is None or all(row.reason for row in drops.rows):
-        return None
-    side = metric_side(found)
-    cost = drops.mean_drop.estimate
-    known = excludes_zero(drops.mean_drop.ends)
-    heading = (
-        f"Difficult users move the lab score by {difference_text(cost, found, side)}"
-        if known
-        else "In the lab, difficult users are not shown to move the score"
-    )
-    mean = f"{told(drops.mean_drop, found, side)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
-    slope = ""
-    if drops.slope is not None and drops.slope.conf_low is not None:
-        shown = "does" if excludes_zero(drops.slope.ends) else "is not shown to"
-        low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
-        slope = (
-            f"A larger drop in the lab {shown} go with a lower live score (slope {number(drops.slope.estimate)}, "
-            f"{level(found)} CI {low} to {high})"
-        )
-    return _section("drops", heading, drops_table(found, drops), _text(mean, slope))
-
-
-def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
-    """Return each model's ideal score, drop and forecast, and what live users said."""
-    place = {row.name: i for i, row in enumerate(found.rows)}
-    rows = sorted((row for row in drops.rows if row.reason is None), key=lambda row: place.get(row.model, len(place)))
-    side = metric_side(found)
-    return Table(
-        id="drops",
-        columns=(
-            Column(title="Model", kind="name"),
-            score_column(found, side, titled("Ideal", score_unit(side))),
-            difference_column(found, side, "Drop"),
-            score_column(found, side, "Forecast"),
-            score_column(found, side, "Live"),
-            difference_column(found, side, "Miss"),
-            ends_column(found, side),
-        ),
-        rows=tuple(
-            (
-                row.model,
-                row.ideal.estimate,
-                row.pooled.estimate,
-                row.forecast.estimate,
-                None if row.live is None else row.live.estimate,
-                None if row.miss is None else row.miss.estimate,
-                None if row.miss is None else row.miss.ends,
-            )
-            for row in rows
-        ),
-        caption="Drop: difficult less ideal users in the lab, pooled over models. Forecast: the ideal score with the drop of as "
-        "many users as are difficult. Miss: live less forecast",
-        most=_MOST,
-    )
+# --- forecasts ---
 
 
 def _forecasts(found: LabLiveGap) -> Section | None:

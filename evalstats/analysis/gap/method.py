@@ -2,21 +2,29 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.gap.evidence import drops_section
+from evalstats.analysis.gap.layers import DropForecast
 from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
 from evalstats.analysis.gap.words import (
+    difference_column,
     difference_text,
     difference_unit,
     digits_of,
+    ends_column,
+    excludes_zero,
     flagged,
     grouped,
     level,
+    metric_side,
+    score_column,
+    score_unit,
     share,
     size_text,
+    titled,
+    told,
 )
 from evalstats.analysis.method_texts import GAP_TEXTS
 from evalstats.analysis.provenance import sources_section
-from evalstats.document.model import Code, Column, Items, Section, Table, sentence
+from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, some
 
 _NAMED = 4
@@ -51,7 +59,7 @@ def method(found: LabLiveGap) -> list[Section]:
     plan = [] if found.plan is None else [f"Plan: {found.plan.source} (SHA-256 {found.plan.digest[:12]})."]
     code = Section(id="code", heading="Code that repeats it", blocks=(Code(code=_code(found)),))
     provenance = sources_section(found.sources, version=found.version, seed=str(found.seed), plan=plan)
-    drops = drops_section(found)
+    drops = _drops(found)
     more = [*_line(found), *_subsets(found), *([drops] if drops is not None else [])]
     return [*made[:3], *more, *made[3:], provenance, code]
 
@@ -240,6 +248,69 @@ def _pair_measures(found: LabLiveGap) -> list[str]:
     if pairs.brier is not None:
         said.append(f"Brier score of the lab's odds for the live order: {number(pairs.brier.score)} (a coin: 0.25).")
     return said
+
+
+# --- difficult users ---
+
+
+def _drops(found: LabLiveGap) -> Section | None:
+    """Return what difficult users take in the lab, and the live score to expect from that; None where it is not known."""
+    drops = found.drops
+    if drops is None or all(row.reason for row in drops.rows):
+        return None
+    side = metric_side(found)
+    cost = drops.mean_drop.estimate
+    known = excludes_zero(drops.mean_drop.ends)
+    heading = (
+        f"Difficult users move the lab score by {difference_text(cost, found, side)}"
+        if known
+        else "In the lab, difficult users are not shown to move the score"
+    )
+    mean = f"{told(drops.mean_drop, found, side)} over all models; {share(drops.share_non_ideal)} of live users are difficult"
+    slope = ""
+    if drops.slope is not None and drops.slope.conf_low is not None:
+        shown = "does" if excludes_zero(drops.slope.ends) else "is not shown to"
+        low, high = number(drops.slope.conf_low), number(drops.slope.conf_high)
+        slope = (
+            f"A larger drop in the lab {shown} go with a lower live score (slope {number(drops.slope.estimate)}, "
+            f"{level(found)} CI {low} to {high})"
+        )
+    said = Text(text=" ".join(sentence(each) for each in (mean, slope) if each))
+    return Section(id="drops", heading=heading, blocks=(drops_table(found, drops), said))
+
+
+def drops_table(found: LabLiveGap, drops: DropForecast) -> Table:
+    """Return each model's ideal score, drop and forecast, and what live users said."""
+    place = {row.name: i for i, row in enumerate(found.rows)}
+    rows = sorted((row for row in drops.rows if row.reason is None), key=lambda row: place.get(row.model, len(place)))
+    side = metric_side(found)
+    return Table(
+        id="drops",
+        columns=(
+            Column(title="Model", kind="name"),
+            score_column(found, side, titled("Ideal", score_unit(side))),
+            difference_column(found, side, "Drop"),
+            score_column(found, side, "Forecast"),
+            score_column(found, side, "Live"),
+            difference_column(found, side, "Miss"),
+            ends_column(found, side),
+        ),
+        rows=tuple(
+            (
+                row.model,
+                row.ideal.estimate,
+                row.pooled.estimate,
+                row.forecast.estimate,
+                None if row.live is None else row.live.estimate,
+                None if row.miss is None else row.miss.estimate,
+                None if row.miss is None else row.miss.ends,
+            )
+            for row in rows
+        ),
+        caption="Drop: difficult less ideal users in the lab, pooled over models. Forecast: the ideal score with the drop of as "
+        "many users as are difficult. Miss: live less forecast",
+        most=20,
+    )
 
 
 # --- the data ---

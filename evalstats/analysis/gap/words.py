@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from evalstats.analysis.gap.layers import CoefficientRow, PartRow, SourceInterval
 from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
 from evalstats.analysis.result import Estimate
-from evalstats.document.model import Column
+from evalstats.document.model import Column, Tone
 from evalstats.document.numbers import interval_words, number, p_words, scaled
 
 Ends = tuple[float | None, float | None] | None
 
 _MOST_DIGITS = 6
+# How verdicts of tables stand out.
+TONES: dict[str, Tone] = {"gap": "bad", "aligned": "good"}
 # Where errors are unknown, a hundredth of the spread between models is written.
 _FINE = 100.0
 _PERCENT = frozenset({"%", "pp"})
@@ -194,6 +196,18 @@ def part_label(row: PartRow) -> str:
     if row.kind == "top":
         return f"best {row.n_models} live"
     return f"best {row.n_models} in the lab" if row.kind == "lab top" else row.label
+
+
+def part_ends(row: PartRow) -> tuple[float, float] | None:
+    """Return the interval of agreement in a part of the order; none of no width, which would claim that there is no noise."""
+    if row.conf_low is None or row.conf_high is None or row.conf_low == row.conf_high:
+        return None
+    return row.conf_low, row.conf_high
+
+
+def verdict_words(verdict: str) -> str:
+    """Return a verdict as a table writes it."""
+    return {"inconclusive": "open", "invalid": "–"}.get(verdict, verdict)
 
 
 def these_models(row: CoefficientRow) -> SourceInterval | None:
