@@ -36,7 +36,7 @@ from evalstats.analysis.gap.words import (
 )
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
-from evalstats.document.numbers import interval_words, many, number, p_words, plural, some
+from evalstats.document.numbers import interval_words, many, number, plural, some
 
 Order = Literal["well", "fairly well", "weakly", "open", "reversed", "unknown"]
 MOST_ROWS = 20
@@ -179,7 +179,8 @@ def _because(found: LabLiveGap) -> str:
         return ""
     first = max(shown, key=lambda part: abs(part.estimate or 0.0))
     better = ((first.estimate or 0.0) > 0) == found.live.higher_is_better
-    mostly = "mostly " if len(shown) > 1 else ""
+    half = abs(first.estimate or 0.0) >= 0.5 * abs(total)
+    mostly = "partly " if not half else "mostly " if len(shown) > 1 else ""
     if first is row.mix:
         return f"{mostly}because live users bring {'easier' if better else 'harder'} tasks"
     return f"{mostly}because models do {'better' if better else 'worse'} on the same tasks"
@@ -190,7 +191,9 @@ def _mix_explains(found: LabLiveGap) -> bool:
     parts = found.decomposition
     if parts is None or parts.overall.behaviour.conf_low is None:
         return False
-    return "bring" in _because(found) and not excludes_zero(parts.overall.behaviour.ends)
+    mix, total = parts.overall.mix.estimate or 0.0, parts.overall.total.estimate or 0.0
+    most = mix * total > 0 and abs(mix) >= 0.5 * abs(total)
+    return most and excludes_zero(parts.overall.mix.ends) and not excludes_zero(parts.overall.behaviour.ends)
 
 
 def _number_is_spearman(found: LabLiveGap) -> bool:
@@ -210,8 +213,7 @@ def _number(found: LabLiveGap) -> tuple[str, str]:
         return f"{len(rows)} of {found.n_models} models", "off the line through the others"
     if _level_is_off(found) and found.level is not None:
         ends = ends_text(printed_ends(found.level.ends, found), found)
-        words = ", ".join(("live less lab, mean over models", ends, p_words(found.level.p_value)))
-        return difference_text(printed(found.level.estimate, found), found), words
+        return difference_text(printed(found.level.estimate, found), found), f"live less lab, {ends}"
     row = found.agreement.of("spearman")
     return (f"Spearman {number(row.estimate)}", spearman_words(found)) if row.estimate is not None else ("", "")
 

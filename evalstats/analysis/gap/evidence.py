@@ -138,9 +138,7 @@ def _mix(found: LabLiveGap) -> Section | None:
     mixed, own = excludes_zero(row.mix.ends), excludes_zero(row.behaviour.ends)
     amount = difference_text(row.mix.estimate, found, side)
     if mixed and not own:
-        heading = (
-            f"The mix of tasks explains the difference: {amount} of {difference_text(row.total.estimate, found, side)}"
-        )
+        heading = f"The mix of tasks makes {amount} of {difference_text(row.total.estimate, found, side)}"
     elif mixed:
         heading = (
             f"The mix of tasks makes {amount}, the same tasks {difference_text(row.behaviour.estimate, found, side)}"

@@ -95,7 +95,9 @@ def planted(**options: object) -> LabLiveGap:
 @pytest.fixture(scope="module")
 def shifted() -> LabLiveGap:
     """Live users bring mostly the easy scenario, and nothing else differs."""
-    return planted(live_mix={"stable": 0.9, "goal_switching": 0.1})
+    hard = ("contradictory_constraints", "fabricated_parameters", "goal_switching", "impatience_and_hostility")
+    mix = {"stable": 0.88, **dict.fromkeys((*hard, "information_overload", "underspecification"), 0.02)}
+    return planted(live_mix=mix)
 
 
 def test_a_level_that_the_mix_explains_is_no_red_cross(shifted: LabLiveGap) -> None:
