@@ -15,7 +15,6 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, strata_of
 
-AverageKind = Literal["micro", "macro"]
 # Factors whose levels a benchmark is usually averaged over, the first of them that has several.
 _NATURAL = ("task", "scenario", "subject", "category", "domain", "subset", "topic", "discipline", "subtask")
 # Sizes within this ratio make no difference that anybody would see.

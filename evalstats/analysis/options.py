@@ -6,7 +6,7 @@ Each question has a frozen dataclass of its options (`analysis/<question>/option
 
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,7 @@ class Option:
     hidden: bool = False
 
 
+AverageKind = Literal["micro", "macro"]
 MetricName = Annotated[str | None, Option("Score to use; default: the benchmark's headline.", ("--metric", "-m"))]
 HigherIsBetter = Annotated[
     bool | None,

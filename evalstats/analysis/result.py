@@ -37,6 +37,7 @@ RESULTS = {
     "Means": "evalstats.analysis.mixed.means",
     "MixedModel": "evalstats.analysis.mixed.result",
     "ScenarioModel": "evalstats.analysis.scenarios.result",
+    "Leaderboard": "evalstats.analysis.leaderboard.result",
 }
 
 

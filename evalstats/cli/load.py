@@ -12,7 +12,7 @@ from evalstats.errors import CannotAnswerError, InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from evalstats.analysis.averages import AverageKind
+    from evalstats.analysis.options import AverageKind
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 

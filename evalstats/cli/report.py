@@ -5,15 +5,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from evalstats.cli import options, report_arena
-from evalstats.cli.leaderboard import Adjustment
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
+    from evalstats.analysis.result import Result
     from evalstats.loaders.column_map import ColumnMap
     from evalstats.schema.data import EvalData
 
@@ -96,7 +96,7 @@ def report(
         str | None, typer.Option(help="Largest difference that does not matter, such as 2pp.", show_default=False)
     ] = None,
     adjust: Annotated[
-        Adjustment | None,
+        Literal["max-t", "holm", "bh", "by"] | None,
         typer.Option(help="For a leaderboard: how p is adjusted for all pairs; default: max-t.", show_default=False),
     ] = None,
     models: Annotated[
@@ -142,7 +142,7 @@ def report(
         "by": _one_factor(kind, by),
         "cluster": cluster,
         "margin": margin,
-        "adjust": None if adjust is None else adjust.value,
+        "adjust": adjust,
         "models": models,
         "conf_level": conf_level,
         "contrast": contrast,
@@ -214,6 +214,17 @@ class Documents:
                 )
             typer.echo(str(rendered.path))
 
+    def render_result(self, result: "Result") -> None:
+        """Render a result as it is, in every form, and print where it is."""
+        from evalstats.cli.show import step_line
+        from evalstats.report.render import render_results
+
+        several = len(self.to) > 1
+        outputs = [_target(self.kind, self.output, to, several=several) for to in self.to]
+        with step_line(quiet=self.quiet) as on_step:
+            for rendered in render_results([result], outputs, engine=self.engine.value, on_step=on_step):
+                typer.echo(str(rendered.path))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
@@ -249,22 +260,8 @@ def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any
     asked["plan"] = declared.plan if declared else None
     with step_line(quiet=documents.quiet) as on_step:
         on_step("comparing all pairs of models")
-        # Asked here first, so that a question that cannot be answered ends as it does for `leaderboard`.
         answered = leaderboard(data, **asked)
-    plan = (sources.plan or Path("evalstats.toml")) if declared else None
-    told = reading(
-        [] if sources.store else sources.targets,
-        store=sources.store,
-        where=sources.where,
-        map_=sources.map_,
-        input_format=sources.input_format,
-        plan=plan if columns is not None and given is None else None,
-    )
-    documents.render(
-        data=data,
-        baseline=sources.baseline,
-        options={**question, "plan": plan, **({"reading": told} if told else {})},
-    )
+    documents.render_result(answered)
     if not any(row.rank_low for row in answered.rows):
         raise typer.Exit(3)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from evalstats.analysis.result import Result
 
 _WIDTH = 80
-_HINT = "More: --full (all evidence), --explain (what it means), --report FILE.html (a page)."
+_HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")

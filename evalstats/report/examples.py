@@ -144,11 +144,20 @@ def _scenarios() -> Result:
         return scenarios(read(inside))
 
 
+def _leaderboard() -> Result:
+    """Every second published model on simulated RUT-Bench."""
+    from evalstats.analysis.leaderboard.leaderboard import leaderboard
+    from evalstats.report.rutbench import simulated_rutbench
+
+    return leaderboard(simulated_rutbench())
+
+
 EXAMPLES: Mapping[str, Callable[[], Result]] = {
     "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,
     "lab-live": _lab_live,
+    "leaderboard": _leaderboard,
     "power": _power,
     "scenarios": _scenarios,
     "score": _score,

@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evalstats.analysis.result import Result
+from evalstats.document import terminal
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import frame_from_rows
 
@@ -76,3 +78,8 @@ def told(result: Any) -> tuple[str, ...]:
     """All that a result says beside its numbers, cautions and remarks alike."""
     said = [*getattr(result, "warnings", ()), *result.notes]
     return tuple(each if isinstance(each, str) else each.text for each in said)
+
+
+def printed(result: Result, *, full: bool = True) -> str:
+    """A result as the terminal shows it, 80 columns wide."""
+    return terminal.to_text(result.document(), full=full)

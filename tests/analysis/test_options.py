@@ -8,12 +8,15 @@ import pytest
 
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.options import FrontierOptions
+from evalstats.analysis.leaderboard.leaderboard import leaderboard
+from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import given, offered
 from evalstats.analysis.scenarios.options import ScenarioOptions
 from evalstats.analysis.scenarios.scenarios import scenarios
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {
     "frontier": (frontier, FrontierOptions),
+    "leaderboard": (leaderboard, LeaderboardOptions),
     "scenarios": (scenarios, ScenarioOptions),
 }
 # Arguments that only Python has.

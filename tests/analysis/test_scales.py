@@ -162,7 +162,7 @@ def test_every_answer_says_what_nobody_declared() -> None:
     data = read({"a": SHARES["a"], "b": SHARES["a"] ** 2})
     said = "higher taken as better"
     assert any(note.text == said for note in es.compare(data, "a", "b").document().notes)
-    assert said in es.leaderboard(data).summary().partition(".")[0]
+    assert said in es.leaderboard(data).document().scope
     assert all(any(note.text == said for note in each.document().notes) for each in as_scores(es.score(data)))
     declared = es.compare(data, "a", "b", higher_is_better=True)
     assert said not in declared.to_markdown() + es.leaderboard(data, higher_is_better=True).summary()
@@ -204,7 +204,7 @@ def test_a_value_that_stands_alone_is_warned_of_with_the_cure() -> None:
     warnings = told(es.compare(rated(), "a", "b"))
     assert "3 scores of 'score' are -1, far from all others (1 to 10)" in warnings[0]
     assert "--map unscored=-1" in warnings[0]
-    assert "unscored=-1" in es.leaderboard(rated()).warnings[0]
+    assert "unscored=-1" in told(es.leaderboard(rated()))[0]
     assert all("unscored=-1" in told(each)[0] for each in as_scores(es.score(rated()))[:1])
 
 

@@ -1,6 +1,8 @@
 """`evalstats leaderboard` as a user types it: what is printed where, and the exit status."""
 
+import io
 import json
+import re
 import time
 from pathlib import Path
 
@@ -58,13 +60,43 @@ def test_the_text_leads_with_the_answer_and_fits(table: Path) -> None:
     result = run(table)
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[0] == "4 models on table"
-    assert lines[3].startswith("ONE BEST big is the best of 4: every other model is shown to be worse")
+    assert lines[0] == "ONE BEST: big is best: the other 3 are all shown to be worse."
     assert max(map(len, lines)) <= 80
-    assert "Who can be compared" in result.stdout
-    assert "Missing data" in result.stdout
-    (small,) = [line for line in lines if line.startswith("small ") and "108" in line and "12" in line]
-    assert "[" in small
+    assert len([line for line in lines if line]) <= 2 + 4 + 8
+    assert "Missing scores" not in result.stdout.partition("!")[0]
+    full = run(table, "--full").stdout
+    assert max(map(len, full.splitlines())) <= 80
+    assert "1 model lacks scores, which could move one by " in " ".join(full.split())
+    (small,) = [line for line in full.splitlines() if re.match(r"small +12 ", line)]
+    assert " to " in small
+
+
+def test_quiet_is_one_line(table: Path) -> None:
+    (line,) = run(table, "-q").stdout.splitlines()
+    assert line.startswith("ONE BEST: big is best: the other 3 are all shown to be worse: ")
+
+
+def test_the_csv_has_every_model(table: Path) -> None:
+    frame = pl.read_csv(io.StringIO(run(table, "--format", "csv").stdout))
+    assert frame["model"].to_list()[0] == "big"
+    assert {"estimate", "conf_low", "rank_low", "rank_high", "top_3"} <= set(frame.columns)
+
+
+def test_twenty_models_are_shown_and_the_rest_on_demand(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    name = "a-rather-long-name-of-a-provider/model-{:02d}-with-its-version-and-a-date"
+    rows = [
+        {"item": f"q{i}", "model": name.format(j), "score": int(rng.random() < 0.3 + j / 100)}
+        for j in range(60)
+        for i in range(60)
+    ]
+    pl.DataFrame(rows).write_csv(tmp_path / "many.csv")
+    lines = run(tmp_path / "many.csv").stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "40 more with --full" in lines
+    shown = [line.split()[0] for line in lines if "model-" in line and "–" in line]
+    assert len(shown) == len(set(shown)) == 20
+    assert len([line for line in lines if line]) <= 2 + 21 + 8
 
 
 def test_json_is_the_result(table: Path) -> None:

@@ -24,7 +24,7 @@ from evalstats.report.names import LONGEST
 from evalstats.report.qmd import check_constructs, read_document
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.arena import example_ranking as example
-from tests.report.test_leaderboard_page import words
+from tests.report.page_words import words
 
 PARTS: tuple[Callable[[ArenaPage], str], ...] = (
     opening.title, opening.simulated, opening.departures, opening.verdict, opening.facts, opening.warnings,

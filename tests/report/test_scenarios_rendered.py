@@ -7,7 +7,7 @@ import pytest
 from evalstats.report.engine import loads
 from evalstats.report.render import render_results
 from tests.analysis.scenarios import example
-from tests.report.test_leaderboard_page import words
+from tests.report.page_words import words
 
 
 @pytest.fixture(scope="module")

@@ -18,7 +18,7 @@ from evalstats.analysis.arms import (
     rows_named,
     shared_benchmarks,
 )
-from evalstats.analysis.averages import Average, AverageKind, fixed_by, refuse_clusters, wanted_average
+from evalstats.analysis.averages import Average, fixed_by, refuse_clusters, wanted_average
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.question import Question, as_invalid
@@ -38,6 +38,7 @@ from evalstats.analysis.grouping import (
     with_item_column,
 )
 from evalstats.analysis.notes import dependence_notes
+from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import direction_phrases

@@ -8,8 +8,6 @@ from typing import Any
 
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.explaining.arena import explain_arena
-from evalstats.analysis.explaining.leaderboard import explain_leaderboard
-from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.document.blocks import Block
 from evalstats.document.text import to_text
 from evalstats.errors import InputError
@@ -17,7 +15,6 @@ from evalstats.errors import InputError
 __all__ = ["add_explainer", "explain", "explain_text"]
 
 _EXPLAINERS: dict[type, Callable[[Any], list[Block]]] = {
-    Leaderboard: explain_leaderboard,
     ArenaRanking: explain_arena,
 }
 
@@ -28,7 +25,7 @@ def explain(result: object) -> list[Block]:
     Parameters
     ----------
     result
-        What `compare`, `score`, `leaderboard` or `arena` gave, or another
+        What `arena` gave, or another
         result whose kind was added.
 
     Raises

@@ -15,7 +15,7 @@ from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import many, plural, some
+from evalstats.document.numbers import many, plural, several, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
@@ -181,7 +181,7 @@ def _remarks(arms: Sequence[Arm]) -> tuple[str, ...]:
     for arm in arms:
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    return tuple(f"{some(names)}: {text}" for text, names in by_text.items())
+    return tuple(f"{several(names, 3)}: {text}" for text, names in by_text.items())
 
 
 def _check_weights(rows: pl.DataFrame) -> None:

@@ -1,6 +1,7 @@
-"""What stands beside a leaderboard: one test of any difference, suspected dependence, and what to beware of."""
+"""What limits a leaderboard: suspected dependence, missing scores, unseen failures; and one test of any difference."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -9,16 +10,18 @@ from evalstats.analysis.comparability.comparability import identical_runs
 from evalstats.analysis.grouping import crossed_factors, dependence_rows, without_nested
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED
 from evalstats.analysis.leaderboard.entry_table import EntryTable
-from evalstats.analysis.leaderboard.result import LeaderboardRow
+from evalstats.analysis.leaderboard.result import IfClustered, LeaderboardRow
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, separated, standings
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.document.numbers import many, plural, share_in_percent
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import many, plural, several, share_in_percent
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus, cochran_q, friedman
 
 Floats = npt.NDArray[np.float64]
-_SHOWN = 3
+_NAMED = 3
 
 
 def omnibus_of(scores: Scores) -> tuple[Omnibus | None, str | None]:
@@ -72,40 +75,51 @@ def lead_dependence(
     return rows, (*table.ungrouped, *((told,) if crossed else ()))
 
 
-def for_these_items(
+def if_clustered(
     table: EntryTable, found: Standings, plan: Plan, clusters: tuple[str, ...], suspects: Sequence[Dependence]
-) -> tuple[str, ...]:
-    """Say that the best, or some of the separated pairs, would not hold with the levels of a suspected factor as clusters.
+) -> IfClustered | None:
+    """Ask again with the levels of the main suspect as clusters; None without one, or where no pair is separated anyway.
 
-    The factor is the flagged one with the most levels, as in the warning about it.
+    The main suspect is the flagged factor with the most levels, as in the note about it.
     """
     flagged = [row for row in suspects if row.flag == "warn" and row.n_levels >= FEW_CLUSTERS]
     before = separated(found.every, plan.conf_level)
     if not flagged or not before.any():
-        return ()
+        return None
     main = max(flagged, key=lambda row: (row.n_levels, row.factor))
     columns = without_nested(table.every, (*clusters, table.data.factor(main.factor)))
     then = standings(table.scores(columns), plan)
-    others = f"other {many(main.factor)} than these {main.n_levels}"
-    best, still = ({j for j, top in enumerate(each.ranks.top) if dict(top).get(1)} for each in (found, then))
+    return IfClustered(
+        factor=main.factor,
+        n_levels=main.n_levels,
+        n_separated=int(before.sum()),
+        n_kept=int((before & separated(then.every, plan.conf_level)).sum()),
+        best=tuple(table.names[j] for j, top in enumerate(then.ranks.top) if dict(top).get(1)),
+    )
+
+
+def for_these_items(other: IfClustered | None, best: Sequence[str], n_items: int) -> tuple[str, ...]:
+    """Say that the one best, or some of the separated pairs, are not established for other levels of the suspect."""
+    if other is None:
+        return ()
+    others = f"other {many(other.factor)} than these {other.n_levels}"
     if len(best) == 1:
-        return () if still == best else (f"on these {len(table.values.values):,} items, not established for {others}",)
-    kept = int((before & separated(then.every, plan.conf_level)).sum())
-    lost = int(before.sum()) - kept
-    return (f"{lost} of {int(before.sum())} separated pairs are not established for {others}",) if lost else ()
+        return () if other.best == tuple(best) else (f"on these {n_items:,} items, not established for {others}",)
+    lost = other.n_separated - other.n_kept
+    return (f"{lost} of {other.n_separated} separated pairs are not established for {others}",) if lost else ()
 
 
-def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:
-    """Say what every reader must know before the ranks are used."""
-    return [
+def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[Note, ...]:
+    """Return what every reader must know before the ranks are used."""
+    return (
         *_lost(table, lines),
         *_missing(found, plan, lines),
-        *_turned_round(found, plan, lines),
+        *as_notes("comparability", _turned_round(found, plan, lines)),
+        *as_notes("few", _unseen_failures(found, plan)),
+        *as_notes("comparability", table.measured.of("weakens")),
+        *as_notes("comparability", _one_run_twice(table, found)),
         *_own_scores(lines),
-        *_unseen_failures(found, plan),
-        *table.measured.of("weakens"),
-        *_one_run_twice(table, found),
-    ]
+    )
 
 
 def failures_of_the_best(
@@ -137,8 +151,8 @@ def _unseen_failures(found: Standings, plan: Plan) -> list[str]:
         return []
     possible = share_in_percent(float(risk.possible[frail].max()))
     told = (
-        f"{int(frail.sum())} of {plural(int(apart.sum()), 'separated pair')} would be undone by outright failures of the better "
-        f"model that the items cannot exclude (up to {possible} of them)"
+        f"{int(frail.sum())} of {plural(int(apart.sum()), 'separated pair')} would be undone if the better model failed outright "
+        f"on {possible} of the items, which these cannot exclude"
     )
     return [told]
 
@@ -155,42 +169,40 @@ def _one_run_twice(table: EntryTable, found: Standings) -> list[str]:
     return said
 
 
-def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[str]:
-    said: list[str] = []
+def _lost(table: EntryTable, lines: Sequence[LeaderboardRow]) -> list[Note]:
+    noted: list[Note] = []
     silent = [arm.name for arm in table.silent]
     if silent:
-        said.append(f"{some(silent)} {'has' if len(silent) == 1 else 'have'} no score at all and no rank")
+        text = f"no score at all, and so no rank: {several(silent, _NAMED)}"
+        noted.append(Note(kind="left_out", text=text))
     failed = [row for row in lines if row.n_error]
     if failed:
         rows = sum(row.n_error for row in failed)
-        bounded = " and bounded in the missing-data account" if table.values.metric.span is not None else ""
-        said.append(
-            f"{plural(rows, 'row')} of {plural(len(failed), 'model')} are harness errors, not wrong answers; they are left out "
-            f"here{bounded} ({some([row.name for row in failed])})"
+        text = (
+            f"{plural(rows, 'harness error')} of {several([row.name for row in failed], _NAMED)} "
+            f"{'is' if rows == 1 else 'are'} left out, not counted as wrong"
         )
-    return said
+        noted.append(Note(kind="missing", text=text))
+    return noted
 
 
-def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:
+def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[Note]:
     """Say how many models miss items, and how many separated pairs could turn round if these were scored."""
     short = [row for row in lines if row.n_missing and row.estimate is not None]
     if not short:
         return []
     most = max(row.n_missing for row in short)
-    has = "has" if len(short) == 1 else "have"
-    first = f"{len(short)} of {plural(len(lines), 'model')} {has} no score for items that others have"
-    said = [f"{first} (up to {plural(most, 'item')})"]
+    names = [row.name for row in short]
+    some = f"{len(names)} of {plural(len(lines), 'model')}" if len(names) < len(lines) else f"all {len(names)} models"
+    who = several(names, 2) if len(names) < 3 else some
     pairs = _better_first(found, plan)
-    shaken = [(one, other) for one, other in pairs if _could_turn(lines[one], lines[other], plan)]
-    if shaken:
-        one, other = shaken[0]
-        which = "the one separated pair" if len(pairs) == 1 else f"{len(shaken)} of {len(pairs)} separated pairs"
-        such = "" if len(pairs) == 1 else "such as "
-        said.append(
-            f"{which} could turn round if every missing score went against the "
-            f"better model ({such}{lines[one].name} and {lines[other].name})"
-        )
-    return said
+    shaken = sum(_could_turn(lines[one], lines[other], plan) for one, other in pairs)
+    if not shaken:
+        return [
+            Note(kind="missing", text=f"scores that others have are missing for {who}, up to {plural(most, 'item')}")
+        ]
+    which = "the one separated pair" if len(pairs) == 1 else f"{shaken:,} of {len(pairs):,} separated pairs"
+    return [Note(kind="missing", text=f"missing scores of {who} could at worst turn round {which}")]
 
 
 def best_if_missing(plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
@@ -237,24 +249,17 @@ def _turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow])
     ]
     if not turned:
         return []
-    more = f" (and {plural(len(turned) - 1, 'further pair')} likewise)" if len(turned) > 1 else ""
-    text = (
-        f"{turned[0][0]} is better than {turned[0][1]} on the items that both have, though not by the scores on their own "
-        f"items{more}: the models saw different items, so go by the rank sets and not by the order of the scores"
-    )
+    text = "go by the ranks, not by the scores: the models saw different items"
+    if len(turned) < 3:
+        text += f", and {turned[0][0]} beats {turned[0][1]} where both were scored"
     return [text]
 
 
-def _own_scores(lines: Sequence[LeaderboardRow]) -> list[str]:
-    """Gather the warnings about single scores, each said once."""
-    by_text: dict[str, list[str]] = {}
+def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:
+    """Gather what is noted of single scores, each thing said once."""
+    names: dict[tuple[str, str], list[str]] = {}
     for row in lines:
-        for text in row.warnings:
-            by_text.setdefault(text, []).append(row.name)
-    return [f"own score of {some(names)}: {text}" for text, names in by_text.items()]
-
-
-def some(names: Sequence[str]) -> str:
-    """Write the first few names and how many more there are."""
-    shown = ", ".join(names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+        for note in row.notes:
+            names.setdefault((note.kind, note.text), []).append(row.name)
+    of = {(note.kind, note.text): note for row in lines for note in row.notes}
+    return [replace(of[key], text=f"score of {several(who, _NAMED)}: {of[key].text}") for key, who in names.items()]

@@ -1,13 +1,13 @@
 """How do all models stand, and which ranks are certain? The leaderboard with rank sets in the place of ranks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, get_args
 
 import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
-from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
@@ -21,31 +21,34 @@ from evalstats.analysis.leaderboard.checks import (
     cautions,
     failures_of_the_best,
     for_these_items,
+    if_clustered,
     lead_dependence,
     missing_share,
     omnibus_of,
-    some,
 )
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
 from evalstats.analysis.leaderboard.entries import entries_of, entry_of
 from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.leaderboard.options import Adjustment, LeaderboardOptions
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.leaderboard.winners_curse import corrected, uncorrected
 from evalstats.analysis.notes import dependence_warnings
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
+from evalstats.analysis.options import AverageKind, given
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.trials import wanted_pass
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
-from evalstats.stats.many.pairwise import Adjust
 
 DEFAULT_LEVEL = 0.95
-ADJUSTMENTS: tuple[Adjust, ...] = ("max-t", "holm", "bh", "by")
+_NAMED = 3
+ADJUSTMENTS: tuple[Adjustment, ...] = get_args(Adjustment)
 _REASONS = {
     "max-t": "item scores are known: the largest difference of all pairs sets the bar, and how pairs depend on each other counts",
     "holm": "it was asked for; it holds whatever the dependence between pairs",
@@ -60,7 +63,7 @@ def leaderboard(
     metric: str | None = None,
     baseline: str | None = None,
     cluster: str | Sequence[str] | None = None,
-    adjust: Adjust | None = None,
+    adjust: Adjustment | None = None,
     models: Sequence[str] | None = None,
     conf_level: float | None = None,
     contrast: str = "model",
@@ -153,120 +156,113 @@ def leaderboard(
     >>> [(row.name, row.ranks) for row in found.rows]
     [('trained', '1'), ('baseline', '2')]
     """
-    if plan is not None:
-        given = _Given(
-            metric=metric,
-            baseline=baseline,
-            cluster=cluster,
-            adjust=adjust,
-            conf_level=conf_level,
-            accept=accept,
-            missing=missing,
-        )
-        rest = {
-            "models": models,
-            "contrast": contrast,
-            "higher_is_better": higher_is_better,
-            "pass_hat": pass_hat,
-            "pass_at": pass_at,
-            "top": top,
-            "average": average,
-            "over": over,
-            "weights": weights,
-            "shared_trials": shared_trials,
-            "seed": seed,
-        }
-        return _planned(with_plan(as_data(data), plan), plan, given, rest)
-    adjust, conf_level = adjust or "max-t", DEFAULT_LEVEL if conf_level is None else conf_level
-    ignorable = checked_missing(missing)
-    levels = _checked_options(conf_level=conf_level, adjust=adjust, top=top, seed=seed)
-    wanted = wanted_pass(pass_hat, pass_at)
-    data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
+    asked = LeaderboardOptions(
+        metric=metric,
+        baseline=baseline,
+        cluster=(cluster,) if isinstance(cluster, str) else None if cluster is None else tuple(cluster),
+        adjust=adjust,
+        models=(models,) if isinstance(models, str) else None if models is None else tuple(models),
+        conf_level=conf_level,
+        contrast=contrast,
+        higher_is_better=higher_is_better,
+        pass_hat=pass_hat,
+        pass_at=pass_at,
+        top=tuple(top),
+        shared_trials=shared_trials,
+        accept=(accept,) if isinstance(accept, str) else tuple(accept),
+        missing=missing,
+        average=average,
+        over=over,
+        weights=weights,
+        plan=plan,
+        seed=seed,
+    )
+    return _unplanned(as_data(data), asked) if plan is None else _planned(with_plan(as_data(data), plan), plan, asked)
+
+
+def _unplanned(data: EvalData, asked: LeaderboardOptions) -> Leaderboard:
+    """Answer with what was given, and the defaults for the rest."""
+    adjust, conf_level = asked.adjust or "max-t", DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level
+    ignorable = checked_missing(asked.missing)
+    levels = _checked_options(conf_level=conf_level, adjust=adjust, top=asked.top, seed=asked.seed)
+    wanted = wanted_pass(asked.pass_hat, asked.pass_at)
+    data = data.with_metric(asked.metric, higher_is_better=asked.higher_is_better)
     if not data.outcomes.height and data.aggregates.height and wanted is None:
-        if average is not None or over is not None or weights is not None:
+        if asked.average is not None or asked.over is not None or asked.weights is not None:
             message = "published numbers have no items to average over; leave out the average, or give item scores"
             raise InputError(message)
-        return published_leaderboard(
+        found = published_leaderboard(
             data,
-            metric=metric,
-            baseline=baseline,
+            metric=asked.metric,
+            baseline=asked.baseline,
             adjust=adjust,
-            models=models,
+            models=asked.models,
             conf_level=conf_level,
-            contrast=contrast,
+            contrast=asked.contrast,
             top=levels,
-            seed=seed,
-            accept=accept,
-            clusters=(cluster,) if isinstance(cluster, str) else tuple(cluster or ()),
+            seed=asked.seed,
+            accept=asked.accept,
+            clusters=asked.cluster or (),
         )
-    require_outcomes(data, *(models or ()))
-    column = contrast if contrast == "model" else data.factor(contrast)
-    chosen, arms, notes = entries_of(data, metric=metric, models=models, contrast=column)
-    named = named_clusters(data, cluster)
-    head = None if baseline is None else entry_of(arms, baseline)
-    factors = [*named, *([] if over is None else [data.factor(over)])]
-    table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=accept, baseline=head)
-    averaged = wanted_average(data, table.every.items, average=average, over=over, weights=weights)
+        return replace(found, asked=json_safe(given(asked)))
+    require_outcomes(data, *(asked.models or ()))
+    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    chosen, arms, remarks = entries_of(data, metric=asked.metric, models=asked.models, contrast=column)
+    named = named_clusters(data, asked.cluster)
+    head = None if asked.baseline is None else entry_of(arms, asked.baseline)
+    factors = [*named, *([] if asked.over is None else [data.factor(asked.over)])]
+    table = entry_table(data, chosen, arms, factors, wanted, contrast=column, accept=asked.accept, baseline=head)
+    averaged = wanted_average(data, table.every.items, average=asked.average, over=asked.over, weights=asked.weights)
     table = replace(
-        (table if averaged is None else table.averaged_over(averaged)).best_first(), shared_trials=shared_trials
+        (table if averaged is None else table.averaged_over(averaged)).best_first(), shared_trials=asked.shared_trials
     )
-    clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast=column)
+    clusters, of_clusters = chosen_clusters(data, table.every, asked.cluster, table.runs, contrast=column)
     refuse_clusters(averaged, clusters, table.every)
-    asked = Plan(
+    plan = Plan(
         metric=table.values.metric,
         conf_level=conf_level,
         adjust=adjust,
         baseline=None if head is None else table.place(head),
         top=levels,
-        seed=seed,
+        seed=asked.seed,
     )
-    return _answer(
-        table, asked, clusters, contrast=contrast, notes=(*told, *notes), asked_for=bool(cluster), ignorable=ignorable
-    )
+    found = _answer(table, plan, clusters, contrast=asked.contrast, asked_for=bool(asked.cluster), ignorable=ignorable)
+    of_entries = (*notes("dependence", of_clusters, caution=False), *notes("left_out", remarks, caution=False))
+    return replace(found, asked=json_safe(given(asked)), notes=(*found.notes, *of_entries))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """The options that a plan may settle, None for those left open."""
-
-    metric: str | None
-    baseline: str | None
-    cluster: str | Sequence[str] | None
-    adjust: Adjust | None
-    conf_level: float | None
-    accept: Sequence[str]
-    missing: str | None
-
-
-def _planned(data: EvalData, plan: DeclaredPlan, given: _Given, rest: Mapping[str, Any]) -> Leaderboard:
+def _planned(data: EvalData, plan: DeclaredPlan, asked: LeaderboardOptions) -> Leaderboard:
     """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
     rows = data.outcomes if data.outcomes.height else data.aggregates
     benchmarks = rows["benchmark"].unique().to_list()
     benchmark = str(benchmarks[0]) if len(benchmarks) == 1 else ""
-    metric = given.metric or plan.primary_for(benchmark)
+    metric = asked.metric or plan.primary_for(benchmark)
     named: dict[str, object] = {
-        "baseline": given.baseline,
-        "clusters": [given.cluster] if isinstance(given.cluster, str) else given.cluster,
-        "adjust": given.adjust,
-        "conf_level": given.conf_level,
-        "accept": list(given.accept) or None,
-        "missing": given.missing,
+        "baseline": asked.baseline,
+        "clusters": asked.cluster and list(asked.cluster),
+        "adjust": asked.adjust,
+        "conf_level": asked.conf_level,
+        "accept": list(asked.accept) or None,
+        "missing": asked.missing,
     }
     found: dict[str, Any] = settled(plan, benchmark=benchmark, metric=metric or "", **named)
-    adjust, told = _known_adjust(plan, found["adjust"], given=given.adjust is not None)
-    result = leaderboard(
-        data,
+    adjust, answered_by = _known_adjust(plan, found["adjust"], given=asked.adjust is not None)
+    clusters = found["clusters"]
+    settings = replace(
+        asked,
+        plan=None,
         metric=metric,
         baseline=found["baseline"],
-        cluster=found["clusters"],
+        cluster=(clusters,) if isinstance(clusters, str) else clusters and tuple(clusters),
         adjust=adjust,
         conf_level=found["conf_level"],
-        accept=found["accept"] or (),
+        accept=tuple(found["accept"] or ()),
         missing=found["missing"],
-        **rest,
     )
+    result = _unplanned(data, settings)
     account = plan_account(plan, benchmark=result.benchmark, metric=result.metric, span=None, **named)
-    return replace(result, plan=account, warnings=(*account.departures, *result.warnings), notes=(*told, *result.notes))
+    departures = notes("plan", account.departures)
+    return replace(result, plan=account, notes=(*departures, *result.notes, *notes("plan", answered_by, caution=False)))
 
 
 def _known_adjust(plan: DeclaredPlan, adjust: Any, *, given: bool) -> tuple[Any, tuple[str, ...]]:
@@ -296,7 +292,6 @@ def _answer(
     clusters: tuple[str, ...],
     *,
     contrast: str,
-    notes: tuple[str, ...],
     asked_for: bool,
     ignorable: bool,
 ) -> Leaderboard:
@@ -315,9 +310,11 @@ def _answer(
     head = table.names[plan.baseline or 0]
     gate, no_gate = omnibus_of(scores)
     suspects, untested = lead_dependence(table, found, plan, clusters)
-    settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
+    is_settled = asked_for or bool(set(clusters) - {ITEM_OF_VARIANTS})
     rivals = () if ignorable else best_if_missing(plan, lines)
-    limits = () if settled else for_these_items(table, found, plan, clusters, suspects)
+    best = [row.name for row in lines if row.may_be_best]
+    other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
+    limits = for_these_items(other, best, len(table.values.values))
     duplicates = None if clusters else duplicate_rows_warning(data, table.every, table.runs, metric)
     return Leaderboard(
         benchmark=metric.benchmark,
@@ -361,26 +358,24 @@ def _answer(
         omnibus_reason=no_gate,
         dependence=suspects,
         dependence_of=f"{head} against the mean of the others",
+        if_clustered=other,
         seed=plan.seed,
         version=toolkit_version(),
         sources=sources_of(data, table.runs),
-        warnings=(
-            *metric.cautions,
-            *_left_out_of_average(table),
-            *_compared_with_nobody(plan, pairs, table.names),
-            *found.warnings,
-            *table.measured.refusal(),
-            *cautions(table, found, plan, lines),
-            *([] if settled else dependence_warnings(suspects)),
-            *([duplicates] if duplicates else []),
-        ),
         notes=(
-            *notes,
-            *table.values.notes,
-            *untested,
-            *_remarks(table, scores),
-            *table.measured.of("note"),
-            *notes_of(data, table.runs),
+            *run_notes(data, table.runs),
+            *notes("scale", metric.cautions),
+            *notes("left_out", _left_out_of_average(table)),
+            *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
+            *notes("comparability", table.measured.refusal()),
+            *cautions(table, found, plan, lines),
+            *notes("dependence", [] if is_settled else dependence_warnings(suspects)),
+            *notes("dependence", [duplicates] if duplicates else []),
+            *notes("few", found.warnings),
+            *notes("left_out", table.values.notes, caution=False),
+            *notes("dependence", untested, caution=False),
+            *notes("choice", _remarks(table, scores), caution=False),
+            *notes("comparability", table.measured.of("note"), caution=False),
         ),
     )
 
@@ -425,8 +420,8 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
     if graph.same_items:
         return f"all models on the same {plural(graph.n_items, 'item')}{within}"
     least, most = int(found.every.n_items.min()), int(found.every.n_items.max())
-    shared = plural(most, "item") if least == most else f"{least:,} to {plural(most, 'item')}"
-    return f"each pair of models on the items that both have: {shared} of {graph.n_items:,}{within}"
+    shared = f"{most:,}" if least == most else f"{least:,} to {most:,}"
+    return f"each pair of models on the {shared} of {plural(graph.n_items, 'item')} that both have{within}"
 
 
 def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
@@ -448,13 +443,11 @@ def _remarks(table: EntryTable, scores: Scores) -> list[str]:
     for arm in (*table.arms, *table.silent):
         for remark in arm.remarks:
             by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
-    remarks = [f"{some(names)}: {text}" for text, names in by_text.items()]
+    remarks = [f"{several(names, _NAMED)}: {text}" for text, names in by_text.items()]
     if scores.runs is not None:
         remarks.extend(scores.runs.notes)
     elif all(len(arm.runs) == 1 for arm in table.arms):
-        remarks.append(
-            "one run of each system: variation from run to run cannot be told from these data and is not in any interval"
-        )
+        remarks.append("one run of each system: no interval counts the variation from run to run")
     return remarks
 
 

@@ -15,8 +15,10 @@ from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, s
 from evalstats.analysis.leaderboard.rows import pair_row, with_ties
 from evalstats.analysis.leaderboard.standings import Plan, best_from_pairs, given, separated, separated_matrix
 from evalstats.analysis.leaderboard.winners_curse import Correction, corrected_estimates
-from evalstats.analysis.provenance import notes_of, sources_of, toolkit_version
-from evalstats.document.numbers import plural
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.estimate import normal_quantile, two_sided_normal_p
@@ -35,10 +37,7 @@ _TELLING_LAST = ("run", "date", "method")
 _NEVER = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "value_raw", "n", "unit")
 _N_DRAWS = 29_999
 _METHOD = "z of published scores, taken as independent"
-_INDEPENDENT = (
-    "the published scores are taken as independent, since the items behind them are not known: where the models answered the "
-    "same items, their differences are usually known better than is shown here, and fewer ranks look certain than are"
-)
+_INDEPENDENT = "the scores are taken as independent, so fewer ranks look certain than would on shared items"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +96,7 @@ def published_leaderboard(
     """
     found = _published(data, metric, models, contrast, accept)
     if clusters:
-        unused = (
-            f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group, and their standard "
-            "errors count what the source counted"
-        )
+        unused = f"clusters have no effect here ({', '.join(clusters)}): published numbers have no items to group"
         found = replace(found, warnings=(*found.warnings, unused))
     if baseline is not None and baseline not in found.names:
         message = f"the baseline {baseline!r} is none of the models with a standard error: {listed(found.names)}"
@@ -278,8 +274,14 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
         version=toolkit_version(),
         sources=sources_of(data, runs),
         run_differences=() if found.measured is None else found.measured.differences,
-        warnings=(*_left_out(found), _INDEPENDENT, *ranks.warnings, *found.warnings),
-        notes=(*found.notes, *notes_of(data, runs)),
+        notes=(
+            *run_notes(data, runs),
+            *as_notes("left_out", _left_out(found)),
+            Note(kind="dependence", text=_INDEPENDENT, remedy="give item scores if you have them"),
+            *as_notes("few", ranks.warnings),
+            *as_notes("comparability", found.warnings),
+            *as_notes("choice", found.notes, caution=False),
+        ),
     )
 
 
@@ -302,6 +304,7 @@ def _rows(
             std_error=float(found.std_errors[j]),
             conf_low=float(ends[0, j]),
             conf_high=float(ends[1, j]),
+            conf_level=plan.conf_level,
             method="normal, from the published standard error",
             n_items=counts[j],
             rank_low=int(ranks.low[j]),
@@ -345,25 +348,13 @@ def _lack(std_error: object) -> str:
 def _left_out(found: _Published) -> list[str]:
     """Name the models without a rank, first those whose score is above all that are ranked."""
     without = found.without
-    said: list[str] = []
     if not without.height:
-        return said
+        return []
     sign = 1.0 if found.metric.higher_is_better else -1.0
-    top = float((sign * found.estimates).max())
-    above = without.filter(sign * pl.col("estimate") > top)
-    if above.height:
-        names, one = above[PUBLISHED_ENTRY].to_list(), above.height == 1
-        best = "highest" if found.metric.higher_is_better else "lowest"
-        said.append(
-            f"{listed(names)} {'has' if one else 'have'} no usable standard error and {'is' if one else 'are'} not ranked; "
-            f"{f'it has the {best} score' if one else f'their scores are the {best}'} of all, so the best of those ranked need "
-            "not be the best"
-        )
-    names = without[PUBLISHED_ENTRY].to_list()
-    has = "has" if len(names) == 1 else "have"
-    who = f"{plural(len(names), 'model')} without a usable standard error {has} no rank"
-    said.append(f"{who}, and ranks are among the other {len(found.names)}: {listed(names)}")
-    return said
+    above = without.filter(sign * pl.col("estimate") > float((sign * found.estimates).max()))[PUBLISHED_ENTRY].to_list()
+    lead = "highest" if found.metric.higher_is_better else "lowest"
+    beyond = f"; {several(above, 3)} {'has' if len(above) == 1 else 'have'} the {lead} of all scores" if above else ""
+    return [f"no usable standard error, and so no rank: {several(without[PUBLISHED_ENTRY].to_list(), 3)}{beyond}"]
 
 
 def _all(n_models: int) -> list[tuple[int, int]]:

@@ -2,28 +2,28 @@
 
 import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.compare.result import qualified
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
-from evalstats.analysis.result import json_safe, row_named
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
-from evalstats.document.blocks import Block
-from evalstats.document.markup import to_html
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
 from evalstats.stats.many.multiplicity import Omnibus
 
 _ROUNDING = 1e-9
+# Estimates that differ by less are one number.
+TIED = 1e-12
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderboardRow:
+class LeaderboardRow(Estimate):
     """One model's line. Numbers are in the metric's own unit.
 
     Attributes
@@ -60,12 +60,6 @@ class LeaderboardRow:
     """
 
     name: str
-    estimate: float | None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    method: str = ""
-    reason: str | None = None
     n_items: int | None = None
     n_trials: int | None = None
     n_error: int = 0
@@ -88,7 +82,7 @@ class LeaderboardRow:
     tied_with: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     component: int | None = None
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def ranks(self) -> str:
@@ -102,7 +96,7 @@ class LeaderboardRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairRow:
+class PairRow(Estimate):
     """Two models on the items that both were scored on; `estimate` is first minus second, in the metric's own unit.
 
     `conf_low` and `conf_high` hold for all pairs of the family at once (with "bh" and "by" each for its pair alone).
@@ -113,20 +107,12 @@ class PairRow:
 
     first: str
     second: str
-    estimate: float | None
-    std_error: float | None = None
-    df: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     p_holm: float | None = None
     p_bh: float | None = None
     n_items: int | None = None
     n_clusters: int | None = None
     separated: bool = False
     verdict: PairVerdict = "not separated"
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,8 +130,29 @@ class Winner:
     reason: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IfClustered:
+    """What would be left if the levels of a suspected factor were a sample of more, and so clusters.
+
+    Attributes
+    ----------
+    factor, n_levels
+        The suspect, and how many levels of it there are.
+    n_separated, n_kept
+        Pairs of models that are separated, and those of them that still are.
+    best
+        Models that could then be the best.
+    """
+
+    factor: str
+    n_levels: int
+    n_separated: int
+    n_kept: int
+    best: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class Leaderboard:
+class Leaderboard(Result):
     """How do all models stand, and which ranks are certain? The answer, and how it was reached.
 
     All numbers are in the metric's own unit; `scale` and `unit` say how differences are shown, `score_unit` how scores are.
@@ -167,6 +174,10 @@ class Leaderboard:
         One test of whether the models differ at all, only a gate; `omnibus_reason` says why there is none.
     average
         Which average over the levels of a factor a score is; "" where levels of equal size make it none in particular.
+    if_clustered
+        What would be left with the main suspect for a dependence as clusters; None where there is none.
+    asked
+        Options that differ from their defaults, as JSON has them; with them the call is made again.
     basis
         What the comparisons rest on: the same items for all, or for each pair the items it shares.
     """
@@ -212,26 +223,28 @@ class Leaderboard:
     omnibus_reason: str | None = None
     dependence: tuple[Dependence, ...] = ()
     dependence_of: str = ""
+    if_clustered: IfClustered | None = None
     plan: PlanAccount | None = None
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
+    asked: dict[str, Any] = field(default_factory=dict[str, Any])
+    notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
         best = self.best()
         among = " of those ranked" if self.above_the_ranked() else ""
-        certain = f"{best[0]} is the best{among}" if len(best) == 1 else f"{plural(len(best), 'model')} may be the best"
-        told = certain if best else "no rank is certain"
-        return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {qualified(told, self.qualifiers)}>"
+        certain = (
+            f"{best[0]} is the best{among}" if len(best) == 1 else f"{plural(len(best), 'model')} could be the best"
+        )
+        answer = "; ".join((certain if best else "no rank is certain", *self.qualifiers))
+        return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {answer}>"
+
+    @property
+    def whole(self) -> bool:
+        """Whether every model is connected to every other, so that there are ranks over all."""
+        return self.graph is None or self.graph.connected
 
     def best(self) -> tuple[str, ...]:
         """Models that may be the best (of their part, where not all can be compared); empty where ranks cannot be told."""
@@ -256,42 +269,27 @@ class Leaderboard:
         """
         return row_named(self.rows, name)
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats leaderboard --format json` prints."""
-        return json_safe(self)
-
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for."""
         rows: list[dict[str, Any]] = []
         for row in self.rows:
-            values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+            values = {
+                each.name: getattr(row, each.name) for each in dataclasses.fields(row) if each.name not in _NO_COLUMN
+            }
             values.update({f"top_{k}": inside for k, inside in values.pop("top")})
-            values.update(tied_with=list(row.tied_with), runs=list(row.runs), warnings=list(row.warnings))
-            rows.append({"model": values.pop("name"), **values, "conf_level": self.conf_level})
+            values.update(tied_with=", ".join(row.tied_with) or None, runs=", ".join(row.runs) or None)
+            rows.append({"model": values.pop("name"), **values})
         return pl.DataFrame(rows, schema_overrides=_ROW_TYPES, infer_schema_length=None)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair of the family."""
-        rows = [
-            {**{field.name: getattr(pair, field.name) for field in dataclasses.fields(pair)}, "adjust": self.adjust}
-            for pair in self.pairs
-        ]
+        names = (
+            "first",
+            "second",
+            *(each.name for each in dataclasses.fields(PairRow) if each.name not in ("first", "second")),
+        )
+        rows = [{**{name: getattr(pair, name) for name in names}, "adjust": self.adjust} for pair in self.pairs]
         return pl.DataFrame(rows, schema_overrides=_PAIR_TYPES, infer_schema_length=None)
-
-    def summary(self) -> str:
-        """Sentences for a person: who may be the best, what is certain, what to beware of."""
-        from evalstats.analysis.leaderboard.wording import leaderboard_sentences
-
-        return " ".join(leaderboard_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.leaderboard.wording import leaderboard_blocks
-
-        return leaderboard_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
 
 
 def snapped_pairs(pairs: Sequence[PairRow], span: float | None) -> tuple[PairRow, ...]:
@@ -330,23 +328,25 @@ def _set(low: int | None, high: int | None) -> str:
 def _types(of: type, texts: tuple[str, ...], wholes: tuple[str, ...]) -> dict[str, pl.DataType]:
     """Column types that do not depend on what the rows happen to hold."""
     types: dict[str, pl.DataType] = {}
-    for field in dataclasses.fields(of):
-        if field.type == (float | None):
-            types[field.name] = pl.Float64()
-        elif field.name in wholes or field.type == (int | None):
-            types[field.name] = pl.Int64()
-        elif field.name in texts:
-            types[field.name] = pl.String()
+    for each in dataclasses.fields(of):
+        if each.type == (float | None):
+            types[each.name] = pl.Float64()
+        elif each.name in wholes or each.type == (int | None):
+            types[each.name] = pl.Int64()
+        elif each.name in texts:
+            types[each.name] = pl.String()
     return types
+
+
+# A score is no test, so a row has no p; what is noted of it stands in the notes of the whole.
+_NO_COLUMN = ("p_value", "p_adjusted", "df", "notes")
 
 
 _ROW_TYPES = {
     **_types(LeaderboardRow, ("method", "reason", "rank_reason", "tier"), ("n_error", "n_unscored", "n_missing")),
     "model": pl.String(),
     "may_be_best": pl.Boolean(),
-    "tied_with": pl.List(pl.String()),
-    "runs": pl.List(pl.String()),
-    "warnings": pl.List(pl.String()),
-    "conf_level": pl.Float64(),
+    "tied_with": pl.String(),
+    "runs": pl.String(),
 }
-_PAIR_TYPES = _types(PairRow, ("first", "second", "verdict", "reason"), ())
+_PAIR_TYPES = _types(PairRow, ("first", "second", "verdict", "reason", "method"), ())

@@ -10,9 +10,9 @@ from evalstats.analysis.arms import Arm
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
 from evalstats.analysis.leaderboard.entry_table import EntryTable
 from evalstats.analysis.leaderboard.pairs import adjusted
-from evalstats.analysis.leaderboard.result import LeaderboardRow, PairRow, PairVerdict
+from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.leaderboard.standings import Plan, Standings, separated
-from evalstats.analysis.leaderboard.winners_curse import TIED, Correction
+from evalstats.analysis.leaderboard.winners_curse import Correction
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.stats.many.pairwise import PairwiseDifferences
@@ -62,6 +62,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         std_error=score.std_error,
         conf_low=score.conf_low,
         conf_high=score.conf_high,
+        conf_level=plan.conf_level,
         method=score.method,
         reason=score.reason,
         n_items=score.n_items,
@@ -85,7 +86,7 @@ def _row(  # noqa: PLR0917 - what a line is made of
         shrunken=correction.shrunken[j],
         runs=score.runs,
         component=ranks.part[j],
-        warnings=tuple(note.text for note in score.notes if note.kind == "few" and note.caution),
+        notes=tuple(note for note in score.notes if note.kind == "few" and note.caution),
     )
 
 
@@ -184,6 +185,8 @@ def pair_row(
         df=_number(family.df[k]),
         conf_low=_number(family.conf_low[k]),
         conf_high=_number(family.conf_high[k]),
+        conf_level=family.conf_level,
+        method=family.method,
         p_value=_number(family.p_value[k]),
         p_adjusted=_number(family.p_adjusted[k]),
         p_holm=_number(stepped[0][k]),

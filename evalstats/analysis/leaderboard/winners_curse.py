@@ -8,15 +8,13 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph
-from evalstats.analysis.leaderboard.result import Winner
+from evalstats.analysis.leaderboard.result import TIED, Winner
 from evalstats.analysis.leaderboard.standings import Plan, Scores
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import score_covariance
 from evalstats.stats.many.winners_curse import WinnerInterval, shrunken_means, winner_interval
 
 Floats = npt.NDArray[np.float64]
-# Estimates that differ by less are one number.
-TIED = 1e-12
 _ROUNDING = 1e-12
 # The correction takes the covariance as known and the scores as normal.
 _MIN_ITEMS, _MIN_CLUSTERS, _MIN_EITHER = 100, 40, 10

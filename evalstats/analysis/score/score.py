@@ -19,9 +19,10 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
-from evalstats.analysis.averages import Average, AverageKind, plain_average, refuse_clusters, wanted_average
+from evalstats.analysis.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
 from evalstats.analysis.method_rows import method_row
+from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, Side
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes

@@ -11,7 +11,6 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.question import as_invalid
 from evalstats.analysis.compare.verdict import Evidence, decide
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
-from evalstats.document.blocks import Banner
 from evalstats.document.model import Note, NoteKind
 from evalstats.document.terminal import headline
 
@@ -117,6 +116,5 @@ def test_what_limits_the_verdict_stands_on_the_first_line_of_every_output(kind: 
 
 def test_what_limits_a_leaderboard_stands_on_its_first_line() -> None:
     board = replace(leaderboard(datasets.tenacious_held_out()), qualifiers=("only on Mondays",))
-    banner = next(block for block in board.blocks() if isinstance(block, Banner))
-    for text in (banner.text, board.summary().partition(". ")[0] + ".", repr(board)):
+    for text in (board.document().headline, board.summary().partition(". ")[0] + ".", repr(board)):
         assert "; only on Mondays" in text

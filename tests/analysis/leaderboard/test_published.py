@@ -9,10 +9,10 @@ import pytest
 
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.published import keep_published
-from evalstats.document.text import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
+from tests.analysis.builders import printed, told
 
 
 def published(estimates: list[float], std_errors: list[float | None], **columns: object) -> EvalData:
@@ -66,8 +66,8 @@ def test_a_line_is_what_was_published() -> None:
     assert (pair.estimate, pair.std_error) == (50.0, pytest.approx(np.hypot(5, 6)))
     assert found.best() == ("m0",)
     assert found.graph is None
-    assert any("taken as independent" in text for text in found.warnings)
-    assert max(len(line) for line in to_text(found.blocks()).splitlines()) <= 80
+    assert any("taken as independent" in text for text in told(found))
+    assert max(len(line) for line in printed(found).splitlines()) <= 80
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -98,14 +98,14 @@ def test_standard_errors_are_taken_from_intervals() -> None:
     data = published([10.0, 20.0], [None, 2.0], conf_low=[8.0, None], conf_high=[12.0, None], conf_level=[0.95, None])
     found = leaderboard(data)
     assert found.row("m0").std_error == pytest.approx(4 / (2 * 1.959964))
-    assert any("width of the published intervals" in note for note in found.notes)
+    assert any("width of the published intervals" in note for note in told(found))
 
 
 def test_a_model_without_a_standard_error_has_no_rank() -> None:
     found = leaderboard(published([10.0, 20.0, 30.0, 5.0], [1.0, 1.0, None, 0.0]))
     assert {row.name: row.ranks for row in found.rows} == {"m1": "1", "m0": "2", "m2": "–", "m3": "–"}
     assert "no standard error" in (found.row("m2").rank_reason or "")
-    assert any("ranks are among the other 2" in text for text in found.warnings)
+    assert any("no usable standard error, and so no rank" in text for text in told(found))
 
 
 def test_no_standard_errors_at_all_are_refused() -> None:
@@ -164,7 +164,7 @@ def test_numbers_of_different_things_are_refused(column: str, levels: list[str],
         leaderboard(data)
     found = leaderboard(data, accept=[accepted])
     assert found.best() == ("m0",)
-    assert any("declared as intended" in note for note in found.notes)
+    assert any("declared as intended" in note for note in told(found))
 
 
 def test_a_percentage_and_a_proportion_have_no_order() -> None:
@@ -193,11 +193,10 @@ def test_the_best_without_a_standard_error_is_named(higher: bool) -> None:
     data = published([10.0 * sign, 20.0 * sign, 30.0 * sign], [1.0, 1.0, None])
     found = leaderboard(EvalData(aggregates=data.aggregates, metrics=metrics))
     first = found.summary().split(". ")[0]
-    assert "of the 2 models that can be ranked" in first
-    assert "m2 has a" in first
-    assert found.warnings[0].startswith("'m2' has no usable standard error and is not ranked; it has the ")
+    assert first.startswith("m1 is best of the 2 that can be ranked; m2 scores ")
+    assert told(found)[0].startswith("no usable standard error, and so no rank: m2; m2 has the ")
     assert "of those ranked" in repr(found)
-    assert leaderboard(published([10.0, 20.0, 15.0], [1.0, 1.0, None])).summary().startswith("m1 is the best of 2:")
+    assert leaderboard(published([10.0, 20.0, 15.0], [1.0, 1.0, None])).summary().startswith("m1 is better than m0.")
 
 
 def test_a_standard_error_that_is_no_number_is_none() -> None:
@@ -212,4 +211,4 @@ def test_a_standard_error_that_is_no_number_is_none() -> None:
 
 def test_clusters_have_no_effect_on_published_numbers_and_that_is_said() -> None:
     found = leaderboard(published([10.0, 20.0], [1.0, 1.0]), cluster="passage")
-    assert any("clusters have no effect here (passage)" in text for text in found.warnings)
+    assert any("clusters have no effect here (passage)" in text for text in told(found))

@@ -11,7 +11,7 @@ import pytest
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard
 from evalstats.analysis.score.score import score
-from evalstats.document.text import to_text
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan
@@ -19,7 +19,7 @@ from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yeku
 from evalstats.stats.many.ranks import rank_sets
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.trials import pass_hat_k
-from tests.analysis.builders import data_of, rows_of
+from tests.analysis.builders import data_of, printed, rows_of, told
 
 Rows = list[dict[str, object]]
 
@@ -143,7 +143,7 @@ def test_pass_hat_k_is_the_mean_of_the_unbiased_values() -> None:
     assert found.row("b").estimate == pytest.approx(b.mean())
     assert (found.row("a").n_items, found.row("b").n_items, found.row("b").n_missing) == (40, 39, 1)
     assert found.pairs[0].estimate == pytest.approx(a[1:].mean() - b.mean())
-    assert any("q0000" in note and "fewer than 3" in note for note in found.notes)
+    assert any("q0000" in note and "fewer than 3" in note for note in told(found))
     # Whatever the two lost trials and the lost item had been, the score lies in the bounds.
     assert found.row("b").missing_low == pytest.approx(b.sum() / 40)
     assert found.row("b").missing_high == pytest.approx((b.sum() + 1) / 40)
@@ -242,7 +242,7 @@ def test_models_that_saw_different_items_are_compared_on_what_they_share(holes: 
         assert row.n_missing == np.isnan(own).sum()
         assert row.missing_low == pytest.approx(np.nansum(own) / 220)
         assert row.missing_high == pytest.approx((np.nansum(own) + np.isnan(own).sum()) / 220)
-    assert any("no score for items that others have" in text for text in found.warnings)
+    assert any("scores that others have are missing" in text or "missing scores of" in text for text in told(found))
     assert "each pair" in found.basis
 
 
@@ -274,7 +274,7 @@ def test_errors_and_unscored_rows_are_counted_and_are_not_wrong_answers() -> Non
     assert (found.row("b").estimate, found.row("b").n_error, found.row("b").n_unscored) == (0.5, 0, 4)
     assert found.row("a").missing_low == pytest.approx(30 / 34)
     assert found.row("b").missing_high == pytest.approx(19 / 34)
-    assert any("harness errors, not wrong answers" in text for text in found.warnings)
+    assert any("left out, not counted as wrong" in text for text in told(found))
 
 
 def test_a_best_model_that_missing_scores_could_overtake_is_said_to_be() -> None:
@@ -288,7 +288,7 @@ def test_a_best_model_that_missing_scores_could_overtake_is_said_to_be() -> None
     shaky = leaderboard(data_of(a[:40] + [{**row, "score": None, "status": "error"} for row in a[40:]], b, c))
     assert shaky.best() == ("a",)
     assert shaky.best_if_missing == ("b",)  # at worst 40 of 60, at best 49
-    assert "b could overtake it" in shaky.summary()
+    assert "of a model's scores are missing: b could be ahead." in shaky.summary()
 
 
 def test_a_model_without_a_single_score_is_listed_without_rank(scores: np.ndarray) -> None:
@@ -324,7 +324,7 @@ def test_sets_of_models_that_share_too_little_are_ranked_apart() -> None:
         assert "9 shared items" in (pair.reason or "")
     assert found.winner is None
     assert found.row("a").tier[0] == "1"
-    assert "NO RANK OVER ALL" in to_text(found.blocks())
+    assert "NO RANK OVER ALL" in printed(found)
 
 
 def test_the_ends_of_a_chain_are_never_separated_directly() -> None:
@@ -365,7 +365,7 @@ def test_scores_on_other_items_that_turn_a_pair_round_are_pointed_out() -> None:
     first = found.pairs[0]
     assert (first.first, first.second, first.verdict) == ("b", "a", "worse")
     assert sets(found) == {"a": (1, 1), "b": (2, 2), "c": (3, 3)}
-    assert any(text.startswith("a is better than b on the items that both have") for text in found.warnings)
+    assert any("a beats b where both were scored" in text for text in told(found))
 
 
 # --- clusters ------------------------------------------------------------------------------------------------------
@@ -388,7 +388,7 @@ def test_clusters_are_the_unit_whether_named_or_declared() -> None:
     assert named.clusters == declared.clusters == ("passage",)
     assert named.n_clusters == 12
     assert sets(named) == sets(declared)
-    assert any("declared" in note for note in declared.notes)
+    assert any("declared" in note for note in told(declared))
     for row in named.rows:
         assert row.n_clusters == 12
     assert named.omnibus is None
@@ -400,7 +400,7 @@ def test_fewer_than_six_clusters_give_no_rank_sets() -> None:
     assert all(row.rank_low is None and row.may_be_best is None for row in found.rows)
     assert found.best() == ()
     assert "at least 6" in (found.rank_reason or "")
-    assert "NO RANKS" in to_text(found.blocks())
+    assert "NO RANKS:" in printed(found)
     assert all(row.best_low is None for row in found.rows)
 
 
@@ -417,7 +417,7 @@ def test_crossed_clusters_are_both_counted() -> None:
     assert "2 cluster columns" in found.method
     assert found.adjust == "holm"
     assert sets(found) == {"a": (1, 1), "b": (2, 3), "c": (2, 3)}
-    assert any("Holm" in text for text in found.warnings)
+    assert any("Holm" in text for text in told(found))
 
 
 def test_the_variants_of_one_item_are_one_cluster() -> None:
@@ -431,7 +431,7 @@ def test_the_variants_of_one_item_are_one_cluster() -> None:
     found = leaderboard(data_of(rows))
     assert found.clusters == ("item",)
     assert [(row.n_items, row.n_clusters) for row in found.rows] == [(120, 60)] * 3
-    assert any("variants of one item are one cluster" in note for note in found.notes)
+    assert any("variants of one item are one cluster" in note for note in told(found))
     by_variant = leaderboard(data_of([row for row in rows if row["model"] == "a"]), contrast="variant")
     assert {row.name for row in by_variant.rows} == {"de", "en"}
     assert by_variant.clusters == ()
@@ -447,7 +447,7 @@ def test_a_lead_that_runs_in_groups_is_suspected() -> None:
     ]
     found = leaderboard(data_of(*rows))
     assert [(row.factor, row.flag) for row in found.dependence] == [("passage", "warn")]
-    assert any("items of one passage behave alike" in text for text in found.warnings)
+    assert any("items of one passage behave alike" in text for text in told(found))
     assert "a against" in found.dependence_of
 
 
@@ -479,7 +479,7 @@ def test_a_system_of_several_models_is_an_entry_for_each(scores: np.ndarray) -> 
     ]
     found = leaderboard(data_of(rows, rows_of("plain", scores[:, 2].tolist())))
     assert {row.name for row in found.rows} == {"m (agent)", "n (agent)", "plain"}
-    assert any("several models" in note for note in found.notes)
+    assert any("several models" in note for note in told(found))
 
 
 def test_models_keeps_some(scores: np.ndarray) -> None:
@@ -537,7 +537,7 @@ def test_several_judges_are_averaged_and_a_plain_table_is_data(scores: np.ndarra
     found = leaderboard(data_of(rows).outcomes)
     assert found.row("a").estimate == pytest.approx(scores[:, [0, 2]].mean())
     assert found.row("a").n_items == found.row("a").n_trials == 220
-    assert any("2 judges are averaged" in note for note in found.notes)
+    assert any("2 judges are averaged" in note for note in told(found))
 
 
 def test_a_factor_can_name_the_entries(scores: np.ndarray) -> None:
@@ -568,7 +568,7 @@ def test_models_that_were_judged_by_others_are_not_compared(scores: np.ndarray) 
     assert found.graph.same_items
     assert not found.graph.measured_alike
     assert {frozenset(part) for part in found.graph.components} == {frozenset("ac"), frozenset("bd")}
-    assert any("--accept judge" in text for text in found.warnings)
+    assert any("--accept judge" in text for text in told(found))
     across = [pair for pair in found.pairs if pair.verdict == "not compared"]
     assert len(across) == 4
     assert all("measured differently" in (pair.reason or "") for pair in across)
@@ -593,7 +593,7 @@ def test_models_that_never_differ_are_open_in_every_rank(value: float) -> None:
         assert (pair.conf_low or 0) < 0 < (pair.conf_high or 0)
     assert found.winner is not None
     assert found.winner.corrected is None
-    assert "The same score: a, b and c" in to_text(found.blocks())
+    assert "The same score: a, b and c;" in printed(found)
     json.dumps(found.to_dict(), allow_nan=False)
 
 
@@ -602,7 +602,7 @@ def test_a_constant_score_without_bounds_has_no_interval_and_a_reason() -> None:
     assert all(row.conf_low is None and row.reason for row in found.rows)
     assert not any(pair.separated for pair in found.pairs)
     json.dumps(found.to_dict(), allow_nan=False)
-    assert "nan" not in to_text(found.blocks()).lower()
+    assert "nan" not in printed(found).lower()
 
 
 def test_a_shift_that_is_the_same_on_every_item_is_separated_by_sign_flips() -> None:
@@ -649,7 +649,7 @@ def test_a_hundred_models() -> None:
     assert len(found.pairs) == 4950
     assert found.rows[0].rank_high is not None
     assert found.rows[0].rank_high < 60
-    assert max(len(line) for line in to_text(found.blocks()).splitlines()) <= 80
+    assert max(len(line) for line in printed(found).splitlines()) <= 80
 
 
 # --- how it is shown -----------------------------------------------------------------------------------------------
@@ -671,24 +671,25 @@ def test_no_rank_is_shown_that_is_not_a_set(found: Leaderboard) -> None:
     assert open_rows
     for row in open_rows:
         assert row.ranks == f"{row.rank_low}-{row.rank_high}"
-        assert f" {row.ranks}" in to_text(found.blocks())
+        assert f" {row.rank_low}–{row.rank_high}" in printed(found)
 
 
 def test_the_text_fits_80_columns_and_says_what_it_rests_on(found: Leaderboard, holes: np.ndarray) -> None:
     for result in (found, leaderboard(board(holes))):
-        text = to_text(result.blocks())
+        text = printed(result)
         assert max(len(line) for line in text.splitlines()) <= 80
         assert "95%" in text
-    assert "All models on the same 220 items" in to_text(found.blocks())
-    assert "Who can be compared" not in to_text(found.blocks())
+    assert "All models on the same 220 items" in printed(found)
+    assert found.document().section("comparability") is None
 
 
 def test_the_summary_and_repr_name_the_best(found: Leaderboard) -> None:
-    assert repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models may be the best; higher taken as better>"
-    assert found.summary().startswith(
-        "2 of 5 models may be the best, the data do not tell which: b and a; higher taken"
+    assert (
+        repr(found) == "<Leaderboard: 5 models on bench (correct): 2 models could be the best; higher taken as better>"
     )
-    assert "corrected for that" in found.summary()
+    assert found.summary().startswith(f"2 of 5 models could be best; {found.rows[0].name} leads. ")
+    assert found.document().label == "no clear winner"
+    assert "corrected for that" in found.explain().lower() or found.document().section("winner")
     assert "<table>" in found._repr_html_()
 
 
@@ -704,12 +705,16 @@ def test_the_winner_is_corrected_downwards_and_scores_are_drawn_together(found: 
 
 
 def test_every_pair_of_neighbours_is_shown(found: Leaderboard) -> None:
-    text = to_text(found.blocks())
-    lines = text[text.index("Each model against the next line") :].splitlines()
-    of = {(pair.first, pair.second): pair for pair in found.pairs}
-    for one, two in pairwise([row.name for row in found.rows]):
-        (shown,) = [line for line in lines if line.startswith(f"{one} ") and "[" in line]
-        assert f"  {of[one, two].verdict}" in shown
+    few = found.document().tables["pairs"]
+    assert [row[:2] for row in few.rows] == [(pair.first, pair.second) for pair in found.pairs]
+    more = leaderboard(board(binary(120, [1.5, 1, 0.5, 0, -0.5, -1], seed=4)))
+    table = more.document().tables["pairs"]
+    of = {(pair.first, pair.second): pair for pair in more.pairs}
+    names = [row.name for row in more.rows]
+    assert [(row[0], row[1], row[-1]) for row in table.rows] == [
+        (one, two, of[one, two].verdict) for one, two in pairwise(names)
+    ]
+    assert len(table.frame["first"]) == len(more.pairs) == 15
 
 
 def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
@@ -721,5 +726,5 @@ def test_a_plan_settles_what_is_left_open_and_departures_are_told() -> None:
     assert (planned.conf_level, planned.adjust, planned.baseline) == (0.9, "holm", "first")
     assert planned.plan.digest == plan.digest
     departed = leaderboard(data, plan=plan, adjust="bh")
-    assert departed.warnings[0] == "departs from the plan: adjust bh given, holm declared"
-    assert plan.digest[:12] in str(planned.blocks())
+    assert departed.notes[0] == Note(kind="plan", text="departs from the plan: adjust bh given, holm declared")
+    assert plan.digest[:12] in printed(planned)

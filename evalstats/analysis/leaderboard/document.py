@@ -1,0 +1,515 @@
+"""What is said of a leaderboard: who could be the best, which ranks are certain, who is told from whom."""
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+from evalstats.analysis.compare.verdict import MOST_MISSING
+from evalstats.analysis.leaderboard import figures
+from evalstats.analysis.leaderboard.figures import score_digits, short_letters
+from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
+from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
+from evalstats.analysis.scales import direction_phrases
+from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
+from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent
+
+_SHOWN = 20
+_FEW_PAIRS = 10
+_LISTED = 10
+_NAMED = 5
+_FEW_TIES = 2
+_TONES: dict[str, Tone] = {"better": "good", "worse": "bad", "not compared": "caution"}
+_ANSWERS: dict[str, Tone] = {
+    "one best": "good",
+    "no clear winner": "caution",
+    "best open": "caution",
+    "which way?": "caution",
+}
+
+
+def document(result: Leaderboard) -> Document:
+    """Return what is said of a leaderboard."""
+    label = _label(result)
+    value, words = _number(result)
+    limits = [] if label in ("no ranks", "no rank over all") else _limits(result)
+    return Document(
+        kind="leaderboard",
+        title=f"Which {result.contrast} is best on {result.benchmark}?",
+        label=label,
+        tone="caution" if result.best_if_missing else _ANSWERS.get(label, "bad"),
+        headline="; ".join((_headline(result, label), *limits)),
+        number=value,
+        number_words=words,
+        scope=_scope(result),
+        answer=_answer(result),
+        notes=result.notes,
+        actions=tuple(_actions(result)),
+        evidence=tuple(_evidence(result)),
+        method=method_sections(result, tables=_further(result)),
+    )
+
+
+# --- the answer ---
+
+
+def _label(result: Leaderboard) -> str:
+    if not any(row.rank_low for row in result.rows):
+        return "no ranks"
+    if not result.whole:
+        return "no rank over all"
+    if result.direction == "asked":
+        return "which way?"
+    if len(result.best()) > 1:
+        return "no clear winner"
+    return "best open" if result.above_the_ranked() or result.missing_share > MOST_MISSING else "one best"
+
+
+def _headline(result: Leaderboard, label: str) -> str:
+    best, above = result.best(), result.above_the_ranked()
+    ranked = [row for row in result.rows if row.rank_low is not None]
+    if label == "no ranks":
+        return f"No rank can be given: {result.rank_reason or 'the data leave every rank open'}"
+    if label == "no rank over all":
+        parts = 1 if result.graph is None else len(result.graph.components)
+        return f"The models fall into {parts} parts that cannot be compared, each with ranks of its own"
+    if above:
+        who = f"{best[0]} is best" if len(best) == 1 else f"{len(best)} could be best"
+        score = "higher" if result.higher_is_better else "lower"
+        has = "scores" if len(above) == 1 else "score"
+        return (
+            f"{who} of the {len(ranked)} that can be ranked; {several(above, 2)} {has} {score} without a standard error"
+        )
+    if label == "which way?":
+        who = f"{best[0]} has" if len(best) == 1 else f"{len(best)} of {len(ranked)} models could have"
+        return f"{who} the highest {result.metric}"
+    if len(best) == 1:
+        return _one_best(result, best[0], [row.name for row in ranked])
+    return f"{len(best)} of {len(ranked)} models could be best; {_leads(result)}"
+
+
+def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
+    if result.missing_share > MOST_MISSING:
+        share = share_in_percent(result.missing_share)
+        ahead = several(result.best_if_missing, 2)
+        return f"{best} scores best, but {share} of a model's scores are missing: {ahead} could be ahead"
+    turn = ", on the scores there are" if result.best_if_missing else ""
+    if len(ranked) == 2:
+        return f"{best} is better than {next(name for name in ranked if name != best)}{turn}"
+    return f"{best} is best: the other {len(ranked) - 1} are all shown to be worse{turn}"
+
+
+def _limits(result: Leaderboard) -> list[str]:
+    """Return what the first line must say besides; a direction taken for granted stands with the scope."""
+    said = direction_phrases(result.direction)
+    asked = [phrase for phrase in said if phrase.startswith("is ")]
+    return [*asked, *(phrase for phrase in result.qualifiers if phrase not in said)]
+
+
+def _leads(result: Leaderboard) -> str:
+    top = result.rows[0]
+    if not top.tied_with:
+        return f"{top.name} leads"
+    return f"{several([top.name, *top.tied_with], 2)} share the lead"
+
+
+def _number(result: Leaderboard) -> tuple[str, str]:
+    """Return the score of the model at the top with its interval; nothing where no rank is known."""
+    top = result.rows[0]
+    if not result.whole or top.rank_low is None or top.estimate is None or result.above_the_ranked():
+        return "", ""
+    unit = {"%": "%", "": ""}.get(result.score_unit, f" {result.score_unit}")
+    value = f"{number(top.estimate * result.scale, score_digits(result))}{unit}"
+    if top.conf_low is None or top.conf_high is None:
+        return value, f"score of {top.name}, no interval"
+    ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
+    whose = f", the score of {top.name}" if len(result.best()) == 1 else ""
+    return value, f"{level(result)} CI {ends}{whose}"
+
+
+def _scope(result: Leaderboard) -> str:
+    clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
+    phrases = [phrase for phrase in direction_phrases(result.direction) if not phrase.startswith("is ")]
+    better = phrases[0] if phrases else "" if result.higher_is_better else "lower is better"
+    weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
+    parts = [result.metric, better, weighted]
+    basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"
+    return f"{basis}; {', '.join(part for part in parts if part)}"
+
+
+def _answer(result: Leaderboard) -> tuple[Block, ...]:
+    answer: list[Block] = [replace(figures.ranks(result), table=_models(result))]
+    if len(result.rows) == 2 and result.n_items is not None:
+        first, second = (shlex.quote(row.name) for row in reversed(result.rows))
+        call = f"evalstats compare DATA --baseline {first} --candidate {second}"
+        answer.append(Text(text=f"Two models are a comparison, which says how far they differ: {call}."))
+    return tuple(answer)
+
+
+def _models(result: Leaderboard) -> Table:
+    """Return one line for each model: its score and interval, its rank set, its tier."""
+    digits = score_digits(result)
+    same_items = len({row.n_items for row in result.rows}) == 1
+    columns = (
+        Column(title=result.contrast.capitalize(), kind="name"),
+        Column(title=of_unit("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
+        Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits),
+        Column(title="Part", kind="amount"),
+        Column(title="Ranks", kind="amount"),
+        Column(title="Items", kind="count", spare=True),
+        Column(title="Tier", spare=True),
+    )
+    rows = tuple(
+        (
+            row.name,
+            row.estimate,
+            row.ends,
+            "" if result.whole or row.component is None else str(row.component),
+            row.ranks.replace("-", "–"),
+            None if same_items else row.n_items,
+            short_letters(row.tier),
+        )
+        for row in result.rows
+    )
+    return Table(
+        id="models",
+        columns=columns,
+        rows=rows,
+        caption=f"Scores, and the ranks that the data leave open ({level(result)}, all sets together). {_tier_words(result)}",
+        most=_SHOWN,
+        frame=result.to_frame().to_dict(as_series=False),
+    )
+
+
+def _tier_words(result: Leaderboard) -> str:
+    edges = () if result.graph is None else result.graph.edges
+    apart = any(not edge.compared for edge in edges) or any(pair.verdict == "not compared" for pair in result.pairs)
+    return f"Models that share a tier letter are not separated{', or not compared' if apart else ''}"
+
+
+def _actions(result: Leaderboard) -> list[str]:
+    best, actions = result.best(), list[str]()
+    if result.direction == "asked":
+        actions.append("Declare the direction with --higher-is-better or --lower-is-better")
+    if result.best_if_missing:
+        actions.append(
+            f"Score what is missing of {several((*best, *result.best_if_missing), 3)}; or, where the reason has nothing to do "
+            "with the answers, add --missing ignorable"
+        )
+    if not result.whole:
+        actions.append("Have the models of different parts answer at least 10 common items")
+    elif len(best) > 1 and result.n_items is not None:
+        actions.append("Treat those that could be best alike, or give them more items: evalstats power says how many")
+    return actions
+
+
+# --- the evidence ---
+
+
+def _evidence(result: Leaderboard) -> list[Section]:
+    found = (
+        _ranks(result),
+        _pairs(result),
+        _comparability(result),
+        _dependence(result),
+        _missing(result),
+        _winner(result),
+        _omnibus(result),
+    )
+    return [section for section in found if section is not None]
+
+
+def _ranks(result: Leaderboard) -> Section | None:
+    ranked = [row for row in result.rows if row.rank_low is not None]
+    if not ranked:
+        return None
+    certain = sum(row.rank_low == row.rank_high for row in ranked)
+    count = "No rank is" if not certain else f"{certain} of {len(ranked)} ranks {'is' if certain == 1 else 'are'}"
+    together = "" if result.whole else " of a part"
+    promise = f"All rank sets{together} together hold the true ranks with {level(result)} confidence."
+    items = _beside_the_lines(result)
+    if len(result.rows) == 2 and not items:
+        return None
+    more = (Items(items=tuple(items)),) if items else ()
+    return Section(id="ranks", heading=f"{count} certain", blocks=(Text(text=promise), *more))
+
+
+def _beside_the_lines(result: Leaderboard) -> list[str]:
+    """Say what the lines alone would hide: who may be among the best few, ties, models without an interval or a rank."""
+    said: list[str] = []
+    for k in sorted({k for row in result.rows for k, _ in row.top if k > 1}) if result.whole else ():
+        inside = [row.name for row in result.rows if dict(row.top).get(k)]
+        ranked = [row for row in result.rows if row.top]
+        if k < len(ranked) and len(inside) < len(ranked):
+            said.append(f"{len(inside)} models could be among the {k} best: {several(inside, _NAMED)}.")
+    ties = {tuple(sorted((row.name, *row.tied_with))) for row in result.rows if row.tied_with}
+    if len(ties) > _FEW_TIES:
+        said.append(f"{len(ties)} groups of models share a score; within a group the order is that of names.")
+    else:
+        said += [f"The same score: {several(names)}; their order is that of names." for names in sorted(ties)]
+    said += [f"{several(names)}: {why}." for why, names in _by_reason([(row.reason, row.name) for row in result.rows])]
+    without = [(row.rank_reason, row.name) for row in result.rows if row.rank_reason != row.reason]
+    said += [f"No rank for {several(names)}: {why}." for why, names in _by_reason(without)]
+    return said
+
+
+def _by_reason(reasons: Sequence[tuple[str | None, str]]) -> list[tuple[str, list[str]]]:
+    grouped: dict[str, list[str]] = {}
+    for reason, name in reasons:
+        if reason:
+            grouped.setdefault(reason, []).append(name)
+    return list(grouped.items())
+
+
+def _pairs(result: Leaderboard) -> Section | None:
+    if not result.pairs:
+        return None
+    apart = [pair for pair in result.pairs if pair.separated]
+    blocks: list[Block] = [Text(text=separation_words(result))] if len(result.pairs) > 1 else []
+    if result.baseline is not None:
+        blocks.insert(0, replace(figures.against_baseline(result), table=_pairs_table(result)))
+        better, worse = (sum(pair.verdict == verdict for pair in result.pairs) for verdict in ("better", "worse"))
+        sides = [f"{n} of {len(result.pairs)} models {'is' if n == 1 else 'are'} shown {how} than {result.baseline}"
+                 for n, how in ((better, "better"), (worse, "worse")) if n]  # fmt: skip
+        heading = sides[0] if sides else f"No model is shown to differ from {result.baseline}"
+        if len(sides) == 2:
+            heading = f"{better} of {len(result.pairs)} models are shown better than {result.baseline}, {worse} worse"
+    else:
+        heading = (
+            f"{len(apart):,} of {plural(len(result.pairs), 'pair')} {'is' if len(apart) == 1 else 'are'} separated"
+        )
+        nearest = _nearest(result)
+        if len(result.pairs) > _FEW_PAIRS and nearest:
+            blocks.append(Items(items=tuple(nearest)))
+        if len(result.pairs) <= _FEW_PAIRS:
+            blocks.insert(0, _pairs_table(result))
+    return Section(id="pairs", heading=heading, blocks=tuple(blocks))
+
+
+def _pairs_table(result: Leaderboard) -> Table:
+    """Return all pairs of a few models, of many each model against the next line; every pair is in its CSV."""
+    every = result.baseline is not None or len(result.pairs) <= _FEW_PAIRS
+    pairs = result.pairs if every else tuple(_neighbours(result))
+    digits, unit = score_digits(result), result.unit
+    columns = (
+        Column(title="Model", kind="name"),
+        *([] if result.baseline else [Column(title="Against", kind="name")]),
+        Column(title=of_unit("Difference", unit), kind="number", scale=result.scale, digits=digits, sign=True),
+        Column(title=f"{level(result)} CI", kind="interval", scale=result.scale, digits=digits, sign=True),
+        Column(title="p (adjusted)", kind="p", spare=True),
+        Column(title="Items", kind="count", spare=True),
+        Column(title="Verdict", kind="verdict"),
+    )
+    same_items = len({pair.n_items for pair in result.pairs}) == 1
+    rows = tuple(
+        (
+            pair.first,
+            *([] if result.baseline else [pair.second]),
+            pair.estimate,
+            pair.ends,
+            pair.p_adjusted,
+            None if same_items else pair.n_items,
+            pair.verdict,
+        )
+        for pair in pairs
+    )
+    what = (
+        f"Each model minus {result.baseline}"
+        if result.baseline
+        else "All pairs"
+        if every
+        else "Neighbours in the table"
+    )
+    return Table(
+        id="pairs",
+        columns=columns,
+        rows=rows,
+        caption=what
+        if len(result.pairs) == 1
+        else f"{what}; adjusted for {len(result.pairs):,} ({ADJUSTMENTS[result.adjust]})",
+        tones=_TONES,
+        frame=result.pairs_frame().to_dict(as_series=False),
+    )
+
+
+def _neighbours(result: Leaderboard) -> list[PairRow]:
+    of = {(pair.first, pair.second): pair for pair in result.pairs}
+    lines = [row for row in result.rows if row.component is not None]
+    return [of[one.name, two.name] for one, two in pairwise(lines) if (one.name, two.name) in of]
+
+
+def _nearest(result: Leaderboard) -> list[str]:
+    """Name the separated pair that is nearest to chance, and the open pair that is nearest to separation."""
+    compared = [pair for pair in result.pairs if pair.p_adjusted is not None]
+    apart = [pair for pair in compared if pair.separated]
+    still = [pair for pair in compared if not pair.separated]
+    said: list[str] = []
+    if apart:
+        weakest = max(apart, key=lambda pair: pair.p_adjusted or 0.0)
+        said.append(f"The weakest of them: {_pair(weakest, result)}.")
+    if still:
+        nearest = min(still, key=lambda pair: 1.0 if pair.p_adjusted is None else pair.p_adjusted)
+        said.append(f"The nearest miss: {_pair(nearest, result)}.")
+    return said
+
+
+def _pair(pair: PairRow, result: Leaderboard) -> str:
+    shown = number(None if pair.estimate is None else pair.estimate * result.scale, score_digits(result), sign=True)
+    unit = f" {result.unit}" if result.unit else ""
+    return f"{pair.first} against {pair.second}, {shown}{unit}, adjusted {p_words(pair.p_adjusted)}"
+
+
+def _comparability(result: Leaderboard) -> Section | None:
+    graph = result.graph
+    drawn = figures.is_worth_drawing(graph)
+    # Models that share nearly all items are no news; how many they share stands with the scope.
+    if graph is None or (graph.connected and not drawn):
+        return None
+    counts = [edge.n_items for edge in graph.edges]
+    if graph.same_items:
+        heading = f"The models saw the same {plural(graph.n_items, 'item')} but were measured differently"
+        text = f"Ranks are counted in {len(graph.components)} parts; between parts nothing is known."
+    else:
+        heading = f"The models form {plural(len(graph.groups), 'group')} by the items they saw"
+        share = f"{min(counts):,}" + (f" to {max(counts):,}" if len(set(counts)) > 1 else "") if counts else "no"
+        text = (
+            f"{graph.n_common:,} of {plural(graph.n_items, 'item')} are common to all, and two groups share {share}. Models with "
+            f"fewer than {graph.min_shared} in common are not compared."
+        )
+    blocks: list[Block] = [Text(text=text)]
+    if not graph.connected:
+        blocks.append(
+            Items(items=tuple(f"Part {i}: {several(names, _LISTED)}" for i, names in enumerate(graph.components, 1)))
+        )
+    if drawn:
+        blocks.insert(0, figures.comparability(graph))
+    return Section(id="comparability", heading=heading, blocks=tuple(blocks))
+
+
+def _dependence(result: Leaderboard) -> Section | None:
+    flagged = [row for row in result.dependence if row.flag == "warn"]
+    if not flagged:
+        return None
+    main, other = max(flagged, key=lambda row: (row.n_levels, row.factor)), result.if_clustered
+    columns = (
+        Column(title="Factor", kind="name"),
+        Column(title="Levels", kind="count"),
+        Column(title="Design effect", kind="number"),
+        Column(title="If unrelated", kind="interval", digits=2, spare=True),
+        Column(title="p (adjusted)", kind="p"),
+    )
+    rows = tuple(
+        (row.factor, row.n_levels, row.design_effect, (row.band_low, row.band_high), row.p_adjusted) for row in flagged
+    )
+    caption = f"Do item differences run in groups? {result.dependence_of}".replace("? ", "? Looked at: ", 1)
+    blocks: list[Block] = [Table(id="dependence", columns=columns, rows=rows, caption=caption)]
+    if other is not None:
+        best = f"; {several(other.best, 3)} could then be best" if other.best else ""
+        kept = f"{other.n_kept} of {other.n_separated} separated pairs remain"
+        blocks.append(Text(text=f"With the {other.n_levels} {many(other.factor)} as a sample of more, {kept}{best}."))
+    return Section(id="dependence", heading=f"Items of one {main.factor} behave alike", blocks=tuple(blocks))
+
+
+def _missing(result: Leaderboard) -> Section | None:
+    short = sorted(
+        (row for row in result.rows if row.n_missing or row.n_error or row.n_unscored), key=lambda row: -row.n_missing
+    )
+    if not short:
+        return None
+    digits = score_digits(result)
+    columns = (
+        Column(title="Model", kind="name"),
+        Column(title="Missing", kind="count"),
+        Column(title="Errors", kind="count", spare=True),
+        Column(title="Unscored", kind="count", spare=True),
+        Column(title=of_unit("Score", result.score_unit), kind="number", scale=result.scale, digits=digits),
+        Column(title="Worst to best case", kind="interval", scale=result.scale, digits=digits),
+    )
+    rows = tuple(
+        (
+            row.name,
+            row.n_missing,
+            row.n_error or None,
+            row.n_unscored or None,
+            row.estimate,
+            None if row.missing_low is None else (row.missing_low, row.missing_high),
+        )
+        for row in short[:_LISTED]
+    )
+    most = f" (the {_LISTED} models with the most)" if len(short) > _LISTED else ""
+    caption = (
+        f"Missing scores are left out as if they were like the rest{most}; the last column says what they could do"
+    )
+    widest = max(((row.missing_high or 0.0) - (row.missing_low or 0.0)) * result.scale for row in short)
+    unit = {"pp": " points"}.get(result.unit, f" {result.unit}".rstrip())
+    lacking = f"{plural(len(short), 'model')} {'lacks' if len(short) == 1 else 'lack'} scores"
+    worst = f", which could move one by {number(widest, digits)}{unit}" if widest else ""
+    return Section(
+        id="missing",
+        heading=f"{lacking}{worst}",
+        blocks=(Table(id="missing", columns=columns, rows=rows, caption=caption),),
+    )
+
+
+def _winner(result: Leaderboard) -> Section | None:
+    """Say what the top score is once it is corrected for having been picked; nothing where that changes nothing."""
+    winner, digits = result.winner, score_digits(result)
+    if winner is None or winner.corrected is None:
+        return None
+    shown, corrected = (number(value * result.scale, digits) for value in (winner.estimate, winner.corrected))
+    if shown == corrected:
+        return None
+    percent = "%" if result.score_unit == "%" else ""
+    ends = interval_words(winner.conf_low, winner.conf_high, result.scale, digits)
+    text = (
+        f"Whoever is on top is there by merit and by luck. Corrected for that, {winner.name} scores {corrected}{percent} "
+        f"({level(result)} CI {ends}) instead of {shown}{percent}."
+    )
+    return Section(
+        id="winner", heading="A rerun of the leader would be expected to score less", blocks=(Text(text=text),)
+    )
+
+
+def _omnibus(result: Leaderboard) -> Section | None:
+    test = result.omnibus
+    if test is None or test.p_value <= 1 - result.conf_level:
+        return None
+    text = f"{test.method} over all models: {p_words(test.p_value)} on {plural(test.n_items, 'item')}."
+    return Section(id="omnibus", heading="The models are not shown to differ at all", blocks=(Text(text=text),))
+
+
+def _further(result: Leaderboard) -> tuple[Table, ...]:
+    """Return the tables that are not for the first look: what else is known of each model, and neighbours among many."""
+    digits = score_digits(result)
+    columns = (
+        Column(title="Model", kind="name"),
+        Column(
+            title=of_unit("To the best", result.unit), kind="interval", scale=result.scale, digits=digits, sign=True
+        ),
+        Column(title="Rank alone", kind="amount"),
+        Column(title="Shrunken", kind="number", scale=result.scale, digits=digits),
+    )
+    rows = tuple(
+        (row.name, _to_the_best(row), row.ranks_marginal.replace("-", "–"), row.shrunken) for row in result.rows
+    )
+    caption = (
+        "To the best: interval of the lead over the best of the others, and who ends at 0 is not the best. Rank alone: the set "
+        "of one model by itself. Shrunken: the score drawn towards the mean of all"
+    )
+    each = Table(id="further", columns=columns, rows=rows, caption=caption)
+    many_pairs = result.baseline is None and len(result.pairs) > _FEW_PAIRS
+    return (each, _pairs_table(result)) if many_pairs else (each,)
+
+
+def _to_the_best(row: LeaderboardRow) -> tuple[float | None, float | None] | None:
+    return None if row.best_low is None and row.best_high is None else (row.best_low, row.best_high)
+
+
+def level(result: Leaderboard) -> str:
+    """Write the level of the intervals."""
+    return f"{100 * result.conf_level:g}%"
+
+
+def of_unit(name: str, unit: str) -> str:
+    """Write the title of a column with its unit."""
+    return f"{name} ({unit})" if unit else name

@@ -1,0 +1,139 @@
+"""How a leaderboard is computed, what it assumes, and where its methods come from."""
+
+from evalstats.analysis.leaderboard.result import Leaderboard, PairRow
+from evalstats.analysis.method_texts import texts_for
+from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.document.model import Items, Section, Table, Text, sentence
+from evalstats.document.numbers import number, plural, several
+
+ADJUSTMENTS = {
+    "max-t": "max-T step-down",
+    "holm": "Holm",
+    "bh": "Benjamini-Hochberg",
+    "by": "Benjamini-Yekutieli",
+}
+_HSU = "Hsu 1996, Multiple Comparisons: Theory and Methods (the lead over the best of the others)"
+
+
+def method_sections(result: Leaderboard, *, tables: tuple[Table, ...] = ()) -> tuple[Section, ...]:
+    """Return how it was computed, what it assumes, further numbers, references, provenance and the code."""
+    plan = result.plan
+    declared = () if plan is None else (f"Plan: {plan.source or 'given in code'}, SHA-256 {plan.digest[:12]}.",)
+    return (
+        Section(
+            id="method",
+            heading="How pairs and ranks are computed",
+            blocks=(*(Text(text=text) for text in _paragraphs(result)), Items(items=tuple(_facts(result)))),
+        ),
+        Section(id="assumptions", heading="What this assumes", blocks=(Items(items=tuple(_assumptions(result))),)),
+        Section(id="further", heading="Each model and its neighbour in more detail", blocks=tables),
+        Section(id="references", heading="References", blocks=(Items(items=tuple(_references(result))),)),
+        sources_section(result.sources, version=result.version, seed=str(result.seed), plan=declared),
+        code_section("leaderboard", result.asked),
+    )
+
+
+def separation_words(result: Leaderboard) -> str:
+    """Say what being separated promises, and where p and interval part."""
+    error = f"{100 * (1 - result.conf_level):.3g}%"
+    strict = result.adjust in ("max-t", "holm")
+    promise = (
+        f"The chance that even one separation is false is at most {error}."
+        if strict
+        else f"Of the pairs that are separated, about {error} are expected not to differ; intervals are for each pair alone."
+    )
+    beyond = sum(pair.separated and _includes_0(pair) for pair in result.pairs)
+    if not beyond:
+        return promise
+    return (
+        f"{promise} {plural(beyond, 'pair')} {'is' if beyond == 1 else 'are'} separated though the simultaneous interval "
+        "includes 0: the stepwise p is sharper."
+    )
+
+
+def _includes_0(pair: PairRow) -> bool:
+    return pair.conf_low is not None and pair.conf_high is not None and pair.conf_low <= 0 <= pair.conf_high
+
+
+def _paragraphs(result: Leaderboard) -> list[str]:
+    """Say how pairs, ranks and the score at the top are computed, each method once."""
+    said: set[str] = set()
+    paragraphs = [_described(f"Pairs: {result.method}, because {result.method_reason}.", result.method, said)]
+    if any(row.rank_low is not None for row in result.rows):
+        meaning = "A rank set runs from 1 + the models shown to be better to the number of models less those shown to be worse."
+        paragraphs.append(_described(f"Ranks: {result.rank_method}. {meaning}", result.rank_method, said))
+    winner = result.winner
+    if winner is not None and winner.method:
+        paragraphs.append(_described(f"The score at the top: {winner.method}.", winner.method, said))
+    elif winner is not None and winner.reason:
+        paragraphs.append(f"The top score is not corrected for having been picked: {winner.reason}.")
+    return paragraphs
+
+
+def _described(lead: str, method: str, said: set[str]) -> str:
+    new = [text.how for text in texts_for(method) if text.how not in said]
+    said.update(new)
+    # In a family p is adjusted stepwise, so it need not agree with the simultaneous interval beside it.
+    alone = [
+        text.replace("so p and interval never contradict", "so for a pair alone p and interval never contradict")
+        for text in new
+    ]
+    return " ".join([lead, *alone])
+
+
+def _facts(result: Leaderboard) -> list[str]:
+    better = "higher" if result.higher_is_better else "lower"
+    facts = [
+        f"Estimand: {result.estimand}.",
+        f"Metric: {result.metric} ({result.metric_kind}, {better} is better) on {result.benchmark}.",
+    ]
+    if result.average:
+        facts.append(f"A score is the {result.average}.")
+    own = sorted({row.method for row in result.rows if row.method})
+    if own:
+        facts.append(f"Each score has its own interval: {'; '.join(own)}.")
+    if result.omnibus is not None:
+        test = result.omnibus
+        facts.append(f"{test.method} over all models: p = {test.p_value:.2g}; it only asks whether they differ at all.")
+    elif result.omnibus_reason:
+        facts.append(f"No test over all models: {result.omnibus_reason}.")
+    if not result.exact and result.n_resamples:
+        facts.append(f"{result.n_resamples:,} random draws.")
+    return facts
+
+
+def _assumptions(result: Leaderboard) -> list[str]:
+    takes = dict.fromkeys(
+        text.takes for name in (result.method, result.rank_method) for text in texts_for(name) if text.takes
+    )
+    lacking = [row for row in result.rows if row.n_missing]
+    missing = ["Scores that are missing are like the rest; the worst case stands with the evidence."] if lacking else []
+    return [_independence(result), *map(sentence, takes), *missing]
+
+
+def _independence(result: Leaderboard) -> str:
+    if result.n_items is None:
+        return "Published scores are independent of one another; on shared items differences are usually known better."
+    unit = "clusters" if result.clusters else "items"
+    flagged = [
+        f"{row.factor} (design effect {number(row.design_effect, 1)})"
+        for row in result.dependence
+        if row.flag == "warn"
+    ]
+    if flagged:
+        return f"The {unit} are independent, which looks wrong: differences run in groups along {several(flagged)}."
+    tested = [row.factor for row in result.dependence]
+    what = (
+        f"tested by permutation for groups along {several(tested)}, and none shows"
+        if tested
+        else "no column could test it"
+    )
+    return f"The {unit} are independent of one another: {what}."
+
+
+def _references(result: Leaderboard) -> list[str]:
+    winner = result.winner.method if result.winner is not None else ""
+    omnibus = result.omnibus.method if result.omnibus is not None else ""
+    hsu = {_HSU} if any(row.best_low is not None for row in result.rows) else set[str]()
+    names = {result.method, result.rank_method, winner, omnibus, *(row.method for row in result.rows)}
+    return sorted(hsu | {work for name in names if name for text in texts_for(name) for work in text.sources})
