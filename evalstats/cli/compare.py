@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -100,12 +100,13 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
             trials_from_runs=given.trials_from_runs,
             quiet=showing.quiet,
         )
+        options: dict[str, Any] = {**asdict(asked), **averages(asked.average, asked.over, declaring.weights)}
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
         result = compare_data(
             found.data,
             aliases.get(found.baseline, found.baseline),
             aliases.get(found.candidate, found.candidate),
-            **{**asdict(asked), **averages(asked.average, asked.over, declaring.weights)},
+            **options,
             plan=declared.plan if declared else None,
         )
     gated = apply_gate(result, rules, declaring.junit)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -36,10 +36,7 @@ def score(reading: Reading, which: Which, asked: ScoreOptions, showing: Showing)
     if reading.store is not None and system is None and len(reading.paths) == 1 and not reading.paths[0].exists():
         # `score NAME --store DIR`, as `compare A B --store DIR`
         system, reading = str(reading.paths[0]), replace(reading, paths=())
-    found = score_data(
-        reading.load(quiet=showing.quiet),
-        system,
-        **{**asdict(asked), **averages(asked.average, asked.over, which.weights)},
-    )
+    options: dict[str, Any] = {**asdict(asked), **averages(asked.average, asked.over, which.weights)}
+    found = score_data(reading.load(quiet=showing.quiet), system, **options)
     scores = (found,) if isinstance(found, Score) else found
     showing.present(scores[0] if len(scores) == 1 else Scores(rows=scores))
