@@ -126,7 +126,7 @@ def _breaks(result: ScenarioModel) -> str:
     if weakest:
         return f"{_everyone(result)} are weakest in {several(weakest)}: {_range(weakest, result)} below their average"
     who = _who_and_where(rows, result)
-    most = f", {worst.model} most" if f" in {worst.scenario}{_elsewhere(result)}" in who else ""
+    most = f", {worst.model} most" if who.endswith(f" in {worst.scenario}{_elsewhere(result)}") else ""
     return f"{who}{most or f'; {worst.scenario} costs {worst.model} most'}"
 
 

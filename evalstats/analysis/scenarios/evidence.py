@@ -194,22 +194,21 @@ def _levels(result: ScenarioModel) -> list[Section]:
     drawn = figures.caterpillar(result) if result.scenario_as == "random" else None
     if drawn is None:
         return []
-    rows = result.effects
+    rows = figures.scenario_effects(result, alone=True)
     apart = [row for row in rows if row.conf_low > 0 or row.conf_high < 0]
     ordered = sorted(apart, key=lambda row: row.estimate)[:_SHOWN]
     table = Table(
         id="effects",
         columns=(
-            Column(title="Of"),
-            Column(title="Level", kind="name"),
+            Column(title=result.scenario, kind="name"),
             Column(title="Effect", kind="number", digits=2, sign=True),
             Column(title=f"{level_words(result)} CI", kind="interval", digits=2),
         ),
-        rows=tuple((row.group, row.level, row.estimate, row.ends) for row in ordered),
+        rows=tuple((row.level, row.estimate, row.ends) for row in ordered),
         caption=f"The lowest of {plural(len(apart), 'level')} whose interval leaves out 0",
         frame=columns_of(result.effects_frame()),
     )
-    heading = f"{len(apart):,} of {plural(len(rows), 'level')} stand apart from the mean"
+    heading = f"{len(apart):,} of {plural(len(rows), 'level')} of {result.scenario} stand apart from the mean"
     return [Section(id="levels", heading=heading, blocks=(replace(drawn, table=table),))]
 
 

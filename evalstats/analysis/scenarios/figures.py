@@ -273,10 +273,17 @@ def slope_panels(result: ScenarioModel) -> list[tuple[str, list[dict[str, Any]]]
     return [(name, rows) for name, rows in found.items() if name in largest[:MOST_PANELS]]
 
 
+def scenario_effects(result: ScenarioModel, *, alone: bool = False) -> list[EffectRow]:
+    """Return the levels of random effects that scenarios have a part in, or `alone` those of the scenario itself."""
+    names = {result.scenario, "scenario"}
+    parts = [({part.strip("` ") for part in row.group.split(":")}, row) for row in result.effects]
+    return [row for group, row in parts if group & names and (not alone or group <= names)]
+
+
 def caterpillar(result: ScenarioModel) -> Figure | None:
-    """Return the levels of the random effects, at most four of them, those with the fewest levels first; None without any."""
+    """Return the levels of the scenarios' random effects, those with the fewest levels first; None without any."""
     found: dict[tuple[str, str], list[EffectRow]] = {}
-    for row in result.effects:
+    for row in scenario_effects(result):
         found.setdefault((row.group, row.column), []).append(row)
     order = sorted(found.items(), key=lambda entry: len(entry[1]))[:_MOST_EFFECTS]
     if not order:
