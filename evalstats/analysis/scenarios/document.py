@@ -351,8 +351,7 @@ def _doubts(result: ScenarioModel) -> list[Note]:
     reasons += [
         (row.verdict_reason, named(row))
         for row in result.drops
-        if row.verdict == "not shown" and row.conf_low is not None and row.conf_high is not None
-        if row.conf_low > 0 or row.conf_high < 0
+        if row.verdict == "not shown" and figures.excludes_zero(row)
     ]
     reasons += [(row.reason, row.name) for row in (*result.models, *result.scenarios) if row.reason]
     for reason in dict.fromkeys(reason for reason, _ in reasons):

@@ -195,7 +195,7 @@ def _levels(result: ScenarioModel) -> list[Section]:
     if drawn is None:
         return []
     rows = figures.scenario_effects(result, alone=True)
-    apart = [row for row in rows if row.conf_low > 0 or row.conf_high < 0]
+    apart = [row for row in rows if figures.excludes_zero(row)]
     ordered = sorted(apart, key=lambda row: row.estimate)[:_SHOWN]
     table = Table(
         id="effects",

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from evalstats.analysis.result import Estimate
 from evalstats.analysis.scenarios.result import CellRow, DropRow, EffectRow, MeanRow, ScenarioModel
 from evalstats.document.model import Figure
 from evalstats.document.numbers import interval, number, plural, scaled
@@ -273,6 +274,11 @@ def slope_panels(result: ScenarioModel) -> list[tuple[str, list[dict[str, Any]]]
     return [(name, rows) for name, rows in found.items() if name in largest[:MOST_PANELS]]
 
 
+def excludes_zero(row: Estimate) -> bool:
+    """Whether there is an interval that leaves out 0."""
+    return row.conf_low is not None and row.conf_high is not None and (row.conf_low > 0 or row.conf_high < 0)
+
+
 def scenario_effects(result: ScenarioModel, *, alone: bool = False) -> list[EffectRow]:
     """Return the levels of random effects that scenarios have a part in, or `alone` those of the scenario itself."""
     names = {result.scenario, "scenario"}
@@ -290,7 +296,7 @@ def caterpillar(result: ScenarioModel) -> Figure | None:
         return None
     names = [group if column in ("", "(Intercept)", "1") else f"{column} by {group}" for (group, column), _ in order]
     rows = [(name, row) for name, (_, own) in zip(names, order, strict=True) for row in own]
-    apart = sum(row.conf_low > 0 or row.conf_high < 0 for _, row in rows)
+    apart = sum(excludes_zero(row) for _, row in rows)
     unit = "log-odds" if result.family == "binomial" else "the metric's own unit"
     return Figure(
         id="effects",

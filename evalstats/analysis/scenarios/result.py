@@ -192,9 +192,6 @@ class EffectRow(Estimate):
     column: str
     level: str
     estimate: float
-    std_error: float
-    conf_low: float
-    conf_high: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
