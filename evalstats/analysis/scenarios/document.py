@@ -207,7 +207,7 @@ def _number(result: ScenarioModel) -> tuple[str, str]:
             row = min(rows, key=lambda each: sign * (_worse_end(each, result) or 0.0))
             return (
                 f"up to {_change(_worse_end(row, result), result)}",
-                f"is still possible ({row.model} in {row.scenario})",
+                f"left open by these data ({row.model} in {row.scenario})",
             )
     own = scenario_variance(result) if result.verdict == "scenarios sampled" else None
     if own is not None:
