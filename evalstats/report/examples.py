@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
@@ -9,6 +10,10 @@ import polars as pl
 from evalstats.analysis.result import Result
 from evalstats.document.model import Note
 from evalstats.errors import InputError
+
+if TYPE_CHECKING:
+    from evalstats.schema.data import EvalData
+
 
 _SEED = 0
 _MADE_UP = Note(kind="simulated", text=f"these data are simulated by evalstats (seed {_SEED})")
@@ -129,27 +134,32 @@ def _lab_live() -> Result:
 
 
 def _scenarios() -> Result:
-    """Every sixth published model on RUT-Bench, simulated in the benchmark's own format."""
+    """Every sixth published model."""
+    from evalstats.analysis.scenarios.scenarios import scenarios
+
+    return scenarios(_rutbench(every=6))
+
+
+def _leaderboard() -> Result:
+    """Every second published model."""
+    from evalstats.analysis.leaderboard.leaderboard import leaderboard
+
+    return leaderboard(_rutbench(every=2))
+
+
+def _rutbench(*, every: int) -> "EvalData":
+    """Simulate every so many of the published models on RUT-Bench in its own format, and read them as any files are read."""
     import tempfile
     from pathlib import Path
 
-    from evalstats.analysis.scenarios.scenarios import scenarios
     from evalstats.loaders.registry import read
     from evalstats.simulate.rutbench import write_rutbench
     from evalstats.simulate.rutbench_truth import published_models
 
     with tempfile.TemporaryDirectory() as folder:
         inside = Path(folder, "rutbench-simulated")
-        write_rutbench(inside, published_models()[::6])
-        return scenarios(read(inside))
-
-
-def _leaderboard() -> Result:
-    """Every second published model on simulated RUT-Bench."""
-    from evalstats.analysis.leaderboard.leaderboard import leaderboard
-    from evalstats.report.rutbench import simulated_rutbench
-
-    return leaderboard(simulated_rutbench())
+        write_rutbench(inside, published_models()[::every])
+        return read(inside)
 
 
 EXAMPLES: Mapping[str, Callable[[], Result]] = {

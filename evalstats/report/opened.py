@@ -2,7 +2,6 @@
 
 import os
 import re
-from collections.abc import Sequence
 from datetime import UTC, date, datetime
 
 from evalstats.report.again import OPEN_STORE, READ_FILES
@@ -25,19 +24,6 @@ def shown_day(rendered: str) -> date:
     datetime.date(2026, 1, 31)
     """
     return date.fromisoformat(rendered) if rendered else today()
-
-
-def names_given(names: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """Return one or several names as several; None where none was given.
-
-    Examples
-    --------
-    >>> names_given("rater"), names_given(["a", "b"]), names_given("")
-    (('rater',), ('a', 'b'), None)
-    """
-    if not names:
-        return None
-    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def files_of(data: EvalData) -> tuple[tuple[str, str], ...]:

@@ -46,10 +46,10 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "leaderboard"; "arena"; or "validation", the error rates of
-        evalstats itself, which needs no data.
+        The name of a page: "arena"; or "validation", the error rates of evalstats itself, which needs no data. Other results
+        are rendered as they are: see `render_results`.
     data
-        What was read, or the folder of a store. Without it the leaderboard and the arena show simulated results.
+        What was read, or the folder of a store. Without it the arena shows simulated results.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -59,8 +59,7 @@ def report(
     baseline, candidate
         Run, system or model.
     **options
-        What the page's first cell sets. For the leaderboard those of `evalstats.leaderboard`: metric,
-        cluster, adjust, models, conf_level, contrast, pass_hat, pass_at, accept, plan, seed. For the arena those of
+        What the page's first cell sets. For the arena those of
         `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
         n_resamples, online, checks, plan, seed. Further for these: `reading`, the Python expression that
         reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds that any one step may
@@ -76,7 +75,7 @@ def report(
     Examples
     --------
     >>> import evalstats as es
-    >>> path = es.report("leaderboard", es.datasets.tenacious_held_out())  # doctest: +SKIP
+    >>> path = es.report("validation")  # doctest: +SKIP
     """
     held = isinstance(data, EvalData)
     return render_report(
