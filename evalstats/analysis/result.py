@@ -30,6 +30,7 @@ RESULTS = {
     "Comparison": "evalstats.analysis.compare.result",
     "Score": "evalstats.analysis.score.result",
     "Scores": "evalstats.analysis.score.result",
+    "ArenaRanking": "evalstats.analysis.arena.result",
     "ContaminationCheck": "evalstats.analysis.contamination.result",
     "Frontier": "evalstats.analysis.frontier.result",
     "LabLiveGap": "evalstats.analysis.gap.result",

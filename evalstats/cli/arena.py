@@ -1,13 +1,15 @@
 """`evalstats arena`: whom do live users prefer, and which ranks are certain?"""
 
 from collections.abc import Sequence
-from enum import StrEnum
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from evalstats.cli import options
+from evalstats.analysis.arena.options import ArenaOptions
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Showing, add_command
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,158 +20,65 @@ if TYPE_CHECKING:
 _CANNOT_ANSWER = 3
 
 
-class TiesAs(StrEnum):
-    """What a tie is."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Votes:
+    """Where the votes come from, what of them counts, and what was declared before looking."""
 
-    HALF = "half"
-    DAVIDSON = "davidson"
-    RAO_KUPPER = "rao-kupper"
-
-
-class BothBad(StrEnum):
-    """What a vote that both are bad is."""
-
-    TIE = "tie"
-    DROP = "drop"
-
-
-class ScaleOf(StrEnum):
-    """The scale of ratings."""
-
-    ELO = "elo"
-    LOG_ODDS = "log-odds"
+    paths: Annotated[tuple[Path, ...], Option("Votes: files, folders, or a store.", metavar="PATHS")] = ()
+    store: Annotated[Path | None, Option("Folder of ingested results to read from.", metavar="DIR")] = None
+    where: Annotated[
+        tuple[str, ...], Option("Keep votes with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
+    ] = ()
+    style: Annotated[
+        bool, Option("Hold length, headers, lists and bold equal, where the votes have them.", ("--style",))
+    ] = False
+    plan: Annotated[Path | None, Option("Analysis declared before looking; default: evalstats.toml here.")] = None
+    no_plan: Annotated[bool, Option("Look at no evalstats.toml.", ("--no-plan",))] = False
+    map: Annotated[
+        tuple[str, ...],
+        Option("For a table of your own: STANDARD=COLUMN, or a TOML file; may be repeated."),
+    ] = ()
+    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
 
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
-    app.command("arena")(arena)
+    add_command(app, "arena", arena, Votes, ArenaOptions, Showing)
 
 
-def arena(
-    paths: options.Paths = None,
-    store: options.StoreDir = None,
-    ties: Annotated[
-        TiesAs, typer.Option(help="A tie is half a win of either, or an outcome with a probability of its own.")
-    ] = TiesAs.HALF,
-    cluster: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cluster",
-            "-c",
-            help="Column whose levels share something, such as rater; may be repeated; auto (default): all that the votes "
-            "have; none: every vote on its own.",
-            show_default=False,
-        ),
-    ] = None,
-    covariate: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help="Hold the pair of columns NAME_a and NAME_b equal; may be repeated.",
-            show_default=False,
-        ),
-    ] = None,
-    held: Annotated[
-        bool, typer.Option("--style", help="Hold length, headers, lists and bold equal, where the votes have them.")
-    ] = False,
-    side: Annotated[bool, typer.Option("--side", help="Hold the side, or the order shown, equal.")] = False,
-    by: Annotated[
-        str | None,
-        typer.Option("--by", help="Column whose levels get ratings of their own (scenario, tags).", show_default=False),
-    ] = None,
-    both_bad: Annotated[BothBad, typer.Option(help="What a vote that both are bad is in ratings.")] = BothBad.TIE,
-    prior: Annotated[
-        float | None,
-        typer.Option(
-            metavar="WINS",
-            min=0.0,
-            help="Wins and losses against an average model to add to each, such as 0.5, where votes do not connect all; "
-            "default: none.",
-            show_default=False,
-        ),
-    ] = None,
-    anchor: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Count ratings from this model; default: the mean of all.", show_default=False
-        ),
-    ] = None,
-    scale: Annotated[ScaleOf, typer.Option(help="Scale of ratings.")] = ScaleOf.ELO,
-    models: Annotated[
-        list[str] | None,
-        typer.Option(help="Models to keep: A,B,C, or the option several times; default: all.", show_default=False),
-    ] = None,
-    resamples: Annotated[
-        int | None,
-        typer.Option(
-            "--resamples", min=1, help="Rounds of a bootstrap of clusters beside the intervals.", show_default=False
-        ),
-    ] = None,
-    online_elo: Annotated[
-        bool,
-        typer.Option("--online-elo", help="Also show ratings by one pass over the votes; they depend on the order."),
-    ] = False,
-    no_checks: Annotated[bool, typer.Option("--no-checks", help="Do not test fit, trust and drift (faster).")] = False,
-    top: Annotated[str, typer.Option(metavar="K,K,...", help="Say who may be among the K best.")] = "1,3,5",
-    conf_level: options.PlannedLevel = None,
-    plan: options.PlanFile = None,
-    no_plan: options.NoPlan = False,
-    explain: options.Explain = False,
-    where: Annotated[
-        list[str] | None,
-        typer.Option("--where", help="Keep votes with COLUMN=LEVEL; may be repeated.", show_default=False),
-    ] = None,
-    map_: options.Map = None,
-    input_format: options.InputFormat = None,
-    style: options.OutputFormat = options.Format.TEXT,
-    output: options.Output = None,
-    seed: Annotated[int, typer.Option(help="For everything that is drawn.")] = 0,
-    quiet: options.Quiet = False,
-    no_color: options.NoColor = False,
-) -> None:
+def arena(reading: Votes, asked: ArenaOptions, showing: Showing) -> None:
     """Whom do live users prefer, and which ranks are certain?"""
     from evalstats.analysis.arena.arena import arena as arena_of
-    from evalstats.analysis.arenas.words import has_ranks
-    from evalstats.cli.leaderboard import whole_numbers
     from evalstats.cli.load import column_map
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import show_result, step_line
+    from evalstats.cli.show import step_line
 
-    levels = whole_numbers(top)
-    covariates = style_of(covariate, held=held)
-    declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)
-    columns = column_map(map_) or columns_for(declared, paths or [])
-    plain = not (where or columns or input_format or store or covariates or by or models or side)
-    merged = large_votes(paths or [], quiet=quiet) if plain else None
+    declared = declared_plan(reading.plan, wanted=not reading.no_plan, quiet=showing.quiet)
+    columns = column_map(reading.map) or columns_for(declared, reading.paths)
     votes = None
+    merged = None
+    single = reading.where or columns or reading.input_format or reading.store
+    if not (single or reading.style or asked.covariates or asked.by or asked.models or asked.side):
+        merged = large_votes(reading.paths, quiet=showing.quiet)
     if merged is None:
         votes = load_votes(
-            paths or [], store=store, where=where, columns=columns, input_format=input_format, quiet=quiet
+            reading.paths,
+            store=reading.store,
+            where=reading.where,
+            columns=columns,
+            input_format=reading.input_format,
+            quiet=showing.quiet,
         )
-    with step_line(quiet=quiet) as on_step:
-        on_step("rating the models" if no_checks else "rating the models and checking the votes")
-        result = arena_of(
-            merged if votes is None else votes,
-            ties=ties.value,
-            cluster=cluster_of(cluster),
-            covariates=covariates,
-            side=side,
-            by=by,
-            both_bad=both_bad.value,
-            prior=prior,
-            anchor=anchor,
-            scale=scale.value,
-            models=None if votes is None else names_of(models, votes),
-            conf_level=conf_level,
-            n_resamples=resamples,
-            online=online_elo,
-            checks=not no_checks,
-            top=levels,
-            plan=declared.plan if declared else None,
-            seed=seed,
-        )
-    show_result(result, explain=explain, style=style, output=output, no_color=no_color, quiet=quiet)
-    if not has_ranks(result):
+    options: dict[str, Any] = asdict(asked) | {
+        "cluster": cluster_of(asked.cluster),
+        "covariates": style_of(asked.covariates, held=reading.style),
+        "models": None if votes is None else names_of(asked.models, votes),
+    }
+    with step_line(quiet=showing.quiet) as on_step:
+        on_step("rating the models and checking the votes" if asked.checks else "rating the models")
+        result = arena_of(merged if votes is None else votes, **options, plan=declared.plan if declared else None)
+    showing.present(result)
+    if not result.has_ranks:
         raise typer.Exit(_CANNOT_ANSWER)
 
 

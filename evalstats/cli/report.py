@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from evalstats.cli import options, report_arena
+from evalstats.cli import options
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ class Kind(StrEnum):
     """Which page."""
 
     LEADERBOARD = "leaderboard"
-    ARENA = "arena"
     VALIDATION = "validation"
     ARENA_SAMPLING = "arena-sampling"
 
@@ -48,11 +47,9 @@ _WITHOUT_DATA = {
     Kind.ARENA_SAMPLING: "a stored simulation",
 }
 _OF_COMPARISON = ("candidate", "by", "margin", "sequential", "planned_n")
-_OF_LIVE = report_arena.OF_ARENA
 # What a page has no use for: to drop it without a word would answer another question than was asked.
 _FOREIGN = {
-    Kind.LEADERBOARD: (*_OF_COMPARISON, *_OF_LIVE),
-    Kind.ARENA: report_arena.FOREIGN_TO_ARENA,
+    Kind.LEADERBOARD: _OF_COMPARISON,
 }
 
 
@@ -103,17 +100,6 @@ def report(
         list[str] | None,
         typer.Option(help="For many models: those to keep (A,B,C, or several times).", show_default=False),
     ] = None,
-    ties: report_arena.Ties = None,
-    covariate: report_arena.Covariate = None,
-    style: report_arena.Style = False,
-    side: report_arena.Side = False,
-    both_bad: report_arena.BothBadAs = None,
-    prior: report_arena.Prior = None,
-    anchor: report_arena.Anchor = None,
-    scale: report_arena.Scale = None,
-    resamples: report_arena.Resamples = None,
-    online_elo: report_arena.OnlineElo = False,
-    no_checks: report_arena.NoChecks = False,
     conf_level: options.PlannedLevel = None,
     contrast: options.Contrast = "model",
     pass_hat: options.PassHat = None,
@@ -153,17 +139,6 @@ def report(
         "accept": accept,
         "missing": missing,
         "seed": seed,
-        "ties": None if ties is None else ties.value,
-        "covariate": covariate,
-        "style": style or None,
-        "side": side or None,
-        "both_bad": None if both_bad is None else both_bad.value,
-        "prior": prior,
-        "anchor": anchor,
-        "scale": None if scale is None else scale.value,
-        "resamples": resamples,
-        "online_elo": online_elo or None,
-        "no_checks": no_checks or None,
     }
     sources = Sources(
         targets=tuple(targets or ()),
@@ -179,12 +154,8 @@ def report(
     if kind in _WITHOUT_DATA:
         _refuse_question(kind, question, sources)
         documents.render()
-    elif kind is Kind.LEADERBOARD:
-        _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
     else:
-        contrast_given = None if contrast == "model" else contrast
-        asked = {**question, "candidate": candidate, "baseline": baseline, "contrast": contrast_given}
-        report_arena.arena_report(documents, sources, _own(kind, asked))
+        _leaderboard(documents, sources, _own(kind, {**question, "candidate": candidate}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,8 +254,6 @@ def _own(kind: Kind, question: dict[str, Any]) -> dict[str, Any]:
     """Return the part of the question that a page takes; refuse what was asked of it and is another page's."""
     foreign = _FOREIGN[kind]
     given = [name for name in foreign if question.get(name) not in (None, False)]
-    if question.get("same_scale") is False and "same_scale" in foreign:
-        given.append("other_scale")
     if given:
         message = f"the report {kind.value} has no option --{given[0].rstrip('_').replace('_', '-')}"
         raise InputError(message)

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.cli.options import Format
 from evalstats.document.blocks import Block
@@ -24,22 +24,6 @@ _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
-
-
-class Answer(Protocol):
-    """A result that can be shown and explained."""
-
-    def blocks(self) -> list[Block]:
-        """Return what is printed."""
-        ...
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return what is written as JSON."""
-        ...
-
-    def explain(self) -> str:
-        """Return the explanation in plain words."""
-        ...
 
 
 def show(
@@ -124,19 +108,6 @@ def written(
                 return terminal.headline(document)
             hint = "" if full else _HINT if not explain else "More: --full, --report FILE."
             return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
-
-
-def show_result(
-    result: Answer, *, explain: bool, style: Format, output: Path | None, no_color: bool, quiet: bool = False
-) -> None:
-    """Show a result as `show` does, on demand with its explanation in plain words."""
-    blocks, values = result.blocks(), result.to_dict()
-    if explain:
-        from evalstats.analysis.explaining.explain import explain as explained
-
-        blocks = [*blocks, *explained(result)]
-        values["explanation"] = result.explain()
-    show(blocks, values, style=style, output=output, no_color=no_color, quiet=quiet)
 
 
 def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool = False) -> str:

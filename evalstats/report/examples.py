@@ -162,7 +162,17 @@ def _rutbench(*, every: int) -> "EvalData":
         return read(inside)
 
 
+def _arena() -> Result:
+    """Ten models in an arena whose votes are simulated, and say so."""
+    from evalstats.analysis.arena.arena import arena
+    from evalstats.simulate.arena import simulate_arena
+    from evalstats.simulate.arena_world import ArenaDesign
+
+    return arena(simulate_arena(6000, seed=1, design=ArenaDesign(models=10)))
+
+
 EXAMPLES: Mapping[str, Callable[[], Result]] = {
+    "arena": _arena,
     "compare": _compare,
     "contamination": _contamination,
     "frontier": _frontier,

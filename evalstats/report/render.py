@@ -46,10 +46,10 @@ def report(
     Parameters
     ----------
     kind
-        The name of a page: "arena"; or "validation", the error rates of evalstats itself, which needs no data. Other results
-        are rendered as they are: see `render_results`.
+        The name of a page of stored results: "validation", the error rates of evalstats itself. Other results are rendered
+        as they are: see `render_results`.
     data
-        What was read, or the folder of a store. Without it the arena shows simulated results.
+        What was read, or the folder of a store.
     to
         "html" (one file that loads nothing) or "pdf".
     output
@@ -59,10 +59,7 @@ def report(
     baseline, candidate
         Run, system or model.
     **options
-        What the page's first cell sets. For the arena those of
-        `evalstats.arena`: ties, cluster, covariates, side, by, both_bad, prior, anchor, scale, models, conf_level,
-        n_resamples, online, checks, plan, seed. Further for these: `reading`, the Python expression that
-        reads the data, for the code at the end of the page. For every page: `time_limit`, the seconds that any one step may
+        What the page's first cell sets; and `time_limit`, the seconds that any one step may
         take (600).
 
     Raises

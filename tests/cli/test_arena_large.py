@@ -49,4 +49,4 @@ def test_the_command_gives_the_same_from_a_scan(votes: Path, monkeypatch: pytest
         assert here["estimate"] == pytest.approx(there["estimate"], abs=1e-7)
         assert here["std_error"] == pytest.approx(there["std_error"], rel=1e-9)
     assert one["n_unscored"] == other["n_unscored"] == 20
-    assert any("'?' (20)" in line for line in other["warnings"])
+    assert any("'?' (20)" in note["text"] for note in other["notes"] if note["kind"] == "missing")

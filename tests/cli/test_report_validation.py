@@ -69,4 +69,6 @@ def test_documents_are_named_for_their_page(tmp_path: Path) -> None:
     assert (
         command._target(command.Kind.VALIDATION, tmp_path, command.To.PDF, several=False) == tmp_path / "validation.pdf"
     )
-    assert command._target(command.Kind.ARENA, None, command.To.HTML, several=True) == Path("arena.html")
+    assert command._target(command.Kind.ARENA_SAMPLING, None, command.To.HTML, several=True) == Path(
+        "arena-sampling.html"
+    )

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.result import Alternative
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
@@ -39,8 +40,7 @@ class Covariates:
     kept: pl.Series | None = None
     mean: tuple[float, ...] = ()
     sd: tuple[float, ...] = ()
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def no_covariates(n: int) -> Covariates:
@@ -116,16 +116,14 @@ def relative_differences(votes: pl.DataFrame, asked: Sequence[str] | None, *, si
         columns.insert(0, _sides(chosen))
         means.insert(0, float(columns[0].mean()))
         spreads.insert(0, 1.0)
-    warnings = (
-        [f"{plural(missing, 'vote')} without {' and '.join(names)} of both answers are left out"] if missing else []
-    )
+    lost = f"{plural(missing, 'vote')} without {' and '.join(names)} of both answers are left out"
     return Covariates(
         names=((SIDE, *names) if side else tuple(names)),
         values=np.stack(columns, axis=1) if columns else np.zeros((chosen.height, 0)),
         kept=kept if missing else None,
         mean=tuple(means),
         sd=tuple(spreads),
-        warnings=tuple(warnings),
+        notes=(Note(kind="left_out", text=lost),) if missing else (),
     )
 
 

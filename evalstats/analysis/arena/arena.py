@@ -1,19 +1,22 @@
 """Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, cast
+from typing import Literal, cast
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
 from evalstats.analysis.arena.merged_votes import merged_votes
+from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.arena.ranking import Beside, Material, ranking_of
 from evalstats.analysis.arena.ratings import Options, Part, rate
-from evalstats.analysis.arena.result import ArenaRanking, Scale
+from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arena.votes import VoteTable, comparisons_of, restricted, vote_table
-from evalstats.analysis.provenance import notes_of, sources_of
+from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
@@ -34,7 +37,7 @@ def arena(
     covariates: str | Sequence[str] | None = None,
     side: bool = False,
     by: str | None = None,
-    both_bad: str = "tie",
+    both_bad: Literal["tie", "drop"] = "tie",
     prior: float | None = None,
     anchor: str | None = None,
     scale: Scale = "elo",
@@ -129,41 +132,31 @@ def arena(
     >>> [row.name for row in found.rows], found.n_votes
     (['x', 'y'], 60)
     """
-    if plan is not None:
-        given: dict[str, Any] = {
-            "clusters": None if cluster is None else ([cluster] if isinstance(cluster, str) else list(cluster)),
-            "conf_level": conf_level,
-        }
-        rest: dict[str, Any] = {
-            "ties": ties,
-            "covariates": covariates,
-            "side": side,
-            "by": by,
-            "both_bad": both_bad,
-            "prior": prior,
-            "anchor": anchor,
-            "scale": scale,
-            "models": models,
-            "n_resamples": n_resamples,
-            "online": online,
-            "checks": checks,
-            "top": top,
-            "seed": seed,
-        }
-        return _planned(battles, plan, given, rest)
-    options = _checked(
+    given = (None if cluster is None else list(_listed(cluster)), conf_level)
+    asked = ArenaOptions(
         ties=ties,
+        cluster=_listed(cluster) or None,
+        covariates=_listed(covariates) or None,
+        side=side,
+        by=by,
         both_bad=both_bad,
         prior=prior,
         anchor=anchor,
         scale=scale,
-        conf_level=DEFAULT_LEVEL if conf_level is None else conf_level,
+        models=None if models is None else tuple(models),
+        conf_level=conf_level,
         n_resamples=n_resamples,
         online=online,
-        top=top,
+        checks=checks,
+        top=tuple(top),
         seed=seed,
     )
+    if plan is not None:
+        battles, cluster, conf_level = _planned(battles, plan, *given)
+    options = _checked(asked, conf_level=DEFAULT_LEVEL if conf_level is None else conf_level)
     clusters = "auto" if cluster is None else cluster
+    if not isinstance(clusters, str) and len(clusters) == 1 and clusters[0] in ("auto", "none"):
+        clusters = clusters[0]
     name, sources, remarks = _about(battles)
     if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
         if covariates or side or by:
@@ -175,8 +168,9 @@ def arena(
         styled = sided = None
     else:
         frame = comparisons_of(battles)
-        wanted = style_pairs(frame) if covariates == "auto" else _listed(covariates)
-        if covariates == "auto" and not wanted:
+        known_style = _listed(covariates) == ("auto",)
+        wanted = style_pairs(frame) if known_style else _listed(covariates)
+        if known_style and not wanted:
             raise InputError(
                 "covariates='auto' looks for pairs of columns such as assistant_tokens_a and assistant_tokens_b, header_count, "
                 "list_count, bold_count; the votes have none: name a pair of numeric columns"
@@ -209,55 +203,42 @@ def arena(
         sources=sources,
         remarks=remarks,
     )
-    return ranking_of(made, by=by, checks=checks)
+    result = replace(ranking_of(made, by=by, checks=checks), asked=asked)
+    if plan is None:
+        return result
+    account = plan_account(plan, benchmark=name, span=None, clusters=given[0], conf_level=given[1])
+    return replace(result, plan=account, notes=(*as_notes("plan", account.departures), *result.notes))
 
 
-def _planned(battles: object, plan: Plan, given: Mapping[str, object], rest: Mapping[str, Any]) -> ArenaRanking:
-    """Answer with what the plan declares wherever nothing was given, and say where the two disagree."""
-    name = _about(battles)[0]
+def _planned(
+    battles: object, plan: Plan, clusters: list[str] | None, conf_level: float | None
+) -> tuple[object, Sequence[str] | None, float | None]:
+    """Return the votes under the plan's aliases, and what it declares wherever nothing was given."""
     data = with_aliases(battles, plan.aliases) if isinstance(battles, EvalData) else battles
-    found = settled(plan, benchmark=name, clusters=given["clusters"], conf_level=given["conf_level"])
-    result = arena(
-        data,
-        cluster=cast("Sequence[str] | None", found["clusters"]),
-        conf_level=cast("float | None", found["conf_level"]),
-        **rest,
-    )
-    account = plan_account(plan, benchmark=name, span=None, clusters=given["clusters"], conf_level=given["conf_level"])
-    return replace(result, plan=account, warnings=(*account.departures, *result.warnings))
+    found = settled(plan, benchmark=_about(battles)[0], clusters=clusters, conf_level=conf_level)
+    return data, cast("Sequence[str] | None", found["clusters"]), cast("float | None", found["conf_level"])
 
 
-def _checked(
-    *,
-    ties: Ties,
-    both_bad: str,
-    prior: float | None,
-    anchor: str | None,
-    scale: Scale,
-    conf_level: float,
-    n_resamples: int | None,
-    online: bool,
-    top: Sequence[int],
-    seed: int,
-) -> Options:
-    if ties not in TIES:
-        raise InputError(f"ties is {ties!r}; use one of {', '.join(TIES)}")
-    if both_bad not in {"tie", "drop"}:
-        raise InputError(f"both_bad is {both_bad!r}; use 'tie' or 'drop'")
-    if scale not in {"elo", "log-odds"}:
-        raise InputError(f"scale is {scale!r}; use 'elo' or 'log-odds'")
-    if prior is not None and not 0.0 < prior < np.inf:
-        raise InputError(f"prior is {prior:g}; give the wins and losses to add to every model, such as 0.5")
+def _checked(asked: ArenaOptions, *, conf_level: float) -> Options:
+    if asked.ties not in TIES:
+        raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
+    if asked.both_bad not in {"tie", "drop"}:
+        raise InputError(f"both_bad is {asked.both_bad!r}; use 'tie' or 'drop'")
+    if asked.scale not in {"elo", "log-odds"}:
+        raise InputError(f"scale is {asked.scale!r}; use 'elo' or 'log-odds'")
+    if asked.prior is not None and not 0.0 < asked.prior < np.inf:
+        raise InputError(f"prior is {asked.prior:g}; give the wins and losses to add to every model, such as 0.5")
+    resamples = asked.n_resamples
     return Options(
-        ties=ties,
-        prior=prior or 0.0,
-        anchor=anchor,
-        scale=scale,
+        ties=asked.ties,
+        prior=asked.prior or 0.0,
+        anchor=asked.anchor,
+        scale=asked.scale,
         conf_level=check_level(conf_level),
-        n_resamples=None if n_resamples is None else check_count(n_resamples, "n_resamples", least=100),
-        online=online,
-        top=tuple(check_count(k, "an entry of top", least=1) for k in top),
-        seed=check_count(seed, "seed"),
+        n_resamples=None if resamples is None else check_count(resamples, "n_resamples", least=100),
+        online=asked.online,
+        top=tuple(check_count(k, "an entry of top", least=1) for k in asked.top),
+        seed=check_count(asked.seed, "seed"),
     )
 
 
@@ -272,14 +253,14 @@ def _listed(covariates: str | Sequence[str] | None) -> tuple[str, ...]:
     return (covariates,) if isinstance(covariates, str) else tuple(covariates)
 
 
-def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[str, ...]]:
+def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Note, ...]]:
     """Return the arena's name, its sources, and what must be known of them."""
     if not isinstance(battles, EvalData):
         return "votes", (), ()
     runs = battles.comparisons["run"].unique().sort().to_list()
     about = battles.runs.filter(pl.col("run").is_in(runs))
     names = about["benchmark"].unique().sort().to_list()
-    return " + ".join(names) or "votes", sources_of(battles, runs), notes_of(battles, runs)
+    return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
 
 
 def _further(table: VoteTable, beside: Covariates) -> tuple[Beside | None, Beside | None]:

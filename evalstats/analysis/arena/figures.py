@@ -1,24 +1,12 @@
-"""Figures of an arena: ratings, ranks, wins, the vote graph, drift, and what another choice does."""
+"""Figures of an arena (ratings, wins, the vote graph, drift, categories, other choices), and its numbers in words."""
 
+import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
-from evalstats.analysis.arena.result import Alternative, ArenaRanking, RatingRow, turned
-from evalstats.analysis.arenas.wording_tables import percent
-from evalstats.analysis.arenas.words import (
-    apart,
-    compared,
-    digits_of,
-    ends,
-    level,
-    parts,
-    points,
-    rating,
-    unit_of,
-    whole,
-)
-from evalstats.document.model import Figure
-from evalstats.document.numbers import plural
+from evalstats.analysis.arena.check_result import VoteGraph, WeakLink
+from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
+from evalstats.document.model import Figure, Table
+from evalstats.document.numbers import interval, number, plural
 
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
@@ -35,72 +23,52 @@ _ENDS = {
 }
 
 
-def ratings(result: ArenaRanking) -> Figure:
+def ranks(result: ArenaRanking, table: Table) -> Figure:
     """Return every model's rating with its interval, the ranks left open, and the arena's own rank; at most 60 models."""
     shown = shown_models(result)
-    ranked = any(row.rank_arena is not None for row in shown)
-    columns = {"ranks": "Ranks", "arena": "Arena"} if ranked else {}
-    best = [row.name for row in shown if row.may_be_best]
+    told = result.has_ranks
+    rows: dict[str, list[object]] = {
+        "model": [row.name for row in shown],
+        "group": [*_headings(shown, result)],
+        "estimate": [row.estimate for row in shown],
+        "conf_low": [row.conf_low for row in shown],
+        "conf_high": [row.conf_high for row in shown],
+        "words": [rating_words(row, result) for row in shown],
+    }
+    options = {"title": f"Rating ({unit_of(result)}), {level(result)} interval", "note": _rest(result, shown)}
+    best = [row.name for row in result.rows if row.may_be_best]
+    alt = f"Ratings of {plural(len(result.rows), 'model')} on {result.arena}"
+    if not told:
+        return Figure(
+            id="ratings",
+            plot="forest",
+            rows=rows,
+            options={**options, "reference": None},
+            alt=f"{alt}; no rank can be told.",
+            caption="Ratings, without ranks.",
+            table=table,
+        )
+    rows |= {
+        "rank_low": [row.rank_low for row in shown],
+        "rank_high": [row.rank_high for row in shown],
+        "rank_low_marginal": [row.rank_low_marginal for row in shown],
+        "rank_high_marginal": [row.rank_high_marginal for row in shown],
+        "rank": [row.rank_arena for row in shown],
+        "best": [stands_out(row, result) for row in shown],
+    }
     return Figure(
         id="ratings",
-        plot="forest",
-        rows={
-            "model": [row.name for row in shown],
-            "group": _headings(shown, result),
-            "estimate": [row.estimate for row in shown],
-            "conf_low": [row.conf_low for row in shown],
-            "conf_high": [row.conf_high for row in shown],
-            "words": [rating_words(row, result) for row in shown],
-            "ranks": [row.ranks if row.rank_low is not None else "no rank" for row in shown],
-            "arena": ["–" if row.rank_arena is None else str(row.rank_arena) for row in shown],
-            "strong": [stands_out(row, result) for row in shown],
-            "tone": ["good" if stands_out(row, result) else "neutral" for row in shown],
-        },
-        options={
-            "title": f"Rating ({unit_of(result)}), {level(result)} interval",
-            "reference": None,
-            "columns": columns,
-            "note": _rest(result, shown),
-        },
-        alt=f"Ratings of {plural(len(result.rows), 'model')} on {result.arena}; {len(best)} may be the best.",
-        caption="Ratings with their intervals, the ranks that the votes leave open, and the arena's own rank; bold models may "
-        "be the best.",
-    )
-
-
-def ranks(result: ArenaRanking) -> Figure | None:
-    """Return the rank set of every model with the rank that live arenas print as a dot; None where there are no sets."""
-    shown = shown_models(result)
-    known = [row for row in result.rows if row.rank_low is not None]
-    if not known:
-        return None
-    certain = sum(row.rank_low == row.rank_high for row in known)
-    return Figure(
-        id="ranks",
         plot="ranks",
-        rows={
-            "model": [row.name for row in shown],
-            "group": _headings(shown, result),
-            "rank_low": [row.rank_low for row in shown],
-            "rank_high": [row.rank_high for row in shown],
-            "rank_low_marginal": [row.rank_low_marginal for row in shown],
-            "rank_high_marginal": [row.rank_high_marginal for row in shown],
-            "rank": [row.rank_arena for row in shown],
-            "best": [stands_out(row, result) for row in shown],
-            "alone": [row.ranks_marginal for row in shown],
-            "arena": ["–" if row.rank_arena is None else str(row.rank_arena) for row in shown],
-        },
-        options={
-            "title": "Places left open (bar); the arena's rank (dot)",
-            "columns": {"alone": "Alone", "arena": "Arena"},
-            "note": _rest(result, shown),
-        },
-        alt=f"Rank sets at {level(result)}: {certain} of {plural(len(known), 'rank')} {'is' if certain == 1 else 'are'} certain.",
-        caption="The ranks left open: the pale bar together with all others, the dark one alone; the dot is the arena's rank.",
+        rows=rows,
+        options=options,
+        alt=f"{alt} with intervals and the ranks left open; {len(best)} could be best.",
+        caption="Ratings with intervals, and the ranks the votes leave open: pale together with all others, dark alone; the "
+        "dot is the rank that live arenas print.",
+        table=table,
     )
 
 
-def wins(result: ArenaRanking) -> Figure | None:
+def wins(result: ArenaRanking, table: Table | None = None) -> Figure | None:
     """Return how often users would prefer the model of the row to that of the column; None where no pair is known.
 
     At most 20 models are drawn, the first of those of which some pair is known.
@@ -127,10 +95,11 @@ def wins(result: ArenaRanking) -> Figure | None:
         alt=f"How often those who decide prefer one of {plural(len(names), 'model')} to each other; {len(separated)} of "
         f"{plural(len(tested), 'pair')} separated.",
         caption="Probability in percent that a user who decides prefers the model of the row; filled pairs are separated.",
+        table=table,
     )
 
 
-def vote_graph(result: ArenaRanking) -> Figure | None:
+def vote_graph(result: ArenaRanking, table: Table | None = None) -> Figure | None:
     """Return how votes connect the models; None where no two of them are connected."""
     graph, found = result.graph, shown_parts(result)
     if graph is None or not found:
@@ -161,10 +130,11 @@ def vote_graph(result: ArenaRanking) -> Figure | None:
         alt=f"{graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} of {plural(graph.n_models, 'model')} met; "
         f"{plural(len(found), 'part')} on a scale of {'its' if len(found) == 1 else 'their'} own.",
         caption="A line joins two models that met, the darker the more votes; squares hang by fewer than 10 wins or losses.",
+        table=table,
     )
 
 
-def drift(result: ArenaRanking) -> Figure | None:
+def drift(result: ArenaRanking, table: Table | None = None) -> Figure | None:
     """Return the ratings of every model by period; None where no model has two."""
     if result.drift is None:
         return None
@@ -193,10 +163,11 @@ def drift(result: ArenaRanking) -> Figure | None:
         alt=f"Ratings of {plural(len({row.model for row in rows}), 'model')} by {result.drift.period}; shown to change: "
         f"{', '.join(flagged) or 'none'}.",
         caption="Ratings over time against the models that stay; blue models are shown to rise, vermillion ones to fall.",
+        table=table,
     )
 
 
-def choice(result: ArenaRanking, key: str | None = None) -> Figure | None:
+def choice(result: ArenaRanking, key: str | None = None, table: Table | None = None) -> Figure | None:
     """Return an arrow for each model from its rating under one choice to that under another; None where there is none.
 
     Of more than 24 models those that move most are drawn.
@@ -233,6 +204,7 @@ def choice(result: ArenaRanking, key: str | None = None) -> Figure | None:
         alt=f"{other.title}: ratings of {plural(len(moves), 'model')} move by up to "
         f"{_move(longest[0][2] - longest[0][1], result)} ({longest[0][0]}).",
         caption=f"{other.title}: from the rating without to the rating with it.",
+        table=table,
     )
 
 
@@ -240,11 +212,16 @@ def choice(result: ArenaRanking, key: str | None = None) -> Figure | None:
 
 
 def shown_models(result: ArenaRanking) -> list[RatingRow]:
-    """Return the rows that are drawn: parts with several models first, then models that are on no scale."""
-    found = parts(result)
+    """Return the rows that are drawn."""
+    return ordered(result)[:MOST_MODELS]
+
+
+def ordered(result: ArenaRanking) -> list[RatingRow]:
+    """Return parts with several models first, then models that are on no scale."""
+    found = result.parts
     together = [row for part in found if len(part) > 1 for row in part]
     alone = [row for part in found if len(part) == 1 for row in part]
-    return [*together, *alone][:MOST_MODELS]
+    return [*together, *alone]
 
 
 def matrix_models(result: ArenaRanking) -> list[RatingRow]:
@@ -255,7 +232,7 @@ def matrix_models(result: ArenaRanking) -> list[RatingRow]:
 
 def stands_out(row: RatingRow, result: ArenaRanking) -> bool:
     """Whether a model is one of the few that may be the best of its part: where most may, nobody stands out."""
-    own = [each for part in parts(result) if any(one.name == row.name for one in part) for each in part]
+    own = [each for part in result.parts if any(one.name == row.name for one in part) for each in part]
     ranked = [each for each in own if each.rank_low is not None]
     best = sum(bool(each.may_be_best) for each in ranked)
     return bool(row.may_be_best) and 2 * best <= len(ranked)
@@ -271,7 +248,7 @@ def shown_parts(result: ArenaRanking) -> list[tuple[str, ...]]:
     return [part for part in known if len(part) > 1]
 
 
-def weak_links_of(graph: Any) -> list[Any]:
+def weak_links_of(graph: VoteGraph) -> list[WeakLink]:
     """Return the links that hang by fewer than 10 wins or losses."""
     return [link for link in graph.links if link.n_wins < FEW_WINS]
 
@@ -304,7 +281,7 @@ def _headings(rows: Sequence[RatingRow], result: ArenaRanking) -> list[str]:
     """Return the heading above each model where the votes leave several parts."""
     if whole(result):
         return [""] * len(rows)
-    groups = parts(result)
+    groups = result.parts
     alone = sum(len(part) == 1 for part in groups)
     headings: list[str] = []
     for row in rows:
@@ -324,3 +301,123 @@ def _rest(result: ArenaRanking, shown: Sequence[RatingRow]) -> str:
 def _move(change: float, result: ArenaRanking) -> str:
     # Digits of a move that no rating shows would only look precise.
     return "0" if abs(change) < 0.5 * 10.0 ** -digits_of(result) else points(change, result, unit=False)
+
+
+def categories(result: ArenaRanking, table: Table) -> Figure | None:
+    """Return how far each model departs from its overall rating in each category; at most 20 models, those that depart most."""
+    found = result.categories
+    known = [row for row in (found.rows if found else ()) if row.deviation is not None]
+    if not known:
+        return None
+    farthest: dict[str, float] = {}
+    for row in known:
+        size = abs(row.deviation or 0.0) / (row.std_error or math.inf)
+        farthest[row.model] = max(size, farthest.get(row.model, 0.0))
+    kept = set(sorted(farthest, key=lambda name: -farthest[name])[:MOST_IN_MATRIX])
+    order = {row.name: place for place, row in enumerate(result.rows)}
+    rows = sorted((row for row in known if row.model in kept), key=lambda row: order[row.model])
+    settled = [not (row.conf_low or 0.0) <= 0.0 <= (row.conf_high or 0.0) for row in rows]
+    return Figure(
+        id="categories",
+        plot="heatmap",
+        rows={
+            "model": [row.model for row in rows],
+            "category": [row.category for row in rows],
+            "estimate": [row.deviation for row in rows],
+            "settled": settled,
+        },
+        options={"row": "model", "column": "category", "digits": digits_of(result), "sign": True},
+        alt=f"How far {plural(len(kept), 'model')} depart from their overall rating by {found.by if found else ''}; "
+        f"{sum(settled)} of {len(rows)} cells exclude 0.",
+        caption="Departure from the model's overall rating; filled cells exclude 0.",
+        table=table,
+    )
+
+
+# --- numbers in words ---
+
+# Ratings on the chess scale are read in whole points; log-odds need two decimals even where errors are not known.
+_LEAST_DIGITS = {"elo": 0, "log-odds": 2}
+_MOST_DIGITS = 6
+
+
+def digits_of(result: ArenaRanking) -> int:
+    """Return how many decimals ratings get: those that show the first digit of a usual standard error."""
+    least = _LEAST_DIGITS[result.scale]
+    errors = sorted(row.std_error for row in result.rows if row.std_error)
+    if not errors:
+        return least
+    return min(max(least, -math.floor(math.log10(errors[len(errors) // 2]))), _MOST_DIGITS)
+
+
+def rating(value: float | None, result: ArenaRanking) -> str:
+    """Write a rating."""
+    return number(value, digits_of(result))
+
+
+def points(value: float | None, result: ArenaRanking, *, unit: bool = True) -> str:
+    """Write a difference of ratings with its sign."""
+    shown = number(value, digits_of(result), sign=True)
+    return f"{shown} {unit_of(result)}".rstrip() if unit and value is not None else shown
+
+
+def ends(low: float | None, high: float | None, result: ArenaRanking, *, sign: bool = False) -> str:
+    """Write an interval of ratings or of differences."""
+    return interval(low, high, 1.0, digits_of(result), sign=sign)
+
+
+def unit_of(result: ArenaRanking) -> str:
+    """Return the unit of a difference of ratings."""
+    return result.unit or ("points" if result.scale == "elo" else "log-odds")
+
+
+def level(result: ArenaRanking) -> str:
+    """Write the level of the intervals."""
+    return f"{100 * result.conf_level:g}%"
+
+
+def rough(value: float) -> str:
+    """Write a needed number of votes, rounded up to two digits since it is not known better.
+
+    Examples
+    --------
+    >>> rough(1234), rough(99), rough(7)
+    ('1,300', '99', '7')
+    """
+    if value < 100:
+        return f"{math.ceil(value):,}"
+    step = 10 ** (math.floor(math.log10(value)) - 1)
+    return f"{math.ceil(value / step) * step:,}"
+
+
+def whole(result: ArenaRanking) -> bool:
+    """Whether all models are rated on one scale."""
+    return len(result.parts) <= 1
+
+
+def ranked(result: ArenaRanking) -> list[RatingRow]:
+    """Return the rows with a rank set."""
+    return [row for row in result.rows if row.rank_low is not None and row.rank_high is not None]
+
+
+def compared(result: ArenaRanking) -> list[PairContrast]:
+    """Return the pairs that were compared."""
+    return [pair for pair in result.pairs if pair.verdict != "not compared"]
+
+
+def apart(pairs: Sequence[PairContrast]) -> list[PairContrast]:
+    """Return the pairs of which one is shown to be better."""
+    return [pair for pair in pairs if pair.verdict in ("better", "worse")]
+
+
+def percent(share: float | None) -> str:
+    """Write a share in whole percent that is neither 0 nor 100 by rounding.
+
+    Examples
+    --------
+    >>> percent(0.642), percent(0.001), percent(0.999), percent(None)
+    ('64%', '<1%', '>99%', '–')
+    """
+    if share is None:
+        return "–"
+    return "<1%" if share < 0.005 else ">99%" if share > 0.995 else f"{number(100 * share, 0)}%"

@@ -9,11 +9,16 @@ import numpy as np
 from evalstats.aggregate.vote_chunks import cluster_chunks
 from evalstats.aggregate.votes import VoteCells, vote_cells
 from evalstats.analysis.arena.votes import VoteCounts, VoteTable
-from evalstats.document.numbers import plural
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.votes import BOTH_BAD, TIE, VoteRows
 
 _SOURCES = ("rater", "user", "judge", "session", "event", "item")
+_MERGED = Note(
+    kind="choice",
+    text="votes were merged without being held: covariates, categories and checks of single votes are left out",
+    caution=False,
+)
 _SHOWN = 4
 
 
@@ -67,8 +72,7 @@ def merged_votes(
         cluster_names=(" and ".join(names),) if names else (),
         covariates=np.zeros((0, 0)),
         chunks=chunks if names else None,
-        notes=("votes were merged without being held: covariates, categories and checks of single votes are left out",),
-        warnings=(*_left_out(cells, counts), *_unused(names, unused)),
+        notes=(*_left_out(cells, counts), *_unused(names, unused), _MERGED),
     )
     return table, counts
 
@@ -124,22 +128,19 @@ def _counts(cells: VoteCells) -> VoteCounts:
     )
 
 
-def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[str, ...]:
+def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[Note, ...]:
     if not counts.n_unscored:
         return ()
     told = ", ".join(f"{n:,} {why}" for why, n in counts.reasons)
     labels = ", ".join(f"{label[:40]!r} ({n:,})" for label, n in cells.unknown[:_SHOWN])
-    return (
-        f"{plural(counts.n_unscored, 'vote')} of {cells.n_rows:,} have no outcome and are left out, not taken for ties: {told}"
-        + (f"; labels: {labels}" if labels else ""),
+    text = (
+        f"{counts.n_unscored:,} of {cells.n_rows:,} votes have no outcome and are left out, not taken for ties: {told}"
     )
+    return (Note(kind="missing", text=text + (f"; labels: {labels}" if labels else "")),)
 
 
-def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[str, ...]:
+def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[Note, ...]:
     if not unused:
         return ()
-    told = (
-        f"standard errors are clustered by {names[0]} alone, since votes were merged without being held; those that share "
-        f"{' or '.join(unused)} are taken as independent: read the votes in full where that matters"
-    )
-    return (told,)
+    text = f"merged votes are clustered by {names[0]} alone; those of one {' or '.join(unused)} count as independent"
+    return (Note(kind="dependence", text=text, remedy="read the votes in full where that matters"),)

@@ -32,6 +32,7 @@ from evalstats.analysis.arena.result import (
 from evalstats.analysis.arena.trust import check_votes
 from evalstats.analysis.arena.votes import VoteCounts, VoteTable
 from evalstats.analysis.provenance import toolkit_version
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.elo import online_elo
 from evalstats.stats.arena.existence import Connection
@@ -56,6 +57,7 @@ def rating_rows(
     for model, name in enumerate(table.models):
         base = RatingRow(
             name=name,
+            conf_level=options.conf_level,
             estimate=None,
             n_votes=int(counts["n_votes"][model]),
             n_wins=int(counts["n_wins"][model]),
@@ -82,6 +84,7 @@ def pair_rows(part: Part, options: Options) -> tuple[PairContrast, ...]:
         for j in order[k + 1 :]:
             eta = float(part.fit.strengths[i] - part.fit.strengths[j])
             bare = PairContrast(
+                conf_level=options.conf_level,
                 first=names[i],
                 second=names[j],
                 estimate=float(part.ratings[i] - part.ratings[j]),
@@ -302,7 +305,7 @@ class Material:
     sided: Beside | None
     arena: str
     sources: tuple[tuple[str, str], ...]
-    remarks: tuple[str, ...]
+    remarks: tuple[Note, ...]
 
 
 def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
@@ -355,8 +358,15 @@ def ranking_of(made: Material, *, by: str | None, checks: bool) -> ArenaRanking:
         seed=options.seed,
         version=toolkit_version(),
         sources=made.sources,
-        warnings=(*_scale_warnings(graph, options), *table.warnings, *main.warnings, *further),
-        notes=(*made.remarks, *table.notes, *checked.notes, *_bare(made, graph, main)),
+        notes=_ordered(
+            *made.remarks,
+            *_no_one_scale(graph, options),
+            *table.notes,
+            *main.notes,
+            *further,
+            *checked.notes,
+            *_facts(made, graph, main),
+        ),
     )
 
 
@@ -370,12 +380,12 @@ def _categories(main: Part, by: str | None, options: Options) -> Categories | No
     )
 
 
-def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[str]]:
+def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
     """Return the coefficients of the headline, and of side and style estimated beside it."""
     found = list(covariate_rows(main, made.covariates, made.options, held=True))
-    warnings: list[str] = []
+    notes: list[Note] = []
     if not whole:
-        return tuple(found), warnings
+        return tuple(found), notes
     for beside, what in ((made.sided, "the side"), (made.styled, "style")):
         if beside is None:
             continue
@@ -383,13 +393,13 @@ def _covariates(made: Material, main: Part, *, whole: bool) -> tuple[tuple[VoteC
             refit = rate_rows(made, beside)
         except (CannotAnswerError, InputError) as error:
             if what == "style":
-                warnings.append(f"{what} could not be estimated: {error}")
+                notes.append(Note(kind="fit", text=f"{what} could not be estimated: {error}"))
             continue
         known = {row.name for row in found}
         found.extend(
             row for row in covariate_rows(refit, beside.covariates, made.options, held=False) if row.name not in known
         )
-    return tuple(found), warnings
+    return tuple(found), notes
 
 
 def rate_rows(made: Material, beside: Beside) -> Part:
@@ -418,15 +428,18 @@ def _alternatives(made: Material, main: Part, order: Sequence[int]) -> tuple[Alt
     return tuple(replace(each, ratings=tuple(each.ratings[model] for model in order)) for each in found)
 
 
-def _covariance(parts: Sequence[Part], n_models: int, order: Sequence[int]) -> FloatArray | None:
-    """Return the covariance of ratings in the order of the rows, NaN between parts."""
+def _covariance(
+    parts: Sequence[Part], n_models: int, order: Sequence[int]
+) -> tuple[tuple[float | None, ...], ...] | None:
+    """Return the covariance of ratings in the order of the rows, None between parts."""
     if all(part.rating_covariance is None for part in parts):
         return None
     full = np.full((n_models, n_models), np.nan)
     for part in parts:
         if part.rating_covariance is not None:
             full[np.ix_(part.models, part.models)] = part.rating_covariance
-    return full[np.ix_(order, order)]
+    ordered: list[list[float]] = full[np.ix_(order, order)].tolist()
+    return tuple(tuple(_number(value) for value in row) for row in ordered)
 
 
 def _estimand(made: Material, main: Part) -> str:
@@ -449,40 +462,43 @@ def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
     )
 
 
-def _scale_warnings(graph: VoteGraph, options: Options) -> list[str]:
+def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
     if graph.connected:
-        return []
+        return ()
+    n = len(graph.components)
     if options.prior > 0.0:
-        return [
-            (
-                f"votes alone do not put all models on one scale ({len(graph.components)} parts); ratings rest on the prior of "
-                f"{options.prior:g} wins and losses added to every model, and so do ranks across parts"
-            )
-        ]
-    told = "; ".join(named(part) for part in graph.components[:3])
-    more = f"; and {len(graph.components) - 3} more" if len(graph.components) > 3 else ""
-    return [
-        (
-            f"votes do not put all models on one scale: {len(graph.components)} parts ({told}{more}). Ratings are comparable "
-            "within a part only; collect votes between the parts in which both sides win, or state a prior"
+        text = (
+            f"the votes alone leave {n} parts; how these lie to each other rests on the prior of {options.prior:g} wins"
         )
-    ]
+        return (Note(kind="comparability", text=text),)
+    # The answer says so itself.
+    text = f"the votes leave {n} parts, and ratings can be compared within a part only"
+    return (Note(kind="comparability", text=text, caution=False),)
 
 
-def _bare(made: Material, graph: VoteGraph, main: Part) -> list[str]:
-    notes: list[str] = []
+def _facts(made: Material, graph: VoteGraph, main: Part) -> list[Note]:
+    notes: list[Note] = []
     used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
     if main.covariance.few_clusters and len(used) > 1:
         few, other = used[0], used[-1]
-        notes.append(
-            f"claims are for {_PLURALS.get(few.name, few.name)} like these {few.n_clusters}; for these alone, which can say "
-            f"more, cluster by {other.name} only"
+        what = _PLURALS.get(few.name, few.name)
+        text = (
+            f"claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
         )
+        notes.append(Note(kind="choice", text=text, caution=False))
     if graph.few_votes:
         few = tuple(f"{name} ({count})" for name, count in graph.few_votes)
-        notes.append(f"models with fewer than 10 votes: {named(few)}; little can be said about them")
+        notes.append(Note(kind="few", text=f"little can be said of models with fewer than 10 votes: {named(few)}"))
     if made.table.votes is not None and made.counts.n_events:
         size = made.table.votes["event_size"].max()
         if isinstance(size, int) and size > 2:
-            notes.append(f"events of up to {size} models are taken apart into pairs, and the event is a cluster")
+            text = f"events of up to {size} models are taken apart into pairs, and the event is a cluster"
+            notes.append(Note(kind="choice", text=text, caution=False))
     return notes
+
+
+def _ordered(*notes: Note) -> tuple[Note, ...]:
+    """Return cautions first, with one note on simulated data before all: what the votes say goes before what a file says."""
+    made_up = [note for note in notes if note.kind == "simulated"][-1:]
+    rest = [note for note in notes if note.kind != "simulated"]
+    return (*made_up, *(note for note in rest if note.caution), *(note for note in rest if not note.caution))

@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from evalstats.analysis.arena.adjustments import SIDE, Covariates
-from evalstats.analysis.arena.result import ClusterCount, Scale, VoteCovariate
+from evalstats.analysis.arena.options import Scale
+from evalstats.analysis.arena.result import ClusterCount, VoteCovariate
 from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
@@ -214,7 +217,7 @@ class Part:
     claims: Claims | None
     boot: PercentileIntervals | None
     rank_reason: str | None
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
 
     @property
     def reason(self) -> str | None:
@@ -279,7 +282,11 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
         claims=claims,
         boot=boot,
         rank_reason=covariance.reason if claims is None else claims.rank_reason,
-        warnings=(*covariance.warnings, *(() if claims is None else claims.warnings), *lent),
+        notes=(
+            # Of votes at hand these say how errors were computed; merged ones leave nothing better to compute.
+            *as_notes("few", covariance.warnings, caution=table.chunks is not None),
+            *as_notes("few", (*(() if claims is None else claims.warnings), *lent)),
+        ),
     )
 
 
@@ -398,6 +405,7 @@ def covariate_rows(part: Part, covariates: Covariates, options: Options, *, held
         estimate, variance = float(fit.coefficients[place]), float(combination_variance(found, weights)[0])
         row = VoteCovariate(
             name=name,
+            conf_level=options.conf_level,
             estimate=estimate,
             held=held,
             points=estimate * options.points,

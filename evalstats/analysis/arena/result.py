@@ -1,27 +1,25 @@
 """The frozen result of `arena()`. A rank in it is always a set, never a single place."""
 
 import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import polars as pl
 
 from evalstats.analysis.arena.check_result import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
-from evalstats.analysis.result import json_safe, row_named
-from evalstats.document.blocks import Block
+from evalstats.analysis.arena.options import ArenaOptions, Scale
+from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.document.escape import one_line
-from evalstats.document.markup import to_html
+from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.arena.likelihood import Ties
-from evalstats.stats.checks import FloatArray
 
-Scale = Literal["elo", "log-odds"]
 PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingRow:
+class RatingRow(Estimate):
     """One model's line. Ratings are on the result's scale.
 
     Attributes
@@ -54,14 +52,9 @@ class RatingRow:
     """
 
     name: str
-    estimate: float | None
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
     strength: float | None = None
     boot_low: float | None = None
     boot_high: float | None = None
-    reason: str | None = None
     n_votes: int = 0
     n_wins: int = 0
     n_losses: int = 0
@@ -80,7 +73,6 @@ class RatingRow:
     top: tuple[tuple[int, bool], ...] = ()
     online_elo: float | None = None
     component: int | None = None
-    warnings: tuple[str, ...] = ()
 
     @property
     def ranks(self) -> str:
@@ -94,7 +86,7 @@ class RatingRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairContrast:
+class PairContrast(Estimate):
     """Two models; `estimate` is the rating of the first less that of the second.
 
     Attributes
@@ -117,13 +109,6 @@ class PairContrast:
 
     first: str
     second: str
-    estimate: float | None
-    std_error: float | None = None
-    df: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    p_value: float | None = None
-    p_adjusted: float | None = None
     win_probability: float | None = None
     win_low: float | None = None
     win_high: float | None = None
@@ -132,11 +117,10 @@ class PairContrast:
     more_votes: int | None = None
     more_votes_reason: str | None = None
     verdict: PairVerdict = "not separated"
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VoteCovariate:
+class VoteCovariate(Estimate):
     """What moves a vote beside the models: the side, the length, lists, headers.
 
     Attributes
@@ -157,15 +141,9 @@ class VoteCovariate:
     name: str
     estimate: float
     held: bool = True
-    std_error: float | None = None
-    conf_low: float | None = None
-    conf_high: float | None = None
-    df: float | None = None
-    p_value: float | None = None
     points: float | None = None
     mean: float | None = None
     sd: float | None = None
-    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +251,7 @@ class ClusterCount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
-class ArenaRanking:
+class ArenaRanking(Result):
     """Whom do live users prefer? The answer, and how it was reached.
 
     Attributes
@@ -283,8 +261,8 @@ class ArenaRanking:
     pairs
         Every pair of models of one component, in the order of the rows.
     covariance
-        float64, shape (n_rows, n_rows), of the ratings in the order of the rows, on the result's scale; NaN between
-        components. Of a contrast: V_ii + V_jj - 2 V_ij. None where there are no standard errors. Not in `to_dict`.
+        Of the ratings in the order of the rows, on the result's scale: a row for each model, None between components. Of a
+        contrast: V_ii + V_jj - 2 V_ij. None where there are no standard errors.
     clusters
         What standard errors are clustered by; empty where every vote stands on its own.
     df
@@ -293,6 +271,8 @@ class ArenaRanking:
         Median over pairs of the standard error over the one that takes every vote as independent.
     covariates
         Side effect and style, with coefficients; `alternatives` holds the ratings without them.
+    asked
+        The options of the call: what repeats it.
     checks
         Every check in a sentence, in the order of reading; `graph`, `fit`, `trust` and `drift` hold their numbers.
     """
@@ -309,7 +289,7 @@ class ArenaRanking:
     estimand: str
     rows: tuple[RatingRow, ...]
     pairs: tuple[PairContrast, ...]
-    covariance: FloatArray | None = None
+    covariance: tuple[tuple[float | None, ...], ...] | None = None
     clusters: tuple[ClusterCount, ...] = ()
     df: float | None = None
     vote_level_ratio: float | None = None
@@ -338,14 +318,8 @@ class ArenaRanking:
     seed: int = 0
     version: str = ""
     sources: tuple[tuple[str, str], ...] = ()
-    warnings: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    def explain(self) -> str:
-        """Explain in plain words: what was asked, how it was answered, what that assumes, what would change it."""
-        from evalstats.analysis.explaining.explain import explain_text
-
-        return explain_text(self)
+    notes: tuple[Note, ...] = ()
+    asked: ArenaOptions = field(default_factory=ArenaOptions)
 
     def __repr__(self) -> str:
         """One line; `summary()` says more."""
@@ -354,6 +328,20 @@ class ArenaRanking:
         if best:
             told = f"{one_line(best[0])} is the best" if len(best) == 1 else f"{len(best)} models may be the best"
         return f"<ArenaRanking: {self.n_models} models, {self.n_votes:,} votes on {one_line(self.arena)}: {told}>"
+
+    @property
+    def parts(self) -> tuple[tuple[RatingRow, ...], ...]:
+        """The rows by the part of the votes that they belong to, in the order of the rows."""
+        found: dict[int, list[RatingRow]] = {}
+        for row in self.rows:
+            found.setdefault(row.component or 1, []).append(row)
+        return tuple(map(tuple, found.values()))
+
+    @property
+    def has_ranks(self) -> bool:
+        """Whether any rank can be told; a model that is alone in its part has none worth telling."""
+        together = [row for part in self.parts if len(part) > 1 for row in part]
+        return self.converged and any(row.rank_low is not None for row in together)
 
     def best(self) -> tuple[str, ...]:
         """Models that may be the best; empty where ranks cannot be told, or votes do not put all on one scale."""
@@ -391,39 +379,22 @@ class ArenaRanking:
             self.row(name)
         raise InputError(f"{first!r} and {second!r} are no pair of this ranking; it holds {len(self.pairs):,} pairs")
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON-safe values: what `evalstats arena --format json` prints."""
-        return json_safe(dataclasses.replace(self, covariance=None))
-
     def to_frame(self) -> pl.DataFrame:
         """One row for each model, in glossary names; `top_k` for each k asked for."""
         rows: list[dict[str, Any]] = []
         for row in self.rows:
-            values = {field.name: getattr(row, field.name) for field in dataclasses.fields(row)}
+            values = {each.name: getattr(row, each.name) for each in dataclasses.fields(row)}
             values.update({f"top_{k}": inside for k, inside in values.pop("top")})
-            values.update(n_clusters=list(row.n_clusters), warnings=list(row.warnings))
-            rows.append({"model": values.pop("name"), **values, "conf_level": self.conf_level})
+            for name in ("df", "p_value", "p_adjusted", "method"):
+                del values[name]
+            rows.append({"model": values.pop("name"), **values, "n_clusters": list(row.n_clusters)})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair."""
-        rows = [{field.name: getattr(pair, field.name) for field in dataclasses.fields(pair)} for pair in self.pairs]
+        names = ("first", "second", *(each.name for each in dataclasses.fields(PairContrast)))
+        rows = [{name: getattr(pair, name) for name in names if name != "method"} for pair in self.pairs]
         return pl.DataFrame(rows, infer_schema_length=None)
-
-    def summary(self) -> str:
-        """Sentences for a person: who may be the best, what is certain, what to beware of."""
-        from evalstats.analysis.arenas.wording import arena_sentences
-
-        return " ".join(arena_sentences(self))
-
-    def blocks(self) -> list[Block]:
-        """Return the result as neutral blocks that `evalstats.document` turns into text, Markdown, HTML or LaTeX."""
-        from evalstats.analysis.arenas.wording import arena_blocks
-
-        return arena_blocks(self)
-
-    def _repr_html_(self) -> str:
-        return to_html(self.blocks())
 
 
 def turned(pair: PairContrast) -> PairContrast:

@@ -30,6 +30,8 @@ from evalstats.analysis.arena.fit import fit_checks
 from evalstats.analysis.arena.raters import MERGED, Voters, influence_check, rater_check, voters_of
 from evalstats.analysis.arena.ratings import Options, Part
 from evalstats.analysis.arena.votes import VoteTable
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import interval, number, p_value, plural
 from evalstats.errors import InputError
 from evalstats.stats.arena.elo import selection_bias
@@ -353,6 +355,9 @@ def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[
     return replace(found, selection=gains), check_line("selection", "not run", finding)
 
 
+_UNCHECKED = ("votes, fit and drift were not checked, as asked",)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What the checks found, with a line for each."""
@@ -361,7 +366,7 @@ class Checked:
     fit: FitChecks | None = None
     trust: TrustChecks | None = None
     drift: Drift | None = None
-    notes: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options, *, wanted: bool) -> Checked:
@@ -374,12 +379,11 @@ def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options
     """
     first = connection_line(graph)
     if not wanted:
-        return Checked(lines=(first,), notes=("votes, fit and drift were not checked, as asked",))
-    notes: list[str] = []
+        return Checked(lines=(first,), notes=as_notes("choice", _UNCHECKED, caution=False))
+    notes: list[Note] = []
     if part.table.n_models < table.n_models:
-        notes.append(
-            f"fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
-        )
+        text = f"fit, trust and drift are checked on the largest part of the votes, of {part.table.n_models} models"
+        notes.append(Note(kind="choice", text=text, caution=False))
     trust, trust_lines = trust_checks(
         part.table,
         part.fit,

@@ -8,6 +8,8 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, no_covariates, relative_differences
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData, same_votes
@@ -57,8 +59,7 @@ class VoteTable:
     covariates: FloatArray
     covariate_names: tuple[str, ...] = ()
     chunks: Callable[[], Iterator[VoteRows]] | None = None
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     @property
     def n_models(self) -> int:
@@ -84,8 +85,7 @@ class Shared:
 
     names: tuple[str, ...]
     codes: tuple[IntArray, ...]
-    notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
@@ -107,7 +107,8 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
     ('rater',)
     """
     if asked == "none":
-        return Shared(names=(), codes=(), warnings=("standard errors take every vote as independent, as asked",))
+        text = "every vote counts as independent, as asked; where one person votes often, intervals are too short"
+        return Shared(names=(), codes=(), notes=(Note(kind="dependence", text=text),))
     if asked != "auto":
         names = [_OWN.get(name, name) if name not in votes.columns else name for name in _listed(asked)]
         for name in names:
@@ -119,31 +120,25 @@ def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
 
 def _found(votes: pl.DataFrame) -> Shared:
     kept: list[tuple[str, IntArray]] = []
-    notes: list[str] = []
-    warnings: list[str] = []
+    notes: list[Note] = []
     for name, column in _sources(votes):
         codes = _coded(column)
         levels = int(codes.max()) + 1
         if levels == votes.height:
             continue  # a level of its own for every vote says nothing
         if levels < FEWEST:
-            warnings.append(
-                f"all votes come from {plural(levels, _WORDS[name])}: intervals hold for {'it' if levels == 1 else 'these'} "
-                f"and say nothing about another {_WORDS[name]}, for which at least {FEWEST} are needed"
-            )
+            text = f"all votes come from {plural(levels, _WORDS[name])}, so intervals say nothing of another {_WORDS[name]}"
+            notes.append(Note(kind="few", text=text, remedy=f"collect votes from at least {FEWEST}"))
             continue
         kept.append((name, codes))
     notes.extend(_partly(votes, [name for name, _ in kept if name not in {"rater", "judge"}]))
     if not kept:
-        warnings.append(
-            "the votes name no prompt, rater, session or event that they share, so every vote is taken as independent; "
-            "votes of one user are not: intervals are too narrow where users voted more than once"
-        )
+        text = "the votes do not say who voted on what, so intervals are too short where users voted more than once"
+        notes.append(Note(kind="dependence", text=text, remedy="name the voter's column `rater`"))
     return Shared(
         names=tuple(name for name, _ in kept),
         codes=tuple(codes for _, codes in kept),
         notes=tuple(notes),
-        warnings=tuple(warnings),
     )
 
 
@@ -190,12 +185,13 @@ def _coded(column: pl.Series) -> IntArray:
     return codes
 
 
-def _partly(votes: pl.DataFrame, names: Sequence[str]) -> tuple[str, ...]:
-    return tuple(
+def _partly(votes: pl.DataFrame, names: Sequence[str]) -> tuple[Note, ...]:
+    texts = [
         f"{plural(votes[name].null_count(), 'vote')} without {_WORDS.get(name, name)} count each as a cluster of its own"
         for name in names
         if votes[name].null_count()
-    )
+    ]
+    return as_notes("choice", texts, caution=False)
 
 
 _SHOWN = 4
@@ -275,7 +271,7 @@ def vote_table(
     if models is not None and len(set(models)) < 2:
         raise InputError(f"{plural(len(set(models)), 'model')} to keep: at least two are needed for a comparison")
     frame = comparisons if models is None else _between(comparisons, models)
-    scored, counts, warnings, notes = _scored(frame)
+    scored, counts, notes = _scored(frame)
     if not keep_both_bad:
         scored = scored.filter(pl.col("outcome") != OUTCOMES[BOTH_BAD])
         counts = _recounted(counts, scored)
@@ -317,14 +313,15 @@ def vote_table(
         codes=tuple(shared.codes),
         covariates=beside.values,
         covariate_names=beside.names,
-        notes=(*notes, *graded_note, *weight_note, *shared.notes, *beside.notes),
-        warnings=(
+        notes=(
             *_made_up(scored),
-            *warnings,
+            *notes,
             *_copied(scored),
             *_scheduled(scored),
-            *shared.warnings,
-            *beside.warnings,
+            *shared.notes,
+            *beside.notes,
+            *graded_note,
+            *weight_note,
         ),
     )
     return table, counts, beside
@@ -360,7 +357,6 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
         covariates=table.covariates[mask],
         covariate_names=table.covariate_names,
         notes=table.notes,
-        warnings=table.warnings,
     )
 
 
@@ -388,7 +384,7 @@ def _between(comparisons: pl.DataFrame, models: Sequence[str]) -> pl.DataFrame:
     return comparisons.filter(pl.col("model_a").is_in(list(models)) & pl.col("model_b").is_in(list(models)))
 
 
-def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[str], list[str]]:
+def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[Note]]:
     """Keep votes with an outcome between two models, and count the rest by its reason."""
     itself = frame["model_a"] == frame["model_b"]
     without = frame["outcome"].is_null() | itself
@@ -409,53 +405,50 @@ def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[str], l
         reasons=tuple(reasons.iter_rows()),
         n_events=None,
     )
-    warnings: list[str] = []
+    notes: list[Note] = []
     if lost.height:
         told = ", ".join(f"{n:,} {reason}" for reason, n in counts.reasons[:_SHOWN])
-        warnings.append(
-            f"{plural(lost.height, 'vote')} of {frame.height:,} have no outcome and are left out, not taken for ties: {told}"
-        )
-    return scored, _recounted(counts, scored), [*warnings, *_mixtures(scored)], []
+        text = f"{lost.height:,} of {frame.height:,} votes have no outcome and are left out, not taken for ties: {told}"
+        notes.append(Note(kind="missing", text=text))
+    return scored, _recounted(counts, scored), [*notes, *_mixtures(scored)]
 
 
-def _mixtures(scored: pl.DataFrame) -> list[str]:
+def _mixtures(scored: pl.DataFrame) -> list[Note]:
     """Tell where votes of several judge models, or of people and judges, are rated together."""
     judged = scored["judge"].is_not_null()
     some = int(judged.sum())
-    told: list[str] = []
+    found: list[Note] = []
     if 0 < some < scored.height:
-        told.append(
-            f"{some:,} of {scored.height:,} votes were given by a judge model, the others by people; all count alike"
-        )
+        text = f"{some:,} of {scored.height:,} votes were given by a judge model, the others by people; all count alike"
+        found.append(Note(kind="comparability", text=text))
     judges = scored["judge"].drop_nulls().n_unique()
     if 1 < judges <= FEW_JUDGES:
         sides = [scored.select("judge", pl.col(f"model_{side}").alias("model")) for side in "ab"]
         of_model = pl.concat(sides).drop_nulls().group_by("model").agg(pl.col("judge").n_unique())
         alone = int((of_model["judge"] == 1).sum())
         words = f"votes of {judges} judges are rated together"
-        told.append(
-            f"{words}; {alone} of {of_model.height} models were judged by one of them only, so that model and judge cannot be "
-            "told apart there: rate each judge by itself (--where judge=NAME)"
-            if alone
-            else words
-        )
-    return told
+        if alone:
+            words += f", and {alone} of {of_model.height} models were judged by one of them only"
+        remedy = "rate each judge by itself (--where judge=NAME)" if alone else ""
+        found.append(Note(kind="comparability", text=words, remedy=remedy))
+    return found
 
 
-def _scheduled(scored: pl.DataFrame) -> list[str]:
+def _scheduled(scored: pl.DataFrame) -> list[Note]:
     """Warn where models met because they were rated alike: the schedule then leans on the votes that it made."""
     near = int((scored["phase"] == "proximity").sum())
     if not near:
         return []
-    told = (
-        f"{near:,} of {scored.height:,} votes are between models that met because they were rated alike (phase 'proximity'): "
-        "early errors outward are then seldom corrected, so distant ratings stand too far apart and intervals are too short "
-        "(`evalstats report arena-sampling` shows how much in simulated arenas; some random pairs mend most of it)"
+    text = (
+        f"{near:,} of {scored.height:,} votes pair models because they were rated alike (phase 'proximity'), which stretches "
+        "ratings and makes intervals too short"
     )
-    return [told]
+    return [
+        Note(kind="selection", text=text, remedy="draw some pairs at random; the report arena-sampling shows how many")
+    ]
 
 
-def _made_up(scored: pl.DataFrame) -> list[str]:
+def _made_up(scored: pl.DataFrame) -> list[Note]:
     """Warn of simulated votes, which may carry the names of real models."""
     if "simulated" not in scored.columns or scored["simulated"].null_count() == scored.height:
         return []
@@ -463,14 +456,14 @@ def _made_up(scored: pl.DataFrame) -> list[str]:
     known = marks.filter(marks.is_not_null() & ~marks.str.to_lowercase().is_in(["false", "0"]))
     if not len(known):
         return []
-    return [
-        f"{len(known):,} of {scored.height:,} votes are simulated ({known[0]}): they say nothing of the models they name"
-    ]
+    many = "the votes are" if len(known) == scored.height else f"{len(known):,} of {scored.height:,} votes are"
+    text = f"{many} simulated ({known[0]}) and say nothing of the models they name"
+    return [Note(kind="simulated", text=text)]
 
 
-def _copied(scored: pl.DataFrame) -> list[str]:
+def _copied(scored: pl.DataFrame) -> tuple[Note, ...]:
     """Warn of files that repeat the votes of another one."""
-    return [f"votes of {found.path}: {found.message}" for found in same_votes(scored)]
+    return as_notes("trust", [f"votes of {found.path}: {found.message}" for found in same_votes(scored)])
 
 
 def _recounted(counts: VoteCounts, scored: pl.DataFrame) -> VoteCounts:
@@ -495,11 +488,11 @@ def _codes(scored: pl.DataFrame, names: tuple[str, ...]) -> tuple[IntArray, IntA
     return coded("model_a", names), coded("model_b", names), coded("outcome", OUTCOMES)
 
 
-def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[FloatArray, list[str]]:
+def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[FloatArray, tuple[Note, ...]]:
     full = _FULL_SHARE[outcome]
     given = scored["preference"]
     if given.null_count() == scored.height:
-        return full, []
+        return full, ()
     told = int(given.is_not_null().sum())
     against = ((given > 0.5) & pl.Series(full == 0.0)) | ((given < 0.5) & pl.Series(full == 1.0))
     if wrong := int(against.fill_null(value=False).sum()):
@@ -509,23 +502,24 @@ def _shares(scored: pl.DataFrame, outcome: IntArray, *, graded: bool) -> tuple[F
         )
         raise InputError(message)
     if not graded:
-        return full, [
-            f"{plural(told, 'vote')} with a graded preference count as who won: a model of ties needs outcomes"
-        ]
+        text = f"{plural(told, 'vote')} with a graded preference count as who won: a model of ties needs outcomes"
+        return full, as_notes("choice", [text], caution=False)
     share = np.where(given.is_null().to_numpy(), full, given.fill_null(0.0).to_numpy())
-    return share.astype(np.float64), [f"{plural(told, 'vote')} count with their graded preference, not as won or lost"]
+    text = f"{plural(told, 'vote')} count with their graded preference, not as won or lost"
+    return share.astype(np.float64), as_notes("choice", [text], caution=False)
 
 
-def _weights(scored: pl.DataFrame) -> tuple[FloatArray, list[str]]:
+def _weights(scored: pl.DataFrame) -> tuple[FloatArray, tuple[Note, ...]]:
     given = scored["weight"]
     if given.null_count() == scored.height:
-        return np.ones(scored.height), []
+        return np.ones(scored.height), ()
     weight = given.fill_null(1.0).to_numpy().astype(np.float64)
     if np.all(weight == 1.0):
-        return weight, []
+        return weight, ()
     if not weight.any():
         raise CannotAnswerError("every vote has a weight of 0, so none counts")
     low, high = weight.min(), weight.max()
     # Only their ratios matter: at a mean of 1 their sum is again a number of votes.
     weight /= high
-    return weight / weight.mean(), [f"votes count with their weights, from {low:g} to {high:g}"]
+    text = f"votes count with their weights, from {low:g} to {high:g}"
+    return weight / weight.mean(), as_notes("choice", [text], caution=False)

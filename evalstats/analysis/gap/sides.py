@@ -143,7 +143,7 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
     part, left = _largest_part(found)
     at = [j for j, row in enumerate(found.rows) if row.component == part and row.estimate is not None]
     rows = [found.rows[j] for j in at]
-    covariance = None if found.covariance is None else found.covariance[np.ix_(at, at)]
+    covariance = None if found.covariance is None else np.array(found.covariance, dtype=np.float64)[np.ix_(at, at)]
     told: tuple[Note, ...] = ()
     if covariance is None or not np.isfinite(covariance).all():
         covariance = None
@@ -175,14 +175,14 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
         method=found.method,
         rows=None,
         sources=found.sources,
-        notes=(*run_notes(data, kept["run"].drop_nulls().unique().to_list()), *_of_arena(found), *told, *left),
+        notes=(*_of_arena(found), *told, *left),
     )
     return side, lambda places: _vote_ranks(found, [side.models[j] for j in places])
 
 
 def _of_arena(found: ArenaRanking) -> tuple[Note, ...]:
-    """Return what the arena warns of; a check that was not asked for here is none."""
-    return as_notes("trust", [text for text in found.warnings if not text.endswith("as asked")])
+    """Return what the arena says of its votes; what was chosen for the ratings alone is none of it."""
+    return tuple(note for note in found.notes if note.kind != "choice")
 
 
 def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:

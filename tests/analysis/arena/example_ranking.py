@@ -40,6 +40,7 @@ from evalstats.analysis.arena.result import (
     RatingRow,
     VoteCovariate,
 )
+from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 
 POINTS = 400 / math.log(10)
@@ -119,7 +120,7 @@ def disconnected() -> ArenaRanking:
             CheckLine(check="connected", title="Connections", status="limit", finding=reason),
             *first.checks[1:],
         ),
-        warnings=(reason,),
+        notes=(Note(kind="comparability", text=reason),),
     )
 
 
@@ -167,7 +168,7 @@ def without_intervals() -> ArenaRanking:
         clusters=(ClusterCount(name="rater", n_levels=4, effective=3.1, largest=0.4),),
         rank_reason=reason,
         rank_method="",
-        warnings=(reason,),
+        notes=(Note(kind="few", text=reason),),
     )
 
 
@@ -202,11 +203,11 @@ def troubled() -> ArenaRanking:
         plan=PlanAccount(
             digest="0123456789abcdef", source="evalstats.toml", declared=(("clusters", "rater"),), departures=()
         ),
-        warnings=(
-            "a prior of half a win and half a loss against an average model was added to each model; ratings lean on it",
-            "with 1 cluster of 8.1% of the votes, leave-one-out moves the first model by 9 points",
+        notes=(
+            Note(kind="comparability", text="30 of 9,000 votes were given by a judge model, the others by people"),
+            Note(kind="few", text="one cluster holds 8.1% of the votes"),
+            Note(kind="choice", text="votes count with their weights", caution=False),
         ),
-        notes=("votes of judge models stand beside those of people",),
     )
 
 
@@ -245,7 +246,7 @@ def made(
         estimand="how often users like these would prefer a model, on prompts like these",
         rows=tuple(rows),
         pairs=pairs,
-        covariance=np.eye(n) * error**2,
+        covariance=tuple(tuple(error**2 * (i == j) for j in range(n)) for i in range(n)),
         clusters=CLUSTERS,
         df=42.2,
         vote_level_ratio=1.42,

@@ -8,6 +8,7 @@ from evalstats.analysis.arena.adjustments import numeric_pairs, relative_differe
 from evalstats.analysis.arena.votes import comparisons_of, restricted, shared_sources, vote_table
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from tests.analysis.gap.notes import lines_of
 
 
 def _table(frame: dict[str, object], **options: object):
@@ -35,7 +36,7 @@ def test_votes_without_an_outcome_are_counted_and_never_ties():
     table, counts, _ = _table(VOTES)
     assert (counts.n_votes, counts.n_decided, counts.n_ties, counts.n_both_bad, counts.n_unscored) == (4, 2, 1, 1, 2)
     assert dict(counts.reasons) == {"a model against itself": 1, "no outcome": 1}
-    assert any("2 votes of 6 have no outcome and are left out, not taken for ties" in line for line in table.warnings)
+    assert "2 of 6 votes have no outcome and are left out, not taken for ties" in lines_of(table.notes, "missing")
     assert table.rows.n_votes == 4
 
 
@@ -59,7 +60,7 @@ def test_graded_preferences_count_as_given_or_as_who_won():
     plain, _, _ = _table(frame, graded=False)
     assert graded.share[0] == 0.8
     assert plain.share[0] == 1.0
-    assert any("graded preference count as who won" in line for line in plain.notes)
+    assert "graded preference count as who won" in lines_of(plain.notes, "choice", caution=False)
 
 
 def test_models_may_be_chosen_and_unknown_ones_are_named():
@@ -105,7 +106,9 @@ def test_auto_takes_what_votes_share():
     )
     found = shared_sources(votes, "auto")
     assert found.names == ("rater",)
-    assert any("3 prompts" in line and "at least 6" in line for line in found.warnings)
+    assert "3 prompts, so intervals say nothing of another prompt. Collect votes from at least 6" in lines_of(
+        found.notes, "few"
+    )
 
 
 def test_many_judges_are_raters_and_few_are_instruments():
@@ -123,12 +126,12 @@ def test_many_judges_are_raters_and_few_are_instruments():
 
 def test_models_that_one_of_several_judges_judged_alone_are_told():
     table, _, _ = _table({**VOTES, "judge": ["p", "q", "p", "p", "p", "p"]})
-    assert any("2 judges are rated together; 1 of 3 models were judged by one" in line for line in table.warnings)
+    assert "2 judges are rated together, and 1 of 3 models were judged by one" in lines_of(table.notes, "comparability")
 
 
 def test_votes_of_models_that_met_by_their_ratings_are_told():
     table, _, _ = _table({**VOTES, "phase": ["proximity"] * 6})
-    assert any("because they were rated alike" in line for line in table.warnings)
+    assert "because they were rated alike" in lines_of(table.notes, "selection")
 
 
 def test_two_files_with_the_same_votes_are_told():
@@ -136,13 +139,13 @@ def test_two_files_with_the_same_votes_are_told():
     frame["battle"] = [str(i % 180) for i in range(360)]
     frame["run"] = ["csv"] * 180 + ["json"] * 180
     table, _, _ = _table(frame)
-    assert any("count twice" in line for line in table.warnings)
+    assert "count twice" in lines_of(table.notes, "trust")
 
 
 def test_auto_without_anything_shared_says_so():
     found = shared_sources(_shared(rater=["a", "b", "c"]), "auto")
     assert found.names == ()
-    assert any("every vote is taken as independent" in line for line in found.warnings)
+    assert "intervals are too short" in lines_of(found.notes, "dependence")
 
 
 def test_a_vote_without_a_level_is_a_cluster_of_its_own():
@@ -150,7 +153,7 @@ def test_a_vote_without_a_level_is_a_cluster_of_its_own():
     codes = found.codes[0]
     assert codes[0] == codes[4]
     assert len(set(codes.tolist())) == 4
-    assert any("2 votes without rater" in line for line in found.notes)
+    assert "2 votes without rater" in lines_of(found.notes, "choice")
 
 
 @pytest.mark.parametrize(
@@ -174,7 +177,7 @@ def test_votes_without_a_covariate_are_left_out_and_counted():
     found = relative_differences(_shared(length_a=[1, None, 3], length_b=[2, 2, 1]), ["length"], side=False)
     assert found.kept is not None
     assert found.kept.to_list() == [True, False, True]
-    assert "1 vote without length" in found.warnings[0]
+    assert "1 vote without length" in lines_of(found.notes, "left_out")
 
 
 def test_style_and_pairs_are_found_by_name():
@@ -199,6 +202,6 @@ def test_the_side_is_the_one_shown_first_where_that_is_known():
 
 def test_simulated_votes_are_told():
     table, _, _ = _table({**VOTES, "simulated": ["by evalstats, seed 0"] * 6})
-    assert "4 of 4 votes are simulated (by evalstats, seed 0): they say nothing" in table.warnings[0]
+    assert "The votes are simulated (by evalstats, seed 0) and say nothing" in lines_of(table.notes[:1], "simulated")
     real, _, _ = _table({**VOTES, "simulated": [False] * 6})
-    assert not any("simulated" in line for line in real.warnings)
+    assert not lines_of(real.notes, "simulated")

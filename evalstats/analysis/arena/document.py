@@ -1,0 +1,266 @@
+"""What is said of a ranking of votes: who could be best, which ranks are certain, what limits that."""
+
+from collections.abc import Sequence
+
+from evalstats.analysis.arena import figures
+from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
+from evalstats.analysis.arena.figures import digits_of, level, rating, rough, whole
+from evalstats.analysis.arena.method import method_sections
+from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, RatingRow
+from evalstats.analysis.options import given
+from evalstats.analysis.provenance import code_section, sources_section
+from evalstats.document.model import Block, Column, Document, Note, Table, Text, Tone, sentence
+from evalstats.document.numbers import interval_words, number, plural, several
+
+_SHOWN = 20
+_PARTS = 4
+_WEAK = 10.0
+_LEADS: tuple[str, Tone] = ("clear winner", "good")
+_OPEN: tuple[str, Tone] = ("no clear winner", "caution")
+_IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
+_NO_RANKS: tuple[str, Tone] = ("no ranks", "bad")
+_NOT_CONVERGED: tuple[str, Tone] = ("not converged", "bad")
+_WHO = {"item": "prompts", "prompt": "prompts", "rater": "raters", "session": "sessions", "event": "events"}
+# Checks of the votes, of the model, and of time: what follows where one of them is suspect differs.
+_OF_VOTES = frozenset({"sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes"})
+
+
+def document(result: ArenaRanking) -> Document:
+    """Return what is said of a ranking of votes."""
+    label, tone = answer_of(result)
+    value, words = _number(result)
+    plan = () if result.plan is None else (f"Plan: {result.plan.source}, SHA-256 {result.plan.digest[:12]}.",)
+    return Document(
+        kind="arena",
+        title=f"Whom do users prefer{'' if result.arena == 'votes' else f' on {result.arena}'}?",
+        label=label,
+        tone=tone,
+        headline=_headline(result),
+        number=value,
+        number_words=words,
+        scope=_scope(result),
+        answer=_answer(result),
+        notes=(*result.notes, *_suspicions(result)),
+        actions=tuple(_actions(result)),
+        evidence=evidence(result) if result.converged else (),
+        method=(
+            *method_sections(result),
+            sources_section(result.sources, version=result.version, seed=str(result.seed), plan=plan),
+            code_section("arena", given(result.asked)),
+        ),
+    )
+
+
+def answer_of(result: ArenaRanking) -> tuple[str, Tone]:
+    """Return the answer in a word or two, and its tone."""
+    if not result.converged:
+        return _NOT_CONVERGED
+    if not result.has_ranks:
+        return _NO_RANKS
+    if not whole(result):
+        return _IN_PARTS
+    return _LEADS if len(result.best()) == 1 and not _unranked(result) else _OPEN
+
+
+def _unranked(result: ArenaRanking) -> list[RatingRow]:
+    return [row for row in result.rows if row.rank_low is None]
+
+
+def _headline(result: ArenaRanking) -> str:
+    label, n = answer_of(result)[0], len(result.rows)
+    if label == _NOT_CONVERGED[0]:
+        return "The ratings did not converge, so none is shown"
+    if label == _NO_RANKS[0]:
+        return f"These votes cannot rank the {n} models"
+    if label == _IN_PARTS[0]:
+        return f"The votes leave {n} models in {len(result.parts)} parts that cannot be compared"
+    best, first = result.best(), result.rows[0].name
+    without = len(_unranked(result))
+    if without:
+        some = f"{len(best)} of {n} models could be best" if len(best) > 1 else f"{first} leads"
+        return f"{some}, and {plural(without, 'model')} {'has' if without == 1 else 'have'} no rank"
+    if len(best) == 1:
+        return f"{first} is ahead of {'the other' if n == 2 else f'all {n - 1} others'}"
+    could = "Either could be best" if n == 2 else "Any" if len(best) == n else str(len(best))
+    could = could if n == 2 else f"{could} of {n} models could be best"
+    return f"{could}; {first} leads"
+
+
+def _number(result: ArenaRanking) -> tuple[str, str]:
+    """Return the rating of the model that leads, with its interval."""
+    first = result.rows[0]
+    if answer_of(result)[0] not in (_LEADS[0], _OPEN[0]) or first.conf_low is None:
+        return "", ""
+    ends = interval_words(first.conf_low, first.conf_high, 1.0, digits_of(result))
+    base = number(1000.0 if result.scale == "elo" else 0.0, 0)
+    against = f"the mean of all models is {base}" if result.anchor is None else f"{result.anchor} is set to {base}"
+    return rating(first.estimate, result), f"{level(result)} CI {ends}; {against}"
+
+
+def _scope(result: ArenaRanking) -> str:
+    by = " and ".join(_many(each) for each in result.clusters)
+    ties = result.n_ties + result.n_both_bad
+    tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
+    graph = result.graph
+    met = "" if graph is None else f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
+    return f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
+
+
+def _many(each: ClusterCount) -> str:
+    word = _WHO.get(each.name)
+    return plural(each.n_levels, word[:-1]) if word else f"{each.n_levels:,} of {each.name}"
+
+
+def _answer(result: ArenaRanking) -> tuple[Block, ...]:
+    if not result.converged:
+        return ()
+    reason = result.rank_reason or _why_no_rank(result)
+    if any(note.text.rstrip(".") == reason.rstrip(".") for note in result.notes):
+        reason = ""
+    said = _ranks_settled(result) if result.has_ranks else sentence(reason)
+    return (figures.ranks(result, _table(result)), *([Text(text=said)] if said else []))
+
+
+def _why_no_rank(result: ArenaRanking) -> str:
+    return next((row.rank_reason for row in result.rows if row.rank_reason), "the votes leave every rank open")
+
+
+def _ranks_settled(result: ArenaRanking) -> str:
+    """Say how many ranks are certain, or who could be best of each part."""
+    if not whole(result):
+        told: list[str] = []
+        for rows in result.parts:
+            best = [row.name for row in rows if row.may_be_best]
+            if len(rows) > 1 and best:
+                could = f"any of {len(rows)}" if len(best) == len(rows) else several(best, 2)
+                told.append(f"in part {rows[0].component} {could} could be best")
+        more = f"; {len(told) - _PARTS} further parts are in the table" if len(told) > _PARTS else ""
+        return sentence("; ".join(told[:_PARTS]) + more)
+    rows = [row for row in result.rows if row.rank_low is not None]
+    certain = sum(row.rank_low == row.rank_high for row in rows)
+    pairs = [pair for pair in result.pairs if pair.verdict != "not compared"]
+    shown = len(figures.apart(pairs))
+    ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain"
+    apart = f"{shown:,} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'}" if shown else "no pair is"
+    return f"{ranks}; {apart} separated."
+
+
+def _table(result: ArenaRanking) -> Table:
+    digits, rows = digits_of(result), figures.ordered(result)
+    frame = result.to_frame().drop("n_clusters")
+    booted = any(row.boot_low is not None for row in rows)
+    online = any(row.online_elo is not None for row in rows)
+    columns = [
+        Column(title="Model", kind="name"),
+        Column(title="Rating", kind="number", digits=digits),
+        Column(title=f"{level(result)} CI", kind="interval", digits=digits),
+        Column(title="Ranks", kind="amount"),
+        Column(title="Arena", kind="amount"),
+        Column(title="Votes", kind="count"),
+        *([] if whole(result) else [Column(title="Part", kind="count")]),
+        *([Column(title="Bootstrap", kind="interval", digits=digits, spare=True)] if booted else []),
+        *([Column(title="Online Elo", kind="number", digits=digits, spare=True)] if online else []),
+    ]
+    cells = [
+        (
+            row.name,
+            row.estimate,
+            row.ends,
+            row.ranks,
+            "–" if row.rank_arena is None else str(row.rank_arena),
+            row.n_votes,
+            *([] if whole(result) else [row.component]),
+            *([(row.boot_low, row.boot_high) if row.boot_low is not None else None] if booted else []),
+            *([row.online_elo] if online else []),
+        )
+        for row in rows
+    ]
+    return Table(
+        id="ratings",
+        columns=tuple(columns),
+        rows=tuple(cells),
+        caption="Ratings; Ranks: the places the votes leave open, all models together; Arena: the rank that live arenas print",
+        most=_SHOWN,
+        frame=frame.to_dict(as_series=False),
+    )
+
+
+# --- what limits it ---
+
+
+def _suspicions(result: ArenaRanking) -> list[Note]:
+    """Return the cautions that follow from checks, one for each kind of consequence, and from other choices."""
+    lines = flagged(result)
+    found = [*_turned(result), *_weak_links(result)]
+    votes = [_lower(line.title) for line in lines if line.check in _OF_VOTES]
+    fit = [_lower(line.title) for line in lines if line.check not in _OF_VOTES and line.check != "drift"]
+    if votes:
+        text = f"suspect votes ({several(votes, 7)}): ratings may show who voted, not what users prefer"
+        found.append(Note(kind="trust", text=text, remedy="look at those votes, and rate without them"))
+    if fit:
+        text = f"one rating a model does not describe these votes ({several(fit, 4)}), so it is only an average"
+        found.append(Note(kind="fit", text=text, remedy="rate by category (--by)"))
+    if any(line.check == "drift" for line in lines):
+        text = "ratings change over time, so one rating is an average over the whole span"
+        found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
+    return found
+
+
+def _turned(result: ArenaRanking) -> list[Note]:
+    turned = turned_choices(result)
+    if not turned or answer_of(result)[0] not in (_LEADS[0], _OPEN[0]):
+        return []
+    return [Note(kind="choice", text=f"under another choice ({_lower(turned[0].title)}) {turned[0].new_first} leads")]
+
+
+def _weak_links(result: ArenaRanking) -> list[Note]:
+    weak = [] if result.graph is None else [link for link in result.graph.links if link.n_wins < _WEAK]
+    if not weak:
+        return []
+    first = weak[0]
+    text = f"only {first.n_wins:g} {first.side} tie {several(first.group, 2)} to the other models"
+    more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
+    return [Note(kind="few", text=text + more, remedy="collect votes between them and the rest")]
+
+
+def _lower(title: str) -> str:
+    """Write a title inside a sentence: small, unless it begins with somebody's name.
+
+    Examples
+    --------
+    >>> _lower("Ties as half wins"), _lower("Davidson's ties")
+    ('ties as half wins', "Davidson's ties")
+    """
+    return title if title.startswith(("Davidson", "Rao", "Elo")) else title[:1].lower() + title[1:]
+
+
+# --- what to do ---
+
+
+def _actions(result: ArenaRanking) -> list[str]:
+    label = answer_of(result)[0]
+    if label == _NOT_CONVERGED[0]:
+        return ["State a prior (prior=0.5), or leave out models with few votes."]
+    if label == _IN_PARTS[0]:
+        return [
+            "Collect votes between the parts in which both sides win; or state a prior, on which ratings then lean."
+        ]
+    found: list[str] = []
+    best = result.best()
+    if label == _OPEN[0] and len(best) > 1:
+        found.append(f"Choose among these {len(best)} by cost or by a test of your own; their order says nothing.")
+    pair = nearest_open(result)
+    if label == _OPEN[0] and pair is not None and pair.more_votes:
+        own = _own_clusters(result.clusters)
+        found.append(
+            f"About {rough(pair.more_votes)} more votes between {pair.first} and {pair.second}{own} would separate them."
+        )
+    raters = [] if result.trust is None else list(dict.fromkeys(flag.rater for flag in result.trust.raters))
+    if raters:
+        found.append(f"Read the votes of {several(raters, 3)}; unusual taste is no fraud.")
+    return found
+
+
+def _own_clusters(clusters: Sequence[ClusterCount]) -> str:
+    names = " and ".join(_WHO[each.name][:-1] for each in clusters if each.name in _WHO)
+    return f", each with a {names} of its own," if names else ""

@@ -1,0 +1,603 @@
+"""The evidence for a ranking of votes: who was compared, who is separated, other choices, style, categories, suspect checks."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from evalstats.analysis.arena import figures
+from evalstats.analysis.arena.check_result import CheckLine, CheckStatus
+from evalstats.analysis.arena.figures import apart, compared, digits_of, level, percent, points, rough, unit_of, whole
+from evalstats.analysis.arena.result import Alternative, ArenaRanking, CategoryRating, PairContrast, VoteCovariate
+from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
+from evalstats.document.numbers import interval_words, number, p_words, plural, several
+
+_SHOWN = 12
+_IN_MATRIX = 12  # a heat map of more models is no longer read
+_WORDS: Mapping[CheckStatus, str] = {"ok": "passed", "warning": "suspect", "limit": "limited", "not run": "not run"}
+_TONES: Mapping[str, Tone] = {"suspect": "bad", "limited": "caution", "not run": "neutral"}
+_ORDER: Mapping[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run": 3}
+_PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
+
+
+def evidence(result: ArenaRanking) -> tuple[Section, ...]:
+    """Return the parts in the order in which a sceptic asks."""
+    found = [
+        _connections(result),
+        _pairs(result),
+        _choices(result),
+        _style(result),
+        _categories(result),
+        *(_suspect(result, line) for line in flagged(result)),
+        _checks(result),
+    ]
+    return tuple(section for section in found if section is not None)
+
+
+def flagged(result: ArenaRanking) -> list[CheckLine]:
+    """Return the checks of which honest votes hardly show the like."""
+    return [line for line in result.checks if line.status == "warning"]
+
+
+def turned_choices(result: ArenaRanking) -> list[Alternative]:
+    """Return the other choices under which another model leads."""
+    return [each for each in result.alternatives if each.reason is None and each.new_first is not None]
+
+
+def nearest_open(result: ArenaRanking) -> PairContrast | None:
+    """Return the pair of the leader that further votes would separate first; else any such pair."""
+    open_ = [pair for pair in result.pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
+    first = [pair for pair in open_ if pair.more_votes and result.rows[0].name in (pair.first, pair.second)]
+    return min(first or open_, key=lambda pair: (pair.more_votes is None, pair.more_votes or 0), default=None)
+
+
+# --- who was compared ---
+
+
+def _connections(result: ArenaRanking) -> Section | None:
+    graph = result.graph
+    if graph is None:
+        return None
+    if not graph.connected:
+        table = Table(
+            id="parts",
+            columns=(
+                Column(title="Part", kind="count"),
+                Column(title="Size", kind="count"),
+                Column(title="Models", kind="name"),
+            ),
+            rows=tuple((k, len(part), several(part, 3)) for k, part in enumerate(graph.components, 1)),
+            caption="Parts inside which every model beat every other, directly or by a chain",
+            most=_SHOWN,
+        )
+        prior = (
+            f" The prior of {result.prior:g} wins and losses alone puts them on one scale." if result.prior > 0 else ""
+        )
+        text = f"Ratings exist inside a part only: between parts one side never won, or nobody voted.{prior}"
+        heading = f"The votes leave {plural(len(graph.components), 'part')}"
+        if graph.unbeaten:
+            text += f" {several(graph.unbeaten)} never lost, so no rating is high enough."
+        if graph.winless:
+            text += f" {several(graph.winless)} never won, so no rating is low enough."
+        return Section(
+            id="parts", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table)
+        )
+    weak = figures.weak_links_of(graph)
+    if not weak:
+        return None
+    table = Table(
+        id="links",
+        columns=(
+            Column(title="Group", kind="name"),
+            Column(title="Models", kind="count"),
+            Column(title="Fewer are its"),
+            Column(title="Votes", kind="number"),
+        ),
+        rows=tuple((several(link.group, 3), link.n_models, link.side, link.n_wins) for link in graph.links),
+        caption="Groups by the votes that tie them to the rest (a tie is half of one)",
+        most=_SHOWN,
+    )
+    heading = f"{plural(len(weak), 'group')} {'hangs' if len(weak) == 1 else 'hang'} by fewer than 10 votes"
+    text = "Without these votes the group could not be compared with the others."
+    return Section(id="links", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table))
+
+
+# --- who is separated ---
+
+
+def _pairs(result: ArenaRanking) -> Section | None:
+    judged = compared(result)
+    if not judged or not result.has_ranks:
+        return None
+    table, neighbours = _neighbours(result), _neighbouring(result)
+    shown = sum(pair.verdict != "not separated" for pair in neighbours)
+    heading = (
+        f"{shown or 'None'} of {plural(len(neighbours), 'pair')} of neighbours {'are' if shown > 1 else 'is'} separated"
+    )
+    if len(judged) == 1:
+        heading = "The two models are separated" if apart(judged) else "The two models are not separated"
+    matrix = figures.wins(result, table) if whole(result) and 2 < len(result.rows) <= _IN_MATRIX else None
+    text = _closest(result)
+    return Section(id="pairs", heading=heading, blocks=(*([Text(text=text)] if text else []), matrix or table))
+
+
+def _neighbouring(result: ArenaRanking) -> list[PairContrast]:
+    """Return each model against the next line of its part."""
+    of = {(pair.first, pair.second): pair for pair in result.pairs}
+    lines = [(one.name, two.name) for rows in result.parts for one, two in pairwise(rows)]
+    return [of[names] for names in lines if names in of]
+
+
+def _neighbours(result: ArenaRanking) -> Table:
+    pairs = _neighbouring(result)
+    return Table(
+        id="pairs",
+        columns=(
+            Column(title="Model", kind="name"),
+            Column(title="Lead", kind="number", digits=digits_of(result), sign=True),
+            Column(title="Wins", kind="amount"),
+            Column(title=f"{level(result)} CI (%)", kind="interval", digits=0, scale=100, spare=True),
+            Column(title="p adjusted", kind="p"),
+            Column(title="More votes", kind="amount", spare=True),
+            Column(title="Over the next", kind="name", spare=True),
+        ),
+        rows=tuple(
+            (
+                pair.first,
+                pair.estimate,
+                percent(pair.win_probability),
+                None if pair.win_low is None else (pair.win_low, pair.win_high),
+                pair.p_adjusted,
+                "0"
+                if pair.verdict in ("better", "worse")
+                else "–"
+                if pair.more_votes is None
+                else rough(pair.more_votes),
+                pair.second,
+            )
+            for pair in pairs
+        ),
+        caption=(
+            f"Each model against the next: the lead in {unit_of(result)}, how often those who decide prefer it, and the votes "
+            "between the two that would separate them with 80% power"
+        ),
+        most=_SHOWN,
+        frame=result.pairs_frame().to_dict(as_series=False),
+    )
+
+
+def _closest(result: ArenaRanking) -> str:
+    """Name the separated pair that is the least certain, and the open one that comes closest."""
+    judged = [pair for pair in apart(compared(result)) if pair.p_adjusted is not None]
+    open_ = [pair for pair in result.pairs if pair.verdict == "not separated" and pair.p_adjusted is not None]
+    said: list[str] = []
+    if judged:
+        pair = max(judged, key=lambda each: each.p_adjusted or 0.0)
+        said.append(f"The least certain: {_over(pair, result)} ({p_words(pair.p_adjusted)}).")
+    if open_:
+        pair = min(open_, key=lambda each: each.p_adjusted or 1.0)
+        said.append(f"The nearest to being separated: {_over(pair, result)} ({p_words(pair.p_adjusted)}).")
+    return " ".join(said)
+
+
+def _over(pair: PairContrast, result: ArenaRanking) -> str:
+    ahead, behind = (pair.first, pair.second) if (pair.estimate or 0.0) >= 0 else (pair.second, pair.first)
+    return f"{ahead} over {behind} by {points(abs(pair.estimate or 0.0), result).lstrip('+')}"
+
+
+# --- what the ratings hang on ---
+
+
+def _choices(result: ArenaRanking) -> Section | None:
+    known = [each for each in result.alternatives if each.reason is None and any(v is not None for v in each.ratings)]
+    if not known:
+        return None
+    turned = turned_choices(result)
+    heading = "No other choice changes who leads"
+    if turned:
+        heading = f"{turned[0].new_first} leads with another choice: {turned[0].title}"
+    digits = digits_of(result)
+    table = Table(
+        id="choices",
+        columns=(
+            Column(title="Other choice", kind="text"),
+            Column(title="Largest move", kind="number", digits=digits, sign=True),
+            Column(title="Of", kind="name"),
+            Column(title="Pairs turned", kind="count"),
+            Column(title="Leads", kind="name", spare=True),
+        ),
+        rows=tuple(
+            (each.title, each.largest_move, each.moved or "–", each.n_swaps, each.new_first or "the same")
+            for each in known
+        ),
+        caption=f"The same votes under other choices; moves in {unit_of(result)}",
+        frame=_choices_frame(result, known),
+    )
+    return Section(id="choices", heading=heading, blocks=(table,))
+
+
+def _choices_frame(result: ArenaRanking, known: Sequence[Alternative]) -> dict[str, list[object]]:
+    names = [row.name for row in result.rows]
+    rows = [
+        {"choice": each.title, "model": name, "estimate": value}
+        for each in known
+        for name, value in zip(names, each.ratings, strict=True)
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None).to_dict(as_series=False)
+
+
+def _style(result: ArenaRanking) -> Section | None:
+    clear = [row for row in result.covariates if _is_clear(row)]
+    if not clear:
+        return None
+    table = Table(
+        id="style",
+        columns=(
+            Column(title="What", kind="name"),
+            Column(title="Log-odds", kind="number", digits=3, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", digits=3),
+            Column(title="p", kind="p"),
+            Column(title="Points", kind="number", digits=digits_of(result), sign=True),
+            Column(title="Held equal"),
+        ),
+        rows=tuple(
+            (_title(row), row.estimate, row.ends, row.p_value, row.points, "yes" if row.held else "no")
+            for row in result.covariates
+        ),
+        caption="What moves a vote beside the model: the side between equals; of style, one SD of (a - b)/(a + b)",
+        frame=_frame(result.covariates),
+    )
+    said = "; ".join(_preferred(row, result) for row in clear)
+    text = f"{sentence(said)} It goes with being preferred, and need not be why."
+    styled = [row for row in clear if row.name != "side"]
+    heading = f"{_side(clear[0])} is preferred"
+    if styled:
+        heading = f"Answers with {'more' if styled[0].estimate > 0 else 'less'} {styled[0].name} are preferred"
+    arrows = figures.choice(result, _style_key(result), table) if styled and _style_key(result) else None
+    return Section(id="style", heading=heading, blocks=(Text(text=text), arrows or table))
+
+
+def _style_key(result: ArenaRanking) -> str | None:
+    keys = [each.key for each in result.alternatives if each.reason is None]
+    return next((key for key in ("without covariates", "with style") if key in keys), None)
+
+
+def _is_clear(row: VoteCovariate) -> bool:
+    return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 0.0 <= row.conf_high
+
+
+def _title(row: VoteCovariate) -> str:
+    return "side a" if row.name == "side" else row.name
+
+
+def _side(row: VoteCovariate) -> str:
+    return f"The {'first' if row.estimate > 0 else 'second'} side"
+
+
+def _preferred(row: VoteCovariate, result: ArenaRanking) -> str:
+    worth = "" if row.points is None else f" ({points(row.points, result)}, {p_words(row.p_value)})"
+    return f"{_side(row) if row.name == 'side' else f'one SD more {row.name}'}{worth}"
+
+
+def _categories(result: ArenaRanking) -> Section | None:
+    found = result.categories
+    if found is None:
+        return None
+    if found.reason is not None:
+        heading = f"No ratings by {found.by}"
+        return Section(id="categories", heading=heading, blocks=(Text(text=sentence(found.reason)),))
+    shown = found.p_value is not None and found.p_value <= 1 - result.conf_level
+    heading = f"Models stand differently by {found.by}" if shown else f"No difference by {found.by} is established"
+    digits, unit = digits_of(result), unit_of(result)
+    said = [f"{test_words(found.p_value)}Departures from the overall rating are shrunk towards 0"]
+    if found.tau is not None:
+        said[0] += f"; their SD is {number(found.tau, digits)} {unit}"
+        if found.tau_low is not None:
+            said[0] += f" ({level(result)} CI {interval_words(found.tau_low, found.tau_high, 1.0, digits)})"
+    clear = [row for row in found.rows if _departs(row)]
+    known = sum(row.conf_low is not None for row in found.rows)
+    by_chance = (1 - result.conf_level) * known
+    said.append(f"{len(clear)} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
+    if found.left_out:
+        said.append(f"Left out: {several([name for name, _ in found.left_out])} ({found.left_out[0][1]})")
+    rows = sorted(found.rows, key=lambda row: -abs(row.deviation or 0.0) / (row.std_error or float("inf")))
+    table = Table(
+        id="categories",
+        columns=(
+            Column(title=found.by.capitalize(), kind="name"),
+            Column(title="Model", kind="name"),
+            Column(title="Departure", kind="number", digits=digits, sign=True),
+            Column(title=f"{level(result)} CI", kind="interval", digits=digits),
+            Column(title="Votes", kind="count", spare=True),
+        ),
+        rows=tuple((row.category, row.model, row.deviation, _ends(row), row.n_votes) for row in rows),
+        caption=f"Departure of a model from its overall rating ({unit}), the clearest first",
+        most=_SHOWN,
+        frame=_frame(rows),
+    )
+    text = Text(text=" ".join(map(sentence, said)))
+    return Section(id="categories", heading=heading, blocks=(text, figures.categories(result, table) or table))
+
+
+def test_words(p: float | None) -> str:
+    """Return a p-value as the beginning of a sentence; nothing where there is none.
+
+    Examples
+    --------
+    >>> test_words(0.0006), test_words(None)
+    ('Test of any difference: p < 0.001. ', '')
+    """
+    return f"Test of any difference: {p_words(p)}. " if p is not None else ""
+
+
+def _departs(row: CategoryRating) -> bool:
+    return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 0.0 <= row.conf_high
+
+
+def _ends(row: CategoryRating) -> tuple[float | None, float | None] | None:
+    return None if row.conf_low is None else (row.conf_low, row.conf_high)
+
+
+# --- whether to trust the votes, and the model ---
+
+
+def _checks(result: ArenaRanking) -> Section | None:
+    looked = [line for line in result.checks if line.check != "connected"]
+    if not looked:
+        return None
+    passed = sum(line.status == "ok" for line in looked)
+    run = sum(line.status != "not run" for line in looked)
+    heading = f"{passed} of {plural(run, 'check')} passed" if run else "No check could be run"
+    lines = sorted(looked, key=lambda line: _ORDER[line.status])
+    table = Table(
+        id="checks",
+        columns=(Column(title="Check"), Column(title="p", kind="p"), Column(title="Result", kind="verdict")),
+        rows=tuple((line.title, line.p_value, _WORDS[line.status]) for line in lines),
+        caption="Checks of the votes and of the model; the CSV says what each found",
+        tones=_TONES,
+        frame=_frame(lines),
+    )
+    return Section(id="checks", heading=heading, blocks=(table,))
+
+
+def _suspect(result: ArenaRanking, line: CheckLine) -> Section:
+    heading = _HEADINGS.get(line.check, lambda _: line.title)(result) or line.title
+    block = _DETAILS.get(line.check, lambda _: None)(result)
+    blocks: tuple[Block, ...] = (Text(text=sentence(line.finding)), *([block] if block else []))
+    return Section(id=f"check-{line.check.replace(' ', '-')}", heading=heading, blocks=blocks)
+
+
+def _one_side(result: ArenaRanking) -> str:
+    share = None if result.trust is None else result.trust.side_share
+    return (
+        ""
+        if share is None
+        else f"Side {'a' if share > 0.5 else 'b'} wins {100 * max(share, 1 - share):.0f}% of decided votes"
+    )
+
+
+def _odd_raters(result: ArenaRanking) -> str:
+    n = 0 if result.trust is None else len({flag.rater for flag in result.trust.raters})
+    return f"{plural(n, 'rater')} {'votes' if n == 1 else 'vote'} unlike the others" if n else ""
+
+
+def _repeats(result: ArenaRanking) -> str:
+    n = None if result.trust is None else result.trust.n_duplicates
+    return f"{plural(n, 'vote')} {'repeats' if n == 1 else 'repeat'} an earlier one" if n else ""
+
+
+def _bursts_heading(result: ArenaRanking) -> str:
+    bursts = [] if result.trust is None else list(result.trust.bursts)
+    names = list(dict.fromkeys(burst.name for burst in bursts if burst.kind == "model"))
+    return f"Votes for {several(names, 2)} came in bursts" if names else "Votes came in bursts"
+
+
+def _named(result: ArenaRanking) -> str:
+    n = None if result.trust is None else result.trust.identity_votes
+    return f"In {plural(n, 'vote')} an answer names its model" if n else ""
+
+
+def _one_rater(result: ArenaRanking) -> str:
+    rows = () if result.trust is None else result.trust.influences
+    turned = next((row for row in rows if row.new_first), None)
+    return f"Without one rater {turned.new_first} leads" if turned else ""
+
+
+def _few_votes(result: ArenaRanking) -> str:
+    flip = None if result.trust is None else result.trust.flip
+    return f"Without {plural(flip.n_votes, 'vote')} {flip.second} leads" if flip and flip.n_votes else ""
+
+
+def _circles(result: ArenaRanking) -> str:
+    fit = result.fit
+    return (
+        f"{fit.violations} of {plural(fit.triples, 'triple')} of models go in a circle" if fit and fit.triples else ""
+    )
+
+
+def _drifts(result: ArenaRanking) -> str:
+    names = [] if result.drift is None else [row.model for row in result.drift.models if row.flagged]
+    return f"Ratings of {several(names, 3)} change over time" if names else "Ratings change over time"
+
+
+_HEADINGS: Mapping[str, Callable[[ArenaRanking], str]] = {
+    "sides": _one_side,
+    "raters": _odd_raters,
+    "duplicates": _repeats,
+    "bursts": _bursts_heading,
+    "identity": _named,
+    "one rater": _one_rater,
+    "few votes": _few_votes,
+    "deviance": lambda _: "Some pairs go against their ratings",
+    "calibration": lambda _: "Predicted shares miss what came",
+    "prediction": lambda _: "Ratings do not predict new votes",
+    "transitivity": _circles,
+    "cycles": lambda _: "Much of the preference goes in circles",
+    "drift": _drifts,
+}
+
+
+def _raters_table(result: ArenaRanking) -> Table | None:
+    flags = () if result.trust is None else result.trust.raters
+    return _listed(
+        "raters",
+        (
+            Column(title="Rater", kind="name"),
+            Column(title="Votes", kind="count"),
+            Column(title="Pattern"),
+            Column(title="Evidence", kind="amount"),
+            Column(title="What", spare=True),
+        ),
+        [
+            (flag.rater, flag.n_votes, _PATTERNS.get(flag.check, flag.check), evidence_words(flag.e_value), flag.detail)
+            for flag in flags
+        ],
+        "Raters flagged at a false discovery rate of 5%; evidence is at most 1 on average for an honest one",
+        flags,
+    )
+
+
+def evidence_words(value: float) -> str:
+    """Write an e-value: whole numbers up to a million, then powers of ten.
+
+    Examples
+    --------
+    >>> evidence_words(24.2), evidence_words(8.1e9)
+    ('24', '8.1e+09')
+    """
+    return f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"
+
+
+def _bursts_table(result: ArenaRanking) -> Table | None:
+    bursts = () if result.trust is None else result.trust.bursts
+    return _listed(
+        "bursts",
+        (
+            Column(title="For or by", kind="name"),
+            Column(title="From"),
+            Column(title="To", spare=True),
+            Column(title="Votes", kind="count"),
+            Column(title="Expected", kind="number"),
+            Column(title="p adjusted", kind="p"),
+        ),
+        [
+            (
+                burst.name,
+                f"{burst.start:%Y-%m-%d %H:%M}",
+                f"{burst.end:%Y-%m-%d %H:%M}",
+                burst.n_votes,
+                burst.expected,
+                burst.p_adjusted,
+            )
+            for burst in bursts
+        ],
+        "More votes in a short time than the usual pace explains",
+        bursts,
+    )
+
+
+def _influence_table(result: ArenaRanking) -> Table | None:
+    rows = () if result.trust is None else result.trust.influences
+    return _listed(
+        "one-rater",
+        (
+            Column(title="Without", kind="name"),
+            Column(title="Votes", kind="count"),
+            Column(title="Moves", kind="name"),
+            Column(title="By", kind="number", digits=digits_of(result), sign=True),
+            Column(title="Leads", kind="name"),
+        ),
+        [(row.rater, row.n_votes, row.model, row.move, row.new_first or "the same") for row in rows],
+        "What leaving out one rater does, by a new fit",
+        rows,
+    )
+
+
+def _worst_pairs(result: ArenaRanking) -> Table | None:
+    pairs = () if result.fit is None else result.fit.worst_pairs
+    return _listed(
+        "worst-pairs",
+        (
+            Column(title="Model", kind="name"),
+            Column(title="Against", kind="name"),
+            Column(title="Votes", kind="count"),
+            Column(title="Won", kind="amount"),
+            Column(title="Predicted", kind="amount"),
+            Column(title="Residual (SE)", kind="number", sign=True),
+        ),
+        [(p.first, p.second, p.n_votes, percent(p.observed), percent(p.expected), p.residual) for p in pairs],
+        "Pairs that go least as the ratings predict (a tie is half a win)",
+        pairs,
+    )
+
+
+def _calibration(result: ArenaRanking) -> Table | None:
+    bins = () if result.fit is None else result.fit.calibration
+    return _listed(
+        "calibration",
+        (
+            Column(title="Predicted (%)", kind="interval", digits=0, scale=100),
+            Column(title="Votes", kind="count"),
+            Column(title="Mean (%)", kind="number", scale=100),
+            Column(title="Came (%)", kind="number", scale=100),
+            Column(title="95% CI", kind="interval", scale=100),
+        ),
+        [
+            (
+                (each.low, each.high),
+                each.n_votes,
+                each.predicted,
+                each.observed,
+                None if each.conf_low is None else (each.conf_low, each.conf_high),
+            )
+            for each in bins
+        ],
+        "Held-out votes by the predicted share of the model named first, and the share it got",
+        bins,
+    )
+
+
+def _drift_figure(result: ArenaRanking) -> Block | None:
+    found = result.drift
+    if found is None:
+        return None
+    rows = sorted((row for row in found.models if row.flagged), key=lambda row: row.p_adjusted)
+    table = _listed(
+        "drift",
+        (
+            Column(title="Model", kind="name"),
+            Column(title=f"Change a {found.period}", kind="number", digits=digits_of(result), sign=True),
+            Column(title="SE", kind="number", digits=digits_of(result)),
+            Column(title="p adjusted", kind="p"),
+        ),
+        [(row.model, row.slope, row.std_error, row.p_adjusted) for row in rows],
+        f"Models whose rating changes against those that are there all the time ({unit_of(result)}; Holm over all models)",
+        found.ratings,
+    )
+    return figures.drift(result, table) or table
+
+
+_DETAILS: Mapping[str, Callable[[ArenaRanking], Block | None]] = {
+    "raters": _raters_table,
+    "bursts": _bursts_table,
+    "one rater": _influence_table,
+    "deviance": _worst_pairs,
+    "calibration": _calibration,
+    "drift": _drift_figure,
+}
+
+
+def _listed(
+    name: str, columns: tuple[Column, ...], rows: Sequence[tuple[Value, ...]], caption: str, behind: Sequence[Any]
+) -> Table | None:
+    """Return a table of what a check found, all of it in the CSV; None where it found nothing."""
+    if not rows:
+        return None
+    return Table(id=name, columns=columns, rows=tuple(rows), caption=caption, most=_SHOWN, frame=_frame(behind))
+
+
+def _frame(rows: Sequence[Any]) -> dict[str, list[object]]:
+    values = [asdict(row) for row in rows]
+    return pl.DataFrame(values, infer_schema_length=None).to_dict(as_series=False) if values else {}

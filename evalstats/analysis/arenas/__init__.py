@@ -1,1 +1,0 @@
-"""What is still said of an arena in the old way."""

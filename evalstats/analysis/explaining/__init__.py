@@ -1,1 +1,0 @@
-"""Results in plain words: question, method, assumptions, what would change the answer."""

@@ -1,1 +1,0 @@
-"""Parts of the page "Whom do users prefer?"."""

@@ -1,0 +1,348 @@
+"""What is said of a ranking of votes: it answers the title, keeps its budgets, and claims no more than the votes do."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import evalstats as es
+from evalstats.analysis.arena.document import answer_of
+from evalstats.analysis.arena.evidence import evidence, nearest_open, turned_choices
+from evalstats.analysis.arena.figures import digits_of, percent
+from evalstats.analysis.arena.method import error_method, methods_of
+from evalstats.analysis.arena.result import ArenaRanking, PairContrast
+from evalstats.analysis.method_texts import texts_for
+from evalstats.document import terminal
+from evalstats.document.model import Document, Figure, Note, Section, Table, Text
+from evalstats.errors import InputError
+from tests.analysis.arena import example_ranking as example
+
+EXAMPLES: dict[str, Callable[[], ArenaRanking]] = {
+    "small": example.small,
+    "large": example.large,
+    "disconnected": example.disconnected,
+    "without intervals": example.without_intervals,
+    "weakly linked": example.weakly_linked,
+    "troubled": example.troubled,
+}
+
+
+@pytest.fixture(params=EXAMPLES, scope="module")
+def result(request: pytest.FixtureRequest) -> ArenaRanking:
+    return EXAMPLES[request.param]()
+
+
+def words(text: str, result: ArenaRanking) -> int:
+    """Count words, names not counted."""
+    for name in sorted((row.name for row in result.rows), key=len, reverse=True):
+        text = text.replace(name, "")
+    return len([word for word in text.split() if any(letter.isalnum() for letter in word)])
+
+
+def section(result: ArenaRanking, name: str) -> Section:
+    found = result.document().section(name)
+    assert found is not None
+    return found
+
+
+def has(result: ArenaRanking, name: str) -> bool:
+    return result.document().section(name) is not None
+
+
+def texts(found: Section) -> str:
+    return " ".join(block.text for block in found.blocks if isinstance(block, Text))
+
+
+# --- every result ---
+
+
+def test_the_headline_is_short_and_answers_the_question(result: ArenaRanking) -> None:
+    document = result.document()
+    assert document.title == "Whom do users prefer on example arena?"
+    assert words(document.headline, result) <= 15
+    ids = [each.id for each in document.sections]
+    assert len(set(ids)) == len(ids)
+    assert all(each.blocks and each.heading for each in document.sections)
+
+
+def test_the_terminal_shows_a_line_a_model_and_twelve_more(result: ArenaRanking) -> None:
+    lines = terminal.to_text(result.document(), hint="More: --full, --report FILE.html.").splitlines()
+    cautions = sum(line.startswith(("!", "  ")) for line in lines)
+    assert len([line for line in lines if line]) - cautions <= min(len(result.rows), 20) + 12
+    assert len([line for line in lines if line.startswith("!")]) <= 4
+    assert max(map(len, lines)) <= 80
+    assert "\n" not in terminal.headline(result.document())
+
+
+def test_names_that_differ_stay_different_in_a_terminal() -> None:
+    found = example.large()
+    lines = terminal.to_text(found.document(), full=True).splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("Model "))
+    shown = [line.split("  ")[0] for line in lines[start + 2 : start + 62]]
+    assert len(set(shown)) == 60
+
+
+def test_nothing_is_said_with_holes_in_it(result: ArenaRanking) -> None:
+    text = " ".join(terminal.to_text(result.document(), full=True, width=100_000).split())
+    for hole in (" None,", "(None", "None)", "nan", " ,", "( ", ": :", "p = –", "; ;", "p = )"):
+        assert hole not in text, hole
+
+
+def test_all_forms_are_views_of_the_document(result: ArenaRanking) -> None:
+    whole = " ".join(terminal.to_text(result.document(), full=True).split())
+    for each in result.document().evidence:
+        heading = terminal.to_text(
+            Document(kind="", title="", label="", tone="neutral", headline="", method=(each,)), full=True
+        )
+        assert " ".join(heading.split())[4:40] in whole
+    assert result.document().headline in result.summary()
+    assert result.explain()
+    assert "<script" not in result.to_html()
+    assert "\x1b" not in terminal.to_text(result.document(), full=True)
+    assert result.to_latex()
+    assert result.to_markdown("ratings").count("\n") >= len(result.rows)
+
+
+def test_a_saved_ranking_is_the_same_again(result: ArenaRanking, tmp_path: Path) -> None:
+    result.save(tmp_path / "arena.json")
+    assert es.load_result(tmp_path / "arena.json") == result
+
+
+def test_figures_have_words_and_a_table_and_can_be_drawn(result: ArenaRanking) -> None:
+    document = result.document()
+    assert isinstance(document.answer[0], Figure)
+    for name, figure in document.figures.items():
+        assert figure.table is not None
+        assert len(figure.alt) > 40
+        assert result.figure(name).axes
+
+
+def test_every_model_has_its_line_with_its_own_numbers(result: ArenaRanking) -> None:
+    table = result.document().tables["ratings"]
+    assert {row[0]: (row[1], row[3], row[5]) for row in table.rows} == {
+        row.name: (row.estimate, row.ranks, row.n_votes) for row in result.rows
+    }
+
+
+def test_a_winner_is_claimed_only_where_one_set_alone_holds_the_first_rank(result: ArenaRanking) -> None:
+    firsts = [row for row in result.rows if row.rank_low == 1]
+    if answer_of(result)[0] == "clear winner":
+        assert len(firsts) == 1
+        assert firsts[0].rank_high == 1
+    else:
+        assert "is ahead of all" not in result.document().headline
+
+
+def test_neighbours_are_of_one_part(result: ArenaRanking) -> None:
+    table = result.document().tables.get("pairs")
+    part_of = {row.name: row.component for row in result.rows}
+    for row in table.rows if table is not None else ():
+        assert part_of[str(row[0])] == part_of[str(row[-1])]
+
+
+def test_methods_have_texts(result: ArenaRanking) -> None:
+    assert all(texts_for(name) for name in methods_of(result) if "likelihood" not in name and "Wald" not in name)
+
+
+# --- the answer ---
+
+
+def test_the_answer_says_how_many_could_be_best_and_who_leads() -> None:
+    document = example.small().document()
+    assert (document.label, document.tone) == ("no clear winner", "caution")
+    assert document.headline == "2 of 5 models could be best; falcon leads"
+    assert (document.number, document.number_words) == ("1060", "95% CI 1046 to 1074; the mean of all models is 1000")
+
+
+def test_one_model_ahead_of_all() -> None:
+    found = example.made(("a", "b", "c"), (1100.0, 1000.0, 900.0), 5.0)
+    assert found.document().headline == "a is ahead of all 2 others"
+    assert found.document().tone == "good"
+    two = example.made(("a", "b"), (1100.0, 900.0), 5.0)
+    assert two.document().headline == "a is ahead of the other"
+
+
+def test_any_could_be_best() -> None:
+    found = example.made(("a", "b", "c"), (1001.0, 1000.0, 999.0), 50.0).document()
+    assert found.headline == "Any of 3 models could be best; a leads"
+    two = example.made(("a", "b"), (1001.0, 999.0), 50.0)
+    assert two.document().headline == "Either could be best; a leads"
+    assert section(two, "pairs").heading == "The two models are not separated"
+
+
+def test_a_model_without_a_rank_leaves_the_best_open() -> None:
+    found = example.small()
+    rows = (*found.rows[:-1], replace(found.rows[-1], rank_low=None, rank_high=None, may_be_best=None))
+    said = replace(found, rows=rows).document()
+    assert said.label == "no clear winner"
+    assert said.headline.endswith("1 model has no rank")
+
+
+def test_parts_have_no_number_over_all_and_are_listed() -> None:
+    found = example.disconnected()
+    document = found.document()
+    assert document.headline == "The votes leave 9 models in 3 parts that cannot be compared"
+    assert (document.number, document.tone) == ("", "bad")
+    assert "albatross never lost" in texts(section(found, "parts"))
+    assert len(document.tables["parts"].rows) == 3
+    assert "Collect votes between the parts" in document.actions[0]
+
+
+def test_a_prior_that_joins_parts_is_named() -> None:
+    found = replace(example.disconnected(), prior=0.5)
+    assert "The prior of 0.5 wins" in texts(section(found, "parts"))
+    assert "0.5 wins and 0.5 losses" in found.explain()
+
+
+def test_without_intervals_no_rank_is_told() -> None:
+    document = example.without_intervals().document()
+    assert document.label == "no ranks"
+    assert "pairs" not in document.tables
+    assert "at least 6" in example.without_intervals().summary() or document.cautions
+
+
+def test_a_fit_that_did_not_converge_shows_no_number() -> None:
+    document = replace(example.small(), converged=False).document()
+    assert document.label == "not converged"
+    assert not document.answer
+    assert not document.evidence
+    assert document.number == ""
+
+
+# --- what limits it ---
+
+
+def test_suspect_checks_are_cautions_with_a_section_each_and_passed_ones_a_word() -> None:
+    found = example.troubled()
+    document = found.document()
+    kinds = [note.kind for note in document.cautions]
+    assert {"trust", "fit", "choice"} <= set(kinds)
+    suspect = [each for each in document.evidence if each.id.startswith("check-")]
+    assert len(suspect) == sum(line.status == "warning" for line in found.checks)
+    results = {row[0]: row[-1] for row in document.tables["checks"].rows}
+    assert results["Sides"] == "suspect"
+    assert results["Selection"] == "passed"
+    assert results["Cycles"] == "not run"
+    assert {"raters", "bursts", "one-rater", "worst-pairs", "calibration"} <= set(document.tables)
+    assert section(found, "check-few-votes").heading.startswith("Without 61 votes")
+    small = example.small().document()
+    assert not [each for each in small.evidence if each.id.startswith("check-")]
+    assert not small.cautions
+
+
+def test_checks_that_were_not_asked_for_are_not_listed() -> None:
+    found = replace(example.small(), checks=example.small().checks[:1])
+    assert not has(found, "checks")
+
+
+def test_weak_links_are_listed_and_warned_of() -> None:
+    found = example.weakly_linked()
+    assert [note.kind for note in found.document().cautions] == ["few"]
+    assert found.document().tables["links"].rows[0][-1] == 1.5
+
+
+def test_simulated_votes_are_a_banner() -> None:
+    found = replace(example.small(), notes=(Note(kind="simulated", text="the votes are simulated"),))
+    assert terminal.headline(found.document()).startswith("The votes are simulated. NO CLEAR WINNER")
+
+
+def test_another_leader_under_another_choice_is_a_caution() -> None:
+    found = example.troubled()
+    (turned,) = turned_choices(found)
+    assert turned.new_first == found.rows[1].name
+    assert section(found, "choices").heading.startswith(found.rows[1].name)
+    same = replace(found, alternatives=tuple(each for each in found.alternatives if each.new_first is None))
+    assert section(same, "choices").heading == "No other choice changes who leads"
+
+
+# --- numbers in words ---
+
+
+def test_digits_follow_the_standard_error() -> None:
+    assert digits_of(example.small()) == 0
+    fine = example.made(("a", "b"), (1000.3, 999.7), 0.04)
+    assert digits_of(fine) == 2
+    assert digits_of(replace(example.without_intervals(), scale="log-odds")) == 2
+
+
+def test_shares_are_never_0_or_all_by_rounding() -> None:
+    assert [percent(share) for share in (0.0004, 0.5, 0.9996, None)] == ["<1%", "50%", ">99%", "–"]
+
+
+def test_more_votes_are_told_only_of_open_pairs() -> None:
+    table = example.small().document().tables["pairs"]
+    needed = {row[0]: row[-2] for row in table.rows}
+    assert needed["kestrel"] == "0"
+    assert needed["falcon"] not in ("0", "–")
+    pair = nearest_open(example.small())
+    assert isinstance(pair, PairContrast)
+    assert (pair.first, pair.second) == ("falcon", "heron")
+    assert "each with a rater and prompt of its own" not in example.made(("a", "b"), (1000.0, 999.0), 9.0).summary()
+
+
+def test_style_is_no_cause_and_a_side_has_a_direction() -> None:
+    found = section(example.troubled(), "style")
+    assert found.heading == "Answers with more tokens are preferred"
+    assert "need not be why" in texts(found)
+    assert "The first side (+9 Elo points" in texts(found)
+    none = replace(example.troubled(), covariates=example.troubled().covariates[2:])
+    assert not has(none, "style")
+
+
+def test_categories_say_how_many_departures_luck_would_show() -> None:
+    found = section(example.troubled(), "categories")
+    assert found.heading == "Models stand differently by scenario"
+    assert "2 of 18 cells exclude 0; chance alone gives about 1" in texts(found)
+    assert "poetry" in texts(found)
+    by = example.troubled().categories
+    assert by is not None
+    unclear = replace(example.troubled(), categories=replace(by, p_value=0.4))
+    assert section(unclear, "categories").heading == "No difference by scenario is established"
+
+
+def test_drift_names_the_models_that_are_flagged() -> None:
+    found = example.troubled()
+    assert section(found, "check-drift").heading == f"Ratings of {found.rows[0].name} change over time"
+
+
+def test_what_votes_share_and_what_it_would_hide() -> None:
+    text = example.small().explain()
+    assert "standard errors 1.42 times too small" in text
+    assert "worth 43 equal ones" in text
+    assert error_method(example.small()) == "sandwich clustered by rater and prompt"
+    assert error_method(replace(example.small(), clusters=())) == "sandwich of single votes"
+    assert error_method(example.without_intervals()) == ""
+
+
+def test_wins_of_a_hundred_are_those_of_the_elo_scale() -> None:
+    assert "about 64 wins in 100" in example.small().explain()
+    assert "64 wins" not in replace(example.small(), scale="log-odds").explain()
+
+
+def test_a_bootstrap_and_online_ratings_stand_beside_where_asked_for() -> None:
+    found = example.small()
+    rows = tuple(replace(row, boot_low=900.0, boot_high=1100.0, online_elo=1001.0) for row in found.rows)
+    titles = [column.title for column in replace(found, rows=rows).document().tables["ratings"].columns]
+    assert titles[-2:] == ["Bootstrap", "Online Elo"]
+
+
+def test_the_csv_of_pairs_has_them_all() -> None:
+    table = example.large().document().tables["pairs"]
+    assert isinstance(table, Table)
+    assert len(table.frame["first"]) == 60 * 59 // 2
+    assert len(evidence(example.large())) >= 2
+
+
+def test_the_code_repeats_what_was_asked() -> None:
+    votes = {"model_a": ["x", "y"] * 30, "model_b": ["y", "x"] * 30, "outcome": ["a", "b", "a", "a"] * 15}
+    found = es.arena(votes, checks=False, cluster="none", conf_level=0.9)
+    code = terminal.to_text(found.document(), full=True)
+    assert "es.arena(data, cluster=('none',), conf_level=0.9, checks=False)" in code
+    again = es.arena(votes, checks=False, cluster=("none",), conf_level=0.9)
+    assert again == found
+
+
+def test_an_unknown_model_is_named_with_the_closest() -> None:
+    with pytest.raises(InputError, match="no model 'falkon'; closest: falcon"):
+        example.small().row("falkon")
