@@ -193,8 +193,7 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
         return []
     most = max(row.n_missing for row in short)
     names = [row.name for row in short]
-    some = f"{len(names)} of {plural(len(lines), 'model')}" if len(names) < len(lines) else f"all {len(names)} models"
-    who = several(names, 2) if len(names) < 3 else some
+    who = several(names, 2) if len(names) < 3 else plural(len(names), "model")
     pairs = _better_first(found, plan)
     shaken = sum(_could_turn(lines[one], lines[other], plan) for one, other in pairs)
     if not shaken:
@@ -202,7 +201,7 @@ def _missing(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> l
             Note(kind="missing", text=f"scores that others have are missing for {who}, up to {plural(most, 'item')}")
         ]
     which = "the one separated pair" if len(pairs) == 1 else f"{shaken:,} of {len(pairs):,} separated pairs"
-    return [Note(kind="missing", text=f"missing scores of {who} could at worst turn round {which}")]
+    return [Note(kind="missing", text=f"at worst, missing scores of {who} turn round {which}")]
 
 
 def best_if_missing(plan: Plan, lines: Sequence[LeaderboardRow]) -> tuple[str, ...]:
@@ -241,18 +240,12 @@ def _could_turn(better: LeaderboardRow, worse: LeaderboardRow, plan: Plan) -> bo
 
 
 def _turned_round(found: Standings, plan: Plan, lines: Sequence[LeaderboardRow]) -> list[str]:
-    """Name pairs whose order on the items they share is not that of their scores: the items differ, not only the models."""
-    turned = [
-        (lines[one].name, lines[other].name)
+    """Say so where the order of a pair on the items they share is not that of their scores: the items differ too."""
+    turned = any(
+        plan.sign * ((lines[one].estimate or 0.0) - (lines[other].estimate or 0.0)) < 0
         for one, other in _better_first(found, plan)
-        if plan.sign * ((lines[one].estimate or 0.0) - (lines[other].estimate or 0.0)) < 0
-    ]
-    if not turned:
-        return []
-    text = "go by the ranks, not by the scores: the models saw different items"
-    if len(turned) < 3:
-        text += f", and {turned[0][0]} beats {turned[0][1]} where both were scored"
-    return [text]
+    )
+    return ["go by the ranks, not by the scores: the models saw different items"] if turned else []
 
 
 def _own_scores(lines: Sequence[LeaderboardRow]) -> list[Note]:

@@ -123,7 +123,7 @@ def _number(result: Leaderboard) -> tuple[str, str]:
     if top.conf_low is None or top.conf_high is None:
         return value, f"score of {top.name}, no interval"
     ends = interval_words(top.conf_low, top.conf_high, result.scale, score_digits(result))
-    whose = f", the score of {top.name}" if len(result.best()) == 1 else ""
+    whose = f", the score of {top.name}" if len(result.best()) == 1 and len(result.rows) == 2 else ""
     return value, f"{level(result)} CI {ends}{whose}"
 
 

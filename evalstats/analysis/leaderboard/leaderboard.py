@@ -421,7 +421,7 @@ def _basis(graph: ComparabilityGraph, clusters: tuple[str, ...], found: Standing
         return f"all models on the same {plural(graph.n_items, 'item')}{within}"
     least, most = int(found.every.n_items.min()), int(found.every.n_items.max())
     shared = f"{most:,}" if least == most else f"{least:,} to {most:,}"
-    return f"each pair of models on the {shared} of {plural(graph.n_items, 'item')} that both have{within}"
+    return f"pairs of models share {shared} of {plural(graph.n_items, 'item')}{within}"
 
 
 def _rank_reason(found: Standings, graph: ComparabilityGraph, measured: Measured) -> str | None:
