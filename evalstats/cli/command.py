@@ -110,7 +110,7 @@ def add_command(app: typer.Typer, name: str, run: Callable[..., None], *parts: t
 
 def with_names(asked: Asked, data: "EvalData") -> Asked:
     """Return options in which A,B,C is split at its commas, except where the whole is itself a name of the data."""
-    from evalstats.cli.leaderboard import names_of
+    from evalstats.cli.load import names_of
 
     split: Mapping[str, tuple[str, ...]] = {
         each.name: tuple(names_of(getattr(asked, each.name), data) or ())

@@ -103,8 +103,7 @@ def contamination(
 ) -> None:
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contamination.contamination import contamination as contamination_of
-    from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, load
+    from evalstats.cli.load import column_map, load, names_of
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import present, step_line
 

@@ -1,18 +1,14 @@
 """`evalstats leaderboard`: how do all models stand, and which ranks are certain?"""
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import Option
 from evalstats.cli.command import Reading, Showing, add_command, with_names
-
-if TYPE_CHECKING:
-    from evalstats.schema.data import EvalData
 
 _CANNOT_ANSWER = 3
 
@@ -58,20 +54,6 @@ def leaderboard(reading: Reading, asked: LeaderboardOptions, beside: Declared, s
     showing.present(result)
     if not any(row.rank_low for row in result.rows):
         raise typer.Exit(_CANNOT_ANSWER)
-
-
-def names_of(values: "Sequence[str] | None", data: "EvalData") -> list[str] | None:
-    """Split A,B,C at the commas, except where the whole is itself a name."""
-    if not values:
-        return None
-    have = {
-        name
-        for table in (data.outcomes, data.aggregates)
-        for column in ("run", "system", "model")
-        if column in table.columns
-        for name in table[column].unique().to_list()
-    }
-    return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
 
 
 def whole_numbers(text: str) -> list[int]:

@@ -211,6 +211,20 @@ def _renamed(part: "EvalData", name: str) -> "EvalData":
     return replace(part, outcomes=part.outcomes.with_columns(system=pl.lit(name)))
 
 
+def names_of(values: Sequence[str] | None, data: "EvalData") -> list[str] | None:
+    """Split A,B,C at the commas, except where the whole is itself a name."""
+    if not values:
+        return None
+    have = {
+        name
+        for table in (data.outcomes, data.aggregates)
+        for column in ("run", "system", "model")
+        if column in table.columns
+        for name in table[column].unique().to_list()
+    }
+    return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
+
+
 def averages(average: str | None, over: str | None, weights: Path | None) -> "Averaged":
     """Return what --average, --average-over and --weights ask for, as the analyses take it."""
     kind: AverageKind | None = None if average is None else "macro" if average == "macro" else "micro"

@@ -215,8 +215,7 @@ class Sources:
 def _leaderboard(documents: Documents, sources: Sources, question: dict[str, Any]) -> None:
     from evalstats.analysis.leaderboard.leaderboard import leaderboard
     from evalstats.analysis.leaderboard.published import keep_published
-    from evalstats.cli.leaderboard import names_of
-    from evalstats.cli.load import column_map, conditions
+    from evalstats.cli.load import column_map, conditions, names_of
     from evalstats.cli.plan import columns_for, declared_plan
     from evalstats.cli.show import step_line
 
