@@ -13,7 +13,7 @@ from typing import Any
 class _Report(ModuleType):
     """A module that renders a report when it is called; see `evalstats.report.render.report`."""
 
-    def __call__(self, *arguments: Any, **options: Any) -> Path:
+    def __call__(self, *arguments: Any, **options: Any) -> tuple[Path, ...]:
         from evalstats.report.render import report
 
         return report(*arguments, **options)

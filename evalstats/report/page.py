@@ -31,8 +31,7 @@ from evalstats.report.markup import (
     typst_string,
     typst_strings,
 )
-from evalstats.report.opened import shown_day
-from evalstats.report.provenance import package_versions
+from evalstats.report.provenance import package_versions, shown_day
 from evalstats.report.tables import table_float
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
@@ -180,7 +179,7 @@ def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") 
 def _index(documents: Sequence[Document]) -> str:
     """Return what was asked and what was answered, each with a link to where it stands."""
     rows = [
-        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(each.headline.rstrip('.') + '.')}"
+        f"- [{prose(each.title)}](#sec-r{place}) **{prose(each.label)}:** {prose(_ended(each.headline))}"
         for place, each in enumerate(documents, start=1)
     ]
     return "\n".join(rows)
@@ -195,12 +194,17 @@ def _card(document: Document) -> str:
         label=document.label[:1].upper() + document.label[1:],
         sign=_SIGNS[document.tone],
         tone=document.tone,
-        answer=f"{document.headline.rstrip('.')}.",
-        why=sentence(document.scope),
+        # Not made to begin with a capital: that may be a model's name.
+        answer=_ended(document.headline),
+        why=_ended(document.scope),
         meaning="",
         amount=document.number,
         range_words=document.number_words,
     )
+
+
+def _ended(text: str) -> str:
+    return f"{text.rstrip('.')}." if text else ""
 
 
 def _banner(note: Note) -> str:

@@ -307,19 +307,6 @@ def test_simulate_writes_files_that_say_what_they_are(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["GPT-5.4_eval_results.json"]
 
 
-def test_the_code_that_a_report_prints_reads_what_the_options_read(tmp_path: Path) -> None:
-    import evalstats as es
-    from evalstats.cli.report import reading
-
-    path = tmp_path / "own.csv"
-    path.write_text("q,system,ok,lang\n1,x,1,en\n1,y,0,en\n2,x,1,bn\n2,y,1,bn\n", encoding="utf-8")
-    maps = ["item=q", "model=system", "score=ok"]
-    code = reading([str(path)], store=None, where=["lang=en"], map_=maps, input_format=None)
-    data = eval(code, {"es": es})  # noqa: S307 - our own words
-    assert data.outcomes["item"].to_list() == ["1", "1"]
-    assert reading([str(path)], store=None, where=None, map_=None, input_format=None) == ""
-
-
 @pytest.mark.parametrize(
     "options",
     [["--seed", "-1"], ["--where", "self=x"], ["--by", "tags"], ["--cluster", "tags"], ["--conf-level", "2"]],

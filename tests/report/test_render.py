@@ -18,9 +18,9 @@ from evalstats import compare, datasets, read_plan
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.report import render
 from evalstats.report.engine import loads
-from evalstats.report.handover import read_data, write_tables
-from evalstats.report.opened import today
-from evalstats.report.render import render_report, render_results
+from evalstats.report.examples import example
+from evalstats.report.provenance import today
+from evalstats.report.render import render_results, report
 from evalstats.schema.data import EvalData
 
 
@@ -285,21 +285,41 @@ def test_plan_simulation_and_options_reach_the_page(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    ("results", "outputs", "message"),
     [
-        ({"kind": "weather"}, "there is no report 'weather'; there are arena, arena-sampling, compare"),
-        ({"to": "docx"}, "choose html or pdf"),
-        ({"output": "x.pdf"}, "the name says pdf, but html was asked for"),
-        ({"output": "none/x.html"}, "no such folder"),
-        ({"options": {"colour": 1}}, "no option 'colour'; it takes "),
+        ("weather", ["x.html"], "no stored study 'weather'; there are validation, arena-sampling"),
+        ((), ["x.html"], "no result to render"),
+        ("validation", ["x.docx"], "ends in .html or .pdf"),
+        ("validation", ["none/x.html"], "no such folder"),
     ],
 )
 def test_wrong_calls_are_refused_before_anything_runs(
-    arguments: dict[str, object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    results: str, outputs: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=message):
-        render_report(**{"kind": "leaderboard", "engine": "embedded", **arguments})
+        render_results(results, outputs, engine="embedded")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_takes_the_name_of_the_page(tmp_path: Path) -> None:
+    assert render._output_path(tmp_path, "frontier") == ("html", tmp_path / "frontier.html")
+
+
+def test_several_results_are_one_document_with_an_index(tmp_path: Path) -> None:
+    results = [example("frontier"), compare(datasets.tenacious_held_out(), "baseline", "trained")]
+    paths = report(results, tmp_path / "all.html", tmp_path / "all.pdf", engine="embedded")
+    assert paths == (tmp_path / "all.html", tmp_path / "all.pdf")
+    outline = Outline(paths[0].read_text(encoding="utf-8"))
+    words = outline.words()
+    for result in results:
+        title = result.document().title
+        assert words.index(title) < words.rindex(title)
+    ids = [attributes["id"] for _, attributes in outline.elements if attributes.get("id")]
+    assert len(ids) == len(set(ids))
+    targets = {(link["href"] or "")[1:] for link in outline.all("a") if (link.get("href") or "").startswith("#")}
+    assert {"sec-r1", "sec-r2"} <= targets <= set(ids)
+    assert loads(paths[0].read_text(encoding="utf-8")) == []
 
 
 def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> None:
@@ -309,26 +329,6 @@ def test_a_place_that_cannot_be_written_is_an_input_error(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="cannot be written"):
         render._put(finished, tmp_path / "target.html")
     assert not list(tmp_path.glob(".*.part"))
-
-
-def test_tables_survive_the_handover(hostile: EvalData, tmp_path: Path) -> None:
-    write_tables(hostile, tmp_path / "t")
-    back = read_data(tmp_path / "t")
-    for name in ("outcomes", "runs", "metrics"):
-        assert back.table(name).equals(hostile.table(name))
-    assert back.ratings.height == 0
-
-
-def test_a_folder_without_data_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="neither a store nor tables"):
-        read_data(tmp_path)
-
-
-def test_a_store_can_be_given(tmp_path: Path) -> None:
-    from evalstats.store.write import make_store
-
-    make_store(tmp_path / "store")
-    assert read_data(tmp_path / "store").outcomes.height == 0
 
 
 def test_the_date_comes_from_source_date_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
