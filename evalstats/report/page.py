@@ -150,6 +150,13 @@ def open_validation(*, engine: str = "", rendered: str = "") -> Page:
     return Page(document=document(studies()), engine=engine, day=shown_day(rendered))
 
 
+def open_sampling(*, engine: str = "", rendered: str = "") -> Page:
+    """Open the page on which models an arena lets meet: a stored simulation."""
+    from evalstats.report.sampling.document import document
+
+    return Page(document=document(), engine=engine, day=shown_day(rendered))
+
+
 def show_results(paths: Sequence[str], *, engine: str = "", rendered: str = "") -> None:
     """Print several saved results as one document: an index of the answers, then every result.
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
-from evalstats.document.blocks import Tone
+from evalstats.document.model import Tone
 from evalstats.document.numbers import MINUS
 
 PROXIMITY = ("proximity, wide", "proximity, narrow")

@@ -5,18 +5,9 @@ from typing import Any
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
 from evalstats.document.model import Figure
-from evalstats.report.figures import figure_float
-from evalstats.report.markup import csv_link, prose
 from evalstats.report.sampling.answers import amount, unit_words
 
 _TONES: dict[str, str] = {"better": "good", "worse": "bad"}
-
-
-def order_figure(study: SamplingStudy) -> str:
-    """Return the figure of the order of pairs over votes."""
-    figure = order(study)
-    link = csv_link(study.to_frame(), "arena-sampling.csv", "All rows of the simulation (CSV)")
-    return figure_float(figure, "fig-order", caption=prose(figure.caption), after=link)
 
 
 def order(study: SamplingStudy) -> Figure:
@@ -44,12 +35,6 @@ def order(study: SamplingStudy) -> Figure:
         alt=f"Pairs in the right order by votes, for {len(study.samplings)} ways of sampling.",
         caption="Pairs of models in the right order, by number of votes: mean over simulated arenas",
     )
-
-
-def difference_figure(study: SamplingStudy, key: str, label: str, *, last: bool = False) -> str:
-    """Return the figure of one measure: differences from random pairs (for coverage from 95%), by world."""
-    figure = difference(study, key, label, last=last)
-    return figure_float(figure, label, caption=prose(figure.caption))
 
 
 def difference(study: SamplingStudy, key: str, label: str, *, last: bool = False) -> Figure:
