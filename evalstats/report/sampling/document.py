@@ -78,7 +78,11 @@ def document(study: SamplingStudy | None = None) -> Document:
                 blocks=(order(study), _needed(study)),
             ),
             *(
-                Section(id=name, heading=heading, blocks=(Text(text=words), difference(study, keys[0], keys[0])))
+                Section(
+                    id=name,
+                    heading=heading,
+                    blocks=(Text(text=words), difference(study, keys[0], keys[0].replace("_", "-"))),
+                )
                 for name, heading, words, keys in _PARTS
             ),
         ),
