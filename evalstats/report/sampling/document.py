@@ -96,6 +96,10 @@ def document(study: SamplingStudy | None = None) -> Document:
     )
 
 
+def _id(key: str) -> str:
+    return key.replace("_", "-")
+
+
 def _cautions(study: SamplingStudy) -> tuple[Note, ...]:
     """Return what follows for a reader of ratings, where the numbers say so."""
     (wide,) = study.of("covered_far", world="crowded", sampling="proximity, wide")
@@ -168,9 +172,9 @@ def _further(study: SamplingStudy) -> list[Section]:
     """Return the figures of the measures that stand second in their parts."""
     return [
         Section(
-            id=key.replace("_", "-"),
+            id=_id(key),
             heading=study.measure(key).title,
-            blocks=(difference(study, key, key.replace("_", "-")),),
+            blocks=(difference(study, key, _id(key)),),
         )
         for _, _, _, keys in _PARTS
         for key in keys[1:]
