@@ -77,8 +77,8 @@ def test_the_order_has_no_circle() -> None:
 
 
 # Both may only fall: whoever takes a module out of a circle, or wires or deletes one, lowers the number.
-MOST_IN_CIRCLES = 61
-MOST_UNREACHABLE = 1
+MOST_IN_CIRCLES = 0
+MOST_UNREACHABLE = 0
 
 
 def test_modules_import_one_another_in_no_circle() -> None:

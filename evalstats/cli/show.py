@@ -30,7 +30,7 @@ def show(
     blocks: Sequence[Block], values: Any, *, style: Format, output: Path | None, no_color: bool, quiet: bool = False
 ) -> None:
     """Print blocks (or, as JSON, values) in the wanted style, or write them to a file, whole or not at all."""
-    text = render_results(blocks, values, style=style, color=output is None and may_color(no_color=no_color))
+    text = render(blocks, values, style=style, color=output is None and may_color(no_color=no_color))
     if output is None:
         print(text)
         return
