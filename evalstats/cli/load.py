@@ -247,17 +247,3 @@ def _one_system(part: "EvalData", name: str) -> "EvalData":
 def on_terminal() -> bool:
     """Whether progress may be drawn."""
     return is_terminal(sys.stderr)
-
-
-def names_of(values: "Sequence[str] | None", data: "EvalData") -> list[str] | None:
-    """Split A,B,C at the commas, except where the whole is itself a name."""
-    if not values:
-        return None
-    have = {
-        name
-        for table in (data.outcomes, data.aggregates)
-        for column in ("run", "system", "model")
-        if column in table.columns
-        for name in table[column].unique().to_list()
-    }
-    return [name for value in values for name in ([value] if value in have else value.split(",")) if name]
