@@ -61,7 +61,8 @@ def doctor() -> None:
 
 
 def _print(rows: list[tuple[str, str, str]]) -> None:
-    from evalstats.document.blocks import Table
-    from evalstats.document.text import to_text
+    from evalstats.document.model import Column, Table
+    from evalstats.document.terminal import table_text
 
-    typer.echo(to_text([Table(columns=("Part", "Version", "For"), rows=tuple(rows), align="lll")]))
+    columns = tuple(Column(title=title) for title in ("Part", "Version", "For"))
+    typer.echo(table_text(Table(id="parts", columns=columns, rows=tuple(rows))))

@@ -14,14 +14,15 @@ def register(app: typer.Typer) -> None:
 
 def formats(paths: options.Paths = None) -> None:
     """List the formats; or say what a file is taken for."""
-    from evalstats.document.blocks import Table
-    from evalstats.document.text import to_text
+    from evalstats.document.model import Column, Table
+    from evalstats.document.terminal import table_text
     from evalstats.document.width import clean
     from evalstats.loaders.registry import list_files, loaders
 
     if not paths:
         rows = tuple((loader.name, loader.title) for loader in loaders())
-        typer.echo(to_text([Table(columns=("Format", "What it reads"), rows=rows, align="ll")]))
+        columns = (Column(title="Format"), Column(title="What it reads"))
+        typer.echo(table_text(Table(id="formats", columns=columns, rows=rows)))
         return
     for given in paths:
         empty = True

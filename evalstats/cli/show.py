@@ -12,30 +12,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from evalstats.cli.options import Format
-from evalstats.document.blocks import Block
 from evalstats.document.width import clean, wrapped
 from evalstats.errors import InputError
 
 if TYPE_CHECKING:
     from evalstats.analysis.result import Result
+    from evalstats.document.model import Table
 
 _WIDTH = 80
 _HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
 # Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
 # strings may hold them as escapes.
 _UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
-
-
-def show(
-    blocks: Sequence[Block], values: Any, *, style: Format, output: Path | None, no_color: bool, quiet: bool = False
-) -> None:
-    """Print blocks (or, as JSON, values) in the wanted style, or write them to a file, whole or not at all."""
-    text = render(blocks, values, style=style, color=output is None and may_color(no_color=no_color))
-    if output is None:
-        print(text)
-        return
-    write_atomically(output, text + "\n")
-    say(f"written: {output}", quiet=quiet)
 
 
 def present(
@@ -93,7 +81,7 @@ def written(
     match style:
         case Format.JSON:
             values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
-            return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+            return json_text(values)
         case Format.MARKDOWN:
             return result.to_markdown()
         case Format.HTML:
@@ -110,22 +98,26 @@ def written(
             return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
 
 
-def render(blocks: Sequence[Block], values: Any, *, style: Format, color: bool = False) -> str:
-    """Return the text of a result in a style."""
-    from evalstats.document.markup import to_html, to_latex, to_markdown
-    from evalstats.document.text import to_text
+def table_written(table: "Table", values: Any, style: Format) -> str:
+    """Return one table in a style; as JSON its values."""
+    from evalstats.document import formats, terminal
 
     match style:
         case Format.JSON:
-            return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
+            return json_text(values)
         case Format.MARKDOWN:
-            return to_markdown(blocks)
+            return formats.markdown_table(table)
         case Format.HTML:
-            return to_html(blocks)
+            return formats.html_table(table)
         case Format.LATEX:
-            return to_latex(blocks)
+            return formats.latex_table(table)
         case Format.TEXT | Format.CSV:
-            return to_text(blocks, width=_WIDTH, color=color)
+            return terminal.table_text(table, width=_WIDTH)
+
+
+def json_text(values: Any) -> str:
+    """Return values as JSON in which no character is unseen."""
+    return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
 
 
 def _escaped(match: re.Match[str]) -> str:

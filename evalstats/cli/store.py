@@ -27,10 +27,9 @@ def store(
     action: Annotated[Action, typer.Argument(help="What to do.")] = Action.LIST,
     run: Annotated[str | None, typer.Argument(help="Run to remove.", show_default=False)] = None,
     style: options.OutputFormat = options.Format.TEXT,
-    no_color: options.NoColor = False,
 ) -> None:
     """List a store's runs, check its files, remove a run."""
-    from evalstats.cli.show import say, show
+    from evalstats.cli.show import say, table_written
     from evalstats.errors import InputError
     from evalstats.store.read import open_store
 
@@ -56,4 +55,4 @@ def store(
         if lines:
             typer.echo("\n".join(lines))
         else:
-            show([table], values, style=style, output=None, no_color=no_color)
+            typer.echo(table_written(table, values, style))

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from evalstats.document.blocks import Table
+from evalstats.document.model import Column, Table
 from evalstats.document.width import cell_width, clean, wrapped
 from evalstats.schema.columns import TableName
 from evalstats.store.check import files_of, scan_parts
@@ -14,6 +14,7 @@ _GAP = 2
 # Rows of these tables have no status, so that the counts of scored rows do not tell of them.
 _OTHER: tuple[TableName, ...] = ("aggregates", "ratings")
 _KEPT = ("run", "model", "benchmark", "n_scored", "n_error", "n_unscored", "loader", "source")
+_TEXTS = ("Run", "Model", "Benchmark")
 _COLUMNS = ("Run", "Model", "Benchmark", "Scored", "Error", "Unscored")
 
 
@@ -34,7 +35,10 @@ def listing(store: Store) -> tuple[Table, list[dict[str, Any]]]:
     runs = f"{len(values)} run{'' if len(values) == 1 else 's'}"
     caption = f"{runs}; counts are rows: one for each item, trial and metric, or for each vote"
     columns = (*_COLUMNS, *(table.capitalize() for table in shown))
-    return Table(columns=columns, rows=cells, align="lll" + "r" * (len(columns) - 3), caption=caption), values
+    made = tuple(
+        Column(title=title, kind="text" if place < len(_TEXTS) else "amount") for place, title in enumerate(columns)
+    )
+    return Table(id="runs", columns=made, rows=cells, caption=caption), values
 
 
 def listing_lines(table: Table, values: list[dict[str, Any]], width: int = _WIDTH) -> list[str]:
@@ -43,7 +47,7 @@ def listing_lines(table: Table, values: list[dict[str, Any]], width: int = _WIDT
     A run's name stands whole on a line of its own: other commands ask for it, so it must be told from any other and
     copied.
     """
-    columns = zip(table.columns, *table.rows, strict=True)
+    columns = zip([column.title for column in table.columns], *table.written(), strict=True)
     if sum(max(map(cell_width, column)) + _GAP for column in columns) - _GAP <= width:
         return []
     lines = wrapped(table.caption, width)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from evalstats.document.numbers import interval_words, number, p_value
+from evalstats.document.numbers import MINUS, interval_words, number, p_value
 
 Tone = Literal["good", "bad", "caution", "neutral"]
 NoteKind = Literal[
@@ -115,7 +115,7 @@ class Column:
         if self.kind == "p":
             return p_value(value)
         if self.kind == "count":
-            return f"{int(value):,}"
+            return f"{int(value):,}".replace("-", MINUS)
         return number(value * self.scale, self.digits, sign=self.sign)
 
 

@@ -139,6 +139,19 @@ def _wrapped(text: str, width: int, *, first: str = "", rest: str = "") -> str:
     )
 
 
+def table_text(table: Table, *, width: int = 80) -> str:
+    """Return one table in full as plain text; without rows its caption and head.
+
+    Examples
+    --------
+    >>> print(table_text(Table(id="t", columns=(Column(title="n", kind="count"),), rows=((1200,),))))
+        n
+    ─────
+    1,200
+    """
+    return inert(_table(table, width, full=True))
+
+
 def _table(table: Table, width: int, *, full: bool) -> str:
     """Return a table; in short form only its first rows and no caption."""
     table = table.without_empty_columns()

@@ -120,21 +120,6 @@ def show(*parts: str) -> None:
     sys.stdout.write("".join(f"{part}\n\n" for part in parts if part))
 
 
-def sentence(text: str) -> str:
-    """Begin with a capital and end with a full stop.
-
-    Examples
-    --------
-    >>> sentence("two items are missing"), sentence("")
-    ('Two items are missing.', '')
-    """
-    stripped = text.strip()
-    if not stripped:
-        return ""
-    ended = stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
-    return ended[0].upper() + ended[1:]
-
-
 def linked(text: str) -> str:
     """Escape a reference for Markdown and make its web address, DOI or arXiv number a link."""
     parts: list[str] = []

@@ -5,13 +5,12 @@ write between them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 
 import polars as pl
 
 from evalstats.analysis.result import Result, load_result
-from evalstats.document import blocks
 from evalstats.document.escape import for_html
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
 from evalstats.report.banner import verdict_banner
@@ -252,19 +251,11 @@ def _figure(figure: Figure, label: str) -> str:
 
 def _table(table: Table, label: str) -> str:
     table = table.without_empty_columns()
-    cells = table.written()
-    shown = cells if len(cells) <= _MOST_ROWS else cells[:_MOST_ROWS]
-    more = f" The first {len(shown)} of {len(cells):,} are shown; the CSV has all." if len(shown) < len(cells) else ""
-    as_text = blocks.Table(
-        columns=tuple(column.title for column in table.columns),
-        rows=shown,
-        align="".join("l" if column.left else "r" for column in table.columns),
-        caption=f"{sentence(table.caption)}{more}",
-    )
-    tones = table.tones if table.columns and table.columns[-1].kind == "verdict" else None
-    return table_float(
-        as_text, label, tones=dict(tones) if tones else None, lead=table.lead, after=_data_link(table.frame, table.id)
-    )
+    after = _data_link(table.frame, table.id)
+    if len(table.rows) > _MOST_ROWS:
+        more = f"{sentence(table.caption)} The first {_MOST_ROWS} of {len(table.rows):,} are shown; the CSV has all."
+        table = replace(table, rows=table.rows[:_MOST_ROWS], caption=more)
+    return table_float(table, label, after=after)
 
 
 def _data_link(rows: Mapping[str, Sequence[object]], name: str) -> str:

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 import evalstats
 from evalstats.cli.main import app
-from evalstats.document.blocks import Banner, Bullets, Heading, Paragraph, Table
 from evalstats.document.escape import for_html, for_typst, one_line
-from evalstats.document.markup import to_html, to_latex, to_markdown
-from evalstats.document.text import to_text
+from evalstats.document.formats import to_html, to_latex, to_markdown
+from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text
+from evalstats.document.terminal import to_text
 from evalstats.document.width import wrapped
 from evalstats.errors import EvalStatsWarning, StoreError
 from evalstats.store.manifest import MANIFEST, MARKER, check_marker, read_manifest
@@ -27,16 +27,21 @@ runner = CliRunner()
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_line_is_a_command_whatever_the_block(name: str) -> None:
     filled = "x" * 77 + " " + name
-    blocks = [
-        Heading(text=name, level=2),
-        Banner(label=name, text=name, tone="good"),
-        Paragraph(text=filled),
-        Bullets(title=name, items=(name, filled)),
-        Table(columns=(name, "b"), rows=((name, name),), align="ll", caption=name),
-    ]
-    for shown in (to_text(blocks), to_markdown(blocks), to_html(blocks), to_latex(blocks)):
+    table = Table(id="t", columns=(Column(title=name), Column(title="b")), rows=((name, name),), caption=name)
+    document = Document(
+        kind="compare",
+        title=name,
+        label=name,
+        tone="good",
+        headline=name,
+        scope=filled,
+        answer=(Text(text=filled), Items(items=(name, filled)), table),
+        notes=(Note(kind="few", text=name), Note(kind="simulated", text=name)),
+        evidence=(Section(id="a", heading=name, blocks=(Code(code=name),)),),
+    )
+    for shown in (to_text(document, full=True), to_markdown(document), to_html(document), to_latex(document)):
         assert not COMMAND.search(shown)
-    assert "pwned" in to_text(blocks) or "pwned" not in name
+    assert "pwned" in to_text(document) or "pwned" not in name
 
 
 def _scores(folder: Path, names: tuple[str, str]) -> Path:

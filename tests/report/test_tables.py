@@ -1,17 +1,23 @@
 """Tables: header cells tied to columns and rows, fixed ids, no cell that is markup."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
-from evalstats.document.blocks import Table
-from evalstats.report.tables import html_table, table_float, typst_table, without_empty_columns
+from evalstats.document.model import Column, Table
+from evalstats.report.tables import html_table, table_float, typst_table
 
 TABLE = Table(
-    columns=("Name <b>", "n|", "Verdict"),
-    rows=(("<script>x</script>", "1", "better"), ("a_b/c", "−2", "=cmd()")),
-    align="lrl",
+    id="x",
+    columns=(
+        Column(title="Name <b>", kind="name"),
+        Column(title="n|", kind="count"),
+        Column(title="Verdict", kind="verdict"),
+    ),
+    rows=(("<script>x</script>", 1, "better"), ("a_b/c", -2, "=cmd()")),
     caption="What & why",
 )
+TITLES = ("Name <b>", "n|", "Verdict")
 
 
 class Cells(HTMLParser):
@@ -40,13 +46,13 @@ def parsed(html: str) -> Cells:
 
 
 def test_every_cell_is_the_text_it_was() -> None:
-    found = parsed(html_table(TABLE, "t", tones={"better": "good"}))
-    assert [text.strip() for _, _, text in found.cells] == [*TABLE.columns, *TABLE.rows[0], *TABLE.rows[1]]
+    found = parsed(html_table(replace(TABLE, tones={"better": "good"}), "t"))
+    assert [text.strip() for _, _, text in found.cells] == [*TITLES, *TABLE.written()[0], *TABLE.written()[1]]
     assert found.tags == {"table", "thead", "tbody", "tr", "th", "td", "span", "wbr"}
 
 
 def test_header_cells_have_a_scope_and_every_other_cell_its_headers() -> None:
-    found = parsed(html_table(TABLE, "t", tones={}))
+    found = parsed(html_table(TABLE, "t"))
     ids = {attributes["id"] for _, attributes, _ in found.cells if attributes.get("id")}
     scopes = [attributes.get("scope") for tag, attributes, _ in found.cells if tag == "th"]
     assert scopes == ["col", "col", "col", "row", "row"]
@@ -56,33 +62,33 @@ def test_header_cells_have_a_scope_and_every_other_cell_its_headers() -> None:
 
 
 def test_the_same_table_has_the_same_bytes_and_no_style_of_its_own() -> None:
-    first = html_table(TABLE, "t", tones={})
-    assert first == html_table(TABLE, "t", tones={})
+    first = html_table(TABLE, "t")
+    assert first == html_table(TABLE, "t")
     assert "<style" not in first
     assert "style=" not in first
 
 
 def test_only_words_with_a_tone_are_toned() -> None:
-    html = html_table(TABLE, "t", tones={"better": "good", "=cmd()": "bad"})
+    html = html_table(replace(TABLE, tones={"better": "good", "=cmd()": "bad"}), "t")
     assert re.findall(r'class="es-pill es-(\w+)">([^<]+)<', html) == [("good", "better"), ("bad", "=cmd()")]
 
 
 def test_numbers_are_aligned_right_in_head_and_body() -> None:
-    found = parsed(html_table(TABLE, "t", tones={}))
+    found = parsed(html_table(TABLE, "t"))
     second = [attributes["class"] or "" for _, attributes, text in found.cells if text.strip() in {"n|", "1", "−2"}]
     assert len(second) == 3
     assert all("gt_right" in classes for classes in second)
 
 
 def test_a_float_scrolls_by_keyboard_and_names_itself() -> None:
-    text = table_float(TABLE, "tbl-x", lead=True)
+    text = table_float(replace(TABLE, lead=True), "tbl-x")
     assert text.startswith("::: {#tbl-x}")
     assert 'class="es-table es-lead" role="region" aria-label="What &amp; why" tabindex="0"' in text
     assert text.rstrip(":\n").rstrip().endswith("\n\nWhat \\& why\\.")
 
 
 def test_typst_gets_strings_only() -> None:
-    call = typst_table(TABLE, tones={"better": "good"})
+    call = typst_table(replace(TABLE, tones={"better": "good"}))
     assert call == (
         '#es-table(("Name <b>", "n|", "Verdict", ), (("<script>x</script>", "1", "better", ), '
         '("a_b/c", "−2", "=cmd()", ), ), align: "lrl", tones: ("better": "good"), lead: false)'
@@ -90,22 +96,25 @@ def test_typst_gets_strings_only() -> None:
 
 
 def test_columns_that_say_nothing_are_left_out() -> None:
-    table = Table(columns=("a", "b", "c"), rows=(("x", "–", ""), ("y", " ", "z")), align="lrl", caption="k")
-    assert without_empty_columns(table) == Table(
-        columns=("a", "c"), rows=(("x", ""), ("y", "z")), align="ll", caption="k"
-    )
+    columns = (Column(title="a"), Column(title="b", kind="number"), Column(title="c"))
+    table = Table(id="t", columns=columns, rows=(("x", None, ""), ("y", None, "z")))
+    found = table.without_empty_columns()
+    assert [column.title for column in found.columns] == ["a", "c"]
+    assert found.rows == (("x", ""), ("y", "z"))
 
 
 def test_no_cell_keeps_a_control_character() -> None:
     hostile = "a\x1b[31m\u202eb"
-    table = Table(columns=("one", "two"), rows=((hostile, hostile),), align="ll")
-    assert not {"\x1b", "\u202e"} & set(html_table(table, "t", tones={}))
+    table = Table(id="t", columns=(Column(title="one"), Column(title="two")), rows=((hostile, hostile),))
+    assert not {"\x1b", "\u202e"} & set(html_table(table, "t"))
 
 
 def test_long_names_break_in_the_head_as_in_the_rows() -> None:
     """A column that is named for a factor must not push the last one out of sight."""
-    table = Table(columns=("unstable_behavior", "a/b"), rows=(("goal_switching", "1"),), align="lr")
-    text = html_table(table, "t", tones={})
+    table = Table(
+        id="t", columns=(Column(title="unstable_behavior"), Column(title="a/b")), rows=(("goal_switching", "1"),)
+    )
+    text = html_table(table, "t")
     assert "unstable_<wbr>behavior" in text
     assert "a/<wbr>b" in text
     assert "goal_<wbr>switching" in text
