@@ -40,8 +40,3 @@ def plan_items(plan: PlanAccount | None) -> list[str]:
     declared = "; ".join(f"{name} {value}" for name, value in plan.declared) or "nothing that concerns this question"
     departures = "".join(f" It {text}." for text in plan.departures)
     return [f"Declared plan: {plan.source or 'given in code'}, digest {plan.digest[:12]}: {declared}.{departures}"]
-
-
-def average_sentence(average: str) -> str:
-    """Name the average, as a sentence behind another; "" where there is nothing to say."""
-    return f" It is the {average}." if average else ""

@@ -20,13 +20,6 @@ def sources_of(data: EvalData, runs: Sequence[str]) -> tuple[tuple[str, str], ..
     return tuple((run, digest or "") for run, digest in found.select("run", "source_digest").iter_rows())
 
 
-def notes_of(data: EvalData, runs: Sequence[str]) -> tuple[str, ...]:
-    """Return what a reader must know about the runs; that some are simulated comes first."""
-    own = data.runs.filter(pl.col("run").is_in(list(runs)))
-    notes = own["note"].drop_nulls().unique().sort().to_list()
-    return (*(f"simulated: {by}" for by in _makers(own)), *notes)
-
-
 def run_notes(data: EvalData, runs: Sequence[str]) -> tuple[Note, ...]:
     """Return what is known of runs as notes: that they are simulated, then what their files say."""
     own = data.runs.filter(pl.col("run").is_in(list(runs)))

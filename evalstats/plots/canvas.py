@@ -372,8 +372,3 @@ def titled(canvas: Canvas, title: str, left: float, right: float, bottom: float)
     for up, line in enumerate(reversed(lines)):
         y = bottom - 1.3 * font * up
         canvas.text(left, y, line, letters=SMALL, weight="bold", color=canvas.colors.muted)
-
-
-def title_lines(title: str, room: float, font: float) -> int:
-    """Return how many lines a title takes."""
-    return len(wrapped(title, room, SMALL * font, bold=True))

@@ -48,7 +48,7 @@ def text_width(text: str, font: float, *, bold: bool = False) -> float:
     Examples
     --------
     >>> round(text_width("abcd", 10), 1)
-    25.8
+    26.0
     """
     return _ROOM * font * sum(_advance(char, bold) for char in text)
 
@@ -71,7 +71,7 @@ def fitted(text: str, room: float, font: float, *, head: float = 0.5, bold: bool
         cut = f"{line[:first].rstrip()}{_ELLIPSIS}{line[len(line) - (kept - first) :].lstrip()}"
         if text_width(cut, font, bold=bold) <= room:
             return cut
-    return line[:1] + _ELLIPSIS
+    return line[:1] + _ELLIPSIS if len(line) > 2 else line
 
 
 def fitted_names(names: Sequence[str], room: float, font: float, *, bold: bool = False) -> list[str]:

@@ -13,25 +13,25 @@ import polars as pl
 from evalstats.analysis.result import Result, load_result
 from evalstats.document.escape import for_html
 from evalstats.document.model import Block, Code, Document, Figure, Items, Note, Section, Table, Text, sentence
-from evalstats.report.banner import verdict_banner
 from evalstats.report.examples import EXAMPLES, example
-from evalstats.report.figures import figure_float
-from evalstats.report.markup import (
+from evalstats.report.pieces import (
     both,
     bullets,
     code_block,
     csv_link,
+    figure_float,
     folded,
     linked,
     metadata,
     prose,
     raw,
     show,
+    table_float,
     typst_string,
     typst_strings,
+    verdict_banner,
 )
 from evalstats.report.provenance import package_versions, shown_day
-from evalstats.report.tables import table_float
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")

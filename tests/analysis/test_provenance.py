@@ -3,7 +3,7 @@
 import polars as pl
 
 from evalstats.analysis.frontier.frontier import frontier
-from evalstats.analysis.provenance import notes_of, run_notes
+from evalstats.analysis.provenance import run_notes
 from evalstats.schema.data import EvalData
 from tests.analysis.builders import data_of, rows_of
 
@@ -25,7 +25,6 @@ def test_a_simulated_run_raises_a_banner_that_says_by_what() -> None:
     assert (source.kind, source.text, source.caution) == ("source", "fair", False)
     assert run_notes(data, ["a-run"])[0].text == "the data are simulated: by a coin"
     assert run_notes(two(simulated="yes"), ["a-run"])[0].text == "the data are simulated"
-    assert notes_of(data, ["a-run"]) == ("simulated: by a coin", "fair")
 
 
 def test_a_note_that_names_a_model_called_simulated_raises_none() -> None:

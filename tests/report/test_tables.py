@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from evalstats.document.model import Column, Table
-from evalstats.report.tables import html_table, table_float, typst_table
+from evalstats.report.pieces import html_table, table_float, typst_table
 
 TABLE = Table(
     id="x",

@@ -8,7 +8,7 @@ import subprocess
 import polars as pl
 import pytest
 
-from evalstats.report import markup
+from evalstats.report import pieces as markup
 from evalstats.report.embedded import pandoc_program
 
 HOSTILE = [

@@ -1,0 +1,313 @@
+"""Pieces of a page, in HTML and Typst: prose, raw blocks, the card, figures, tables. What came from a file is escaped here."""
+
+import base64
+import json
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from functools import partial
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from evalstats.analysis.result import draw
+from evalstats.document.escape import for_html, one_line
+from evalstats.document.formats import csv_text
+from evalstats.document.model import Figure, Table, Tone, sentence
+from evalstats.plots.style import svg
+
+_PUNCTUATION = re.compile(r"([!-/:-@\[-`{-~])")
+_LINK = re.compile(
+    r"https?://[^\s<>\"]*[^\s<>\".,;:)]|\b(?:doi:\s?)?10\.\d{4,9}/[^\s<>\"]*[^\s<>\".,;:)]|\barXiv[: ](\d{4}\.\d{4,5})",
+    re.IGNORECASE,
+)
+
+
+def prose(text: str) -> str:
+    r"""Escape text for a paragraph that both engines read as nothing but words.
+
+    Pandoc lets every ASCII punctuation mark be escaped, and takes quotes, dashes and full stops for more than they are
+    ("1. January" begins a list, "..." becomes one character); so all of them are.
+
+    Examples
+    --------
+    >>> prose("1. a@b $x$")
+    '1\\. a\\@b \\$x\\$'
+    """
+    return _escaped(text).strip()
+
+
+def raw(target: str, text: str) -> str:
+    """Return `text` as a raw block for "html" or "typst", behind a fence that nothing in it can close."""
+    runs = re.findall(r"`+", text)
+    fence = "`" * max(3, max(map(len, runs), default=0) + 1)
+    return f"{fence}{{={target}}}\n{text}\n{fence}"
+
+
+def both(html: str, typst: str) -> str:
+    """Return the same thing twice: HTML for the page, Typst for the PDF. Each writer passes over the other's."""
+    return f"{raw('html', html)}\n\n{raw('typst', typst)}"
+
+
+def typst_string(text: str) -> str:
+    r"""Return text as a Typst string: no markup is read in it.
+
+    Braces are written as escapes, since Quarto looks for its own `{{< >}}` even in raw blocks.
+
+    Examples
+    --------
+    >>> typst_string('#eval "x" $y$ {')
+    '"#eval \\"x\\" $y$ \\u{7b}"'
+    """
+    return _quoted(one_line(text))
+
+
+def _quoted(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("{", "\\u{7b}")
+    return f'"{escaped}"'
+
+
+def code_block(code: str) -> str:
+    """Return lines of Python as they are, spaces and all: HTML and Typst. Letters that do not print are left out."""
+    lines = ["".join(char for char in line if char.isprintable()) for line in code.splitlines()]
+    html = "".join(f"{escape(line)}\n" for line in lines)
+    typst = ' + "\\n" + '.join(_quoted(line) for line in lines)
+    return both(
+        f'<pre class="es-code" tabindex="0"><code>{html}</code></pre>',
+        f'#block(sticky: true, raw({typst}, block: true, lang: "python"))',
+    )
+
+
+def typst_strings(texts: Sequence[str]) -> str:
+    """Return a Typst array of strings; the comma after a single one makes it an array."""
+    return f"({''.join(f'{typst_string(text)}, ' for text in texts)})"
+
+
+def float_block(label: str, content: str, caption: str) -> str:
+    """Return a figure (`fig-`) or table (`tbl-`) that can be referred to, with its caption below as both engines expect it.
+
+    `caption` is Markdown already.
+    """
+    return f"::: {{#{label}}}\n\n{content}\n\n{caption}\n\n:::"
+
+
+def callout(kind: str, title: str, body: str) -> str:
+    """Return a callout ("note", "warning", "important", "tip", "caution"); `body` is Markdown already."""
+    return f"::: {{.callout-{kind}}}\n\n## {prose(title)}\n\n{body}\n\n:::"
+
+
+def section(title: str, *parts: str, level: int = 3) -> str:
+    r"""Return a heading with what stands below it; nothing where nothing does. Both are Markdown, the title is text.
+
+    Examples
+    --------
+    >>> section("Cost", "", "a table"), section("Cost", "")
+    ('### Cost\n\na table', '')
+    """
+    said = [part for part in parts if part]
+    return "\n\n".join([f"{'#' * level} {prose(title)}", *said]) if said else ""
+
+
+def folded(title: str, content: str) -> str:
+    """Return content that a page folds away behind a title, and a PDF shows; no headings may stand in it."""
+    opening = f'<details class="es-fold"><summary>{for_html(title)}</summary>'
+    return f"{raw('html', opening)}\n\n{content}\n\n{raw('html', '</details>')}"
+
+
+def bullets(items: Sequence[str]) -> str:
+    """Return a list of paragraphs that are Markdown already."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def show(*parts: str) -> None:
+    """Print parts of a document, each a block of its own; parts that say nothing are left out."""
+    sys.stdout.write("".join(f"{part}\n\n" for part in parts if part))
+
+
+def linked(text: str) -> str:
+    """Escape a reference for Markdown and make its web address, DOI or arXiv number a link."""
+    parts: list[str] = []
+    place = 0
+    for found in _LINK.finditer(text):
+        parts.append(_escaped(text[place : found.start()]))
+        parts.append(f"[{_escaped(found.group(0))}](<{_address(found)}>)")
+        place = found.end()
+    parts.append(_escaped(text[place:]))
+    return "".join(parts).strip()
+
+
+def _escaped(text: str) -> str:
+    return _PUNCTUATION.sub(r"\\\1", one_line(text))
+
+
+def _address(found: re.Match[str]) -> str:
+    text = found.group(0)
+    if text.lower().startswith("http"):
+        return text
+    if found.group(1):
+        return f"https://arxiv.org/abs/{found.group(1)}"
+    return f"https://doi.org/{text[text.index('10.') :]}"
+
+
+def csv_link(frame: pl.DataFrame, name: str, words: str) -> str:
+    """Return an HTML link that saves the frame as `name`; the data are inside the link."""
+    data = base64.b64encode(csv_text(frame).encode()).decode()
+    return (
+        f'<p class="es-data"><a download="{for_html(name)}" href="data:text/csv;charset=utf-8;base64,{data}">'
+        f"{for_html(words)}</a></p>"
+    )
+
+
+def metadata(**fields: str) -> str:
+    """Return a block that sets the document's metadata from inside it; values are Markdown already."""
+    lines = [f"{name.replace('_', '-')}: {json.dumps(value, ensure_ascii=False)}" for name, value in fields.items()]
+    return "\n".join(["---", *lines, "---"])
+
+
+def verdict_banner(
+    *, label: str, sign: str, tone: str, answer: str, why: str, meaning: str, amount: str = "", range_words: str = ""
+) -> str:
+    """Return the banner; all of it is text, escaped here.
+
+    Parameters
+    ----------
+    label
+        The answer in a word or two.
+    sign
+        Stands beside the colour, so that colour alone says nothing.
+    tone
+        "good", "caution", "bad" or "neutral".
+    answer, why, meaning
+        The answer in a sentence, what bears it, and what it does and does not mean.
+    amount
+        A number in large type; empty where none can be claimed.
+    range_words
+        The words below it.
+    """
+    number = ""
+    if amount:
+        number = f'<div class="es-number"><p>{for_html(amount)}</p><p>{for_html(range_words)}</p></div>'
+    html = (
+        f'<section class="es-verdict es-{tone}" aria-label="Verdict">'
+        f'<div class="es-answer"><p class="es-label"><span aria-hidden="true">{sign}</span> {for_html(label)}</p>'
+        f"<p>{for_html(answer)}</p><p>{for_html(why)}</p>"
+        f'<p class="es-meaning">{for_html(meaning)}</p></div>{number}</section>'
+    )
+    fields = {
+        "label": label,
+        "sign": sign,
+        "tone": tone,
+        "answer": answer,
+        "why": why,
+        "meaning": meaning,
+        "amount": amount,
+        "range": range_words,
+    }
+    return both(html, f"#es-verdict({', '.join(f'{name}: {typst_string(text)}' for name, text in fields.items())})")
+
+
+FOLDER = "comparison_files"
+_PDF_FONT = "Libertinus Serif"
+
+
+def figure_float(figure: Figure, label: str, *, caption: str, after: str = "") -> str:
+    """Return a figure as a float, drawn once for each medium.
+
+    Inline drawings take their colours from the page, so they follow its dark mode, and their text is the page's text.
+    The PDF's drawing is written to a file in the working folder.
+
+    Parameters
+    ----------
+    figure
+        What is drawn, and what it shows in words for those who do not see it.
+    label
+        Such as "fig-difference".
+    caption
+        Markdown.
+    after
+        HTML below the drawing: the link to its data.
+    """
+    wide, narrow = (
+        svg(draw(figure, size=medium), prefix=f"{label}-{medium}-", alt=figure.alt) for medium in ("screen", "phone")
+    )
+    html = f'<div class="es-figure es-wide">{wide}</div>\n<div class="es-figure es-narrow">{narrow}</div>\n{after}'
+    path = Path(FOLDER) / f"{label}.svg"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(svg(draw(figure, size="print"), adaptive=False, font=_PDF_FONT), encoding="utf-8")
+    typst = f"#image({typst_string(path.as_posix())}, alt: {typst_string(figure.alt)}, width: 100%)"
+    return float_block(label, both(html, typst), caption)
+
+
+def table_float(table: Table, label: str, *, after: str = "") -> str:
+    """Return a table as a float: caption, number, and a region that scrolls where the screen is too narrow.
+
+    Parameters
+    ----------
+    table
+        Values are written by their columns and escaped here. The first column names the row.
+    label
+        Such as "tbl-groups": id of the float, and prefix of every id within.
+    after
+        HTML below the table: the link to its data.
+    """
+    body = html_table(table, f"{label}-table")
+    classes = "es-table es-lead" if table.lead else "es-table"
+    name = for_html(table.caption or label)
+    region = f'<div class="{classes}" role="region" aria-label="{name}" tabindex="0">{body}</div>{after}'
+    return float_block(label, both(region, typst_table(table)), prose(sentence(table.caption)))
+
+
+def html_table(table: Table, name: str) -> str:
+    """Return `<table>...</table>` with header cells tied to their columns and rows, and ids that begin with `name`."""
+    from great_tables import GT, html
+
+    columns = [f"c{place}" for place in range(len(table.columns))]
+    titles = [column.title for column in table.columns]
+    rows = table.written()
+    # great_tables escapes what it is given, and lets control characters stand.
+    cells = {column: [one_line(row[place]) for row in rows] for place, column in enumerate(columns)}
+    frame = pl.DataFrame(cells)
+    untyped: Any = GT  # great_tables leaves types of dataframes unknown
+    made = (
+        untyped(frame, rowname_col=columns[0], id=name)
+        .tab_stubhead(html(_breakable(titles[0])))
+        .cols_label({column: html(_breakable(titles[place])) for place, column in enumerate(columns) if place})
+        .tab_options(quarto_disable_processing=True)
+    )
+    for place, column in enumerate(columns[1:], start=1):
+        made = made.cols_align("left" if table.columns[place].left else "right", columns=column)
+    made = made.fmt(_breakable, columns=columns[0])
+    tones = _tones(table)
+    if tones:
+        made = made.fmt(partial(_pill, tones=tones), columns=columns[-1])
+    found = re.search(r"<table.*</table>", made.as_raw_html(inline_css=False), re.DOTALL)
+    return found.group(0) if found else ""
+
+
+def _tones(table: Table) -> Mapping[str, Tone]:
+    """Return the tones of the last column, where it holds verdicts."""
+    return table.tones if table.columns[-1].kind == "verdict" else {}
+
+
+def _breakable(cell: str) -> str:
+    """Let a long name break where its words end."""
+    return for_html(cell).replace("_", "_<wbr>").replace("/", "/<wbr>")
+
+
+def _pill(cell: str, *, tones: Mapping[str, Tone]) -> str:
+    tone = tones.get(cell)
+    return for_html(cell) if tone is None else f'<span class="es-pill es-{tone}">{for_html(cell)}</span>'
+
+
+def typst_table(table: Table) -> str:
+    """Return a call of the template's `es-table`."""
+    toned = ", ".join(f"{typst_string(word)}: {typst_string(tone)}" for word, tone in _tones(table).items())
+    rows = "".join(f"{typst_strings(row)}, " for row in table.written())
+    titles = typst_strings([column.title for column in table.columns])
+    align = "".join("l" if column.left else "r" for column in table.columns)
+    return (
+        f"#es-table({titles}, ({rows}), align: {typst_string(align)}, "
+        f"tones: ({toned or ':'}), lead: {str(table.lead).lower()})"
+    )
