@@ -1,6 +1,7 @@
 """A document as Markdown, HTML and LaTeX, rows as CSV. Every string is escaped here and nowhere else."""
 
 from collections.abc import Callable, Sequence
+from typing import cast
 
 import polars as pl
 
@@ -201,13 +202,18 @@ def latex_table(table: Table) -> str:
 
 
 def csv_text(frame: pl.DataFrame) -> str:
-    """Return a frame as CSV in which no cell is a formula."""
-    text_columns = [name for name, dtype in frame.schema.items() if dtype == pl.String]
-    safe = frame.with_columns(
-        pl.Series(name, [None if cell is None else for_csv(cell) for cell in frame[name].to_list()], dtype=pl.String)
-        for name in text_columns
-    )
-    return safe.rename({name: for_csv(name) for name in safe.columns}).write_csv()
+    """Return a frame as CSV in which no cell is a formula; lists are joined with semicolons."""
+    text = [
+        pl.Series(name, [None if cell is None else _csv_cell(cell) for cell in frame[name].to_list()], dtype=pl.String)
+        for name, dtype in frame.schema.items()
+        if dtype == pl.String or dtype.is_nested()
+    ]
+    return frame.with_columns(text).rename({name: for_csv(name) for name in frame.columns}).write_csv()
+
+
+def _csv_cell(cell: object) -> str:
+    parts: list[object] = cast("list[object]", cell) if isinstance(cell, list) else [cell]
+    return for_csv("; ".join(str(part) for part in parts))
 
 
 # --- sentences ---

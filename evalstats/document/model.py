@@ -285,15 +285,16 @@ class Document:
 
 
 def sentence(text: str) -> str:
-    """Begin with a capital and end with a full stop.
+    """Begin with a capital and end with a full stop; a first word that is no plain word (a name, a column) stays as it is.
 
     Examples
     --------
-    >>> sentence("two items are missing"), sentence("")
-    ('Two items are missing.', '')
+    >>> sentence("two items are missing"), sentence("seed_id is declared"), sentence("")
+    ('Two items are missing.', 'seed_id is declared.', '')
     """
     stripped = text.strip()
     if not stripped:
         return ""
     ended = stripped if stripped.endswith((".", "!", "?")) else f"{stripped}."
-    return ended[0].upper() + ended[1:]
+    first = ended.split(maxsplit=1)[0].rstrip(".,:;!?")
+    return ended[0].upper() + ended[1:] if first.isalpha() and first.islower() else ended

@@ -1,7 +1,6 @@
 """`evalstats simulate arena` and `evalstats report arena-sampling`."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -9,7 +8,6 @@ from typer.testing import CliRunner, Result
 from evalstats.cli.main import app
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
-from evalstats.report import render
 
 
 def run(*arguments: object) -> Result:
@@ -50,18 +48,3 @@ def test_what_does_not_go_together_is_refused(
     assert isinstance(done.exception, InputError)
     assert words in str(done.exception)
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_report_needs_nothing_and_takes_no_question(monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[dict[str, Any]] = []
-
-    def render_report(**arguments: Any) -> render.Rendered:
-        calls.append(arguments)
-        return render.Rendered(path=Path(arguments["output"]), engine="embedded")
-
-    monkeypatch.setattr(render, "render_report", render_report)
-    done = run("report", "arena-sampling", "--quiet")
-    assert (done.exit_code, done.output.strip()) == (0, "arena-sampling.html")
-    refused = run("report", "arena-sampling", "--metric", "m")
-    assert str(refused.exception) == "the report arena-sampling shows a stored simulation: it takes no --metric"
-    assert len(calls) == 1

@@ -148,7 +148,7 @@ def test_plans_of_a_seed_are_one_cluster_without_being_asked(tmp_path: Path) -> 
     ]
     result = es.compare(load(tmp_path, *rows), "toy-8b + none", "toy-8b + trajsafe")
     assert (result.n_items, result.n_clusters) == (24, 12)
-    assert any("seed_id is declared as a source of dependence" in note for note in result.notes)
+    assert any("seed_id is declared as a source of dependence" in note.text for note in result.notes)
 
 
 def test_a_failed_judgment_is_unscored_and_a_missing_answer_an_error(tmp_path: Path) -> None:

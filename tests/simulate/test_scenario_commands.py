@@ -59,12 +59,12 @@ def test_one_model_may_be_chosen(what: str, names: list[str], words: str, tmp_pa
 def test_a_result_says_that_it_is_simulated_and_its_format_assumed(tmp_path: Path) -> None:
     run("simulate", "harmamp", "--output", tmp_path, "--model", "sim-frontier")
     shown = run(
-        "compare", tmp_path, "--baseline", "sim-frontier + none", "--candidate", "sim-frontier + trajsafe", "-q"
+        "compare", tmp_path, "--baseline", "sim-frontier + none", "--candidate", "sim-frontier + trajsafe", "--full"
     )
     words = " ".join(shown.stdout.split())
-    assert "simulated: by evalstats, seed 0" in words
+    assert words.startswith("The data are simulated: by evalstats, seed 0")
     assert "HarmAmp publishes no format of results" in words
-    assert "(seed_id)" in words
+    assert "seed_id is declared as a source of dependence" in words
 
 
 def test_the_formats_are_listed_as_assumed() -> None:
