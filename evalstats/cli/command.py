@@ -78,7 +78,7 @@ class Showing:
 
     def present(self, result: "Result") -> None:
         """Print or write the result, and render it where pages are wanted."""
-        from evalstats.cli.show import present
+        from evalstats.cli.output import present
 
         present(
             result,

@@ -78,8 +78,8 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
         with_gate,
     )
     from evalstats.cli.load import averages, column_map, sides
+    from evalstats.cli.output import present, say
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import present, say
 
     if not given.targets:
         raise typer.BadParameter(

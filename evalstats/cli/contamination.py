@@ -104,8 +104,8 @@ def contamination(
     """Do models score more on items they may have seen?"""
     from evalstats.analysis.contamination.contamination import contamination as contamination_of
     from evalstats.cli.load import column_map, load, names_of
+    from evalstats.cli.output import present, step_line
     from evalstats.cli.plan import columns_for, declared_plan
-    from evalstats.cli.show import present, step_line
 
     cutoffs = cutoffs_of(cutoff)
     declared = declared_plan(plan, wanted=not no_plan, quiet=quiet)

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 def frontier(reading: Reading, asked: FrontierOptions, showing: Showing) -> None:
     """Which systems score the most for their cost?"""
     from evalstats.analysis.frontier.frontier import frontier as frontier_of
-    from evalstats.cli.show import step_line
+    from evalstats.cli.output import step_line
 
     data = reading.load(quiet=showing.quiet)
     with step_line(quiet=showing.quiet) as on_step:

@@ -70,8 +70,8 @@ def gap(sides: Sides, asked: GapOptions, showing: Showing) -> None:
     """Say whether the lab predicts the live world, and for which models it does not."""
     from evalstats.analysis.gap.gap import gap as gap_of
     from evalstats.cli.arena import cluster_of
+    from evalstats.cli.output import step_line
     from evalstats.cli.plan import declared_plan
-    from evalstats.cli.show import step_line
 
     declared = declared_plan(sides.plan, wanted=not sides.no_plan, quiet=showing.quiet)
     joined = aliases_of(sides.aliases)
@@ -169,7 +169,7 @@ def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Ma
     """Write names of both sides that look alike as an alias file, for somebody to check and give with --aliases."""
     from evalstats.analysis.gap.aliases import ALIKE, match_models
     from evalstats.analysis.gap.sides import by_setting
-    from evalstats.cli.show import write_atomically
+    from evalstats.cli.output import write_atomically
 
     whole = [side for side in sides if side is not None]
     lab, live = by_setting(whole[0]) if len(whole) == 1 else whole

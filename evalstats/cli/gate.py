@@ -45,7 +45,7 @@ def apply_gate(result: "Comparison", rules: Sequence[str], junit: Path | None) -
     found = gate(result, *rules) if rules else None
     if junit is not None:
         from evalstats.cli.junit import junit_xml
-        from evalstats.cli.show import write_atomically
+        from evalstats.cli.output import write_atomically
 
         write_atomically(junit, junit_xml(result, found) + "\n")
     return found
@@ -59,7 +59,7 @@ def told_in_junit(junit: Path | None) -> Generator[None]:
     except EvalStatsError as error:
         if junit is not None:
             from evalstats.cli.junit import junit_error
-            from evalstats.cli.show import write_atomically
+            from evalstats.cli.output import write_atomically
 
             write_atomically(junit, junit_error(str(error)) + "\n")
         raise

@@ -52,10 +52,10 @@ def ingest(
     Files that cannot be read are named, and the others are read: the exit status is 2 only if none could be, or with
     --strict.
     """
-    from evalstats.cli.ingest_key import chosen_key
+    from evalstats.cli.ingest_run import chosen_key
     from evalstats.cli.ingest_run import ingest as run
     from evalstats.cli.load import column_map
-    from evalstats.cli.show import say
+    from evalstats.cli.output import say
 
     columns = column_map(map_)
     chosen = chosen_key(anonymize=anonymize, key_file=key_file, keep=keep or (), store=store)

@@ -1,12 +1,13 @@
 """Read result files into a store: the step behind `evalstats ingest`, without its options and its progress bar."""
 
 import json
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal
 
-from evalstats.cli.ingest_report import IngestReport, SourceReport
+from evalstats.document.width import cell_width, clean, padded, wrapped
 from evalstats.errors import InputError, StoreError, UnreadableFileError
 from evalstats.loaders.base import ANY_FAULT, Loader, Source, tables_of, with_digest
 from evalstats.loaders.column_map import ColumnMap
@@ -14,10 +15,213 @@ from evalstats.loaders.registry import plan
 from evalstats.loaders.table import LOADER as TABLE
 from evalstats.loaders.table import unnamed_benchmarks
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK
-from evalstats.schema.anonymize import Anonymizer
+from evalstats.schema.anonymize import Account, Anonymizer, together
+from evalstats.schema.columns import TableName
 from evalstats.schema.data import Problem
-from evalstats.store.manifest import Manifest, Origin, Shelf, some_of
+from evalstats.store.key_file import is_open_to_others, key_from_text, new_key, read_or_make_key
+from evalstats.store.manifest import Manifest, Origin, RunEntry, Shelf, some_of
 from evalstats.store.write import MAX_PROBLEMS, Committed, SourceWriter, held_already, make_store
+
+_NOTES_SHOWN = 20
+_NAME_WIDTH = 16
+_TOGETHER_FROM = 3
+_STATUS_TABLES = ("outcomes", "comparisons")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceReport:
+    """What became of one source.
+
+    Attributes
+    ----------
+    path
+        The (main) file, as the user named it.
+    status
+        loaded: read into the store; skipped: the store has these bytes, read the same way; failed: nothing of
+        it is kept.
+    reason
+        Why it failed, what it replaced, or under what other name the store has it; else empty.
+    runs
+        Its runs with the number of rows that have a score, failed, or got none.
+    rows
+        Rows of every table.
+    problems
+        What the loader left out, and what the reader should know.
+    anonymized
+        What was taken out of the tables; None where the source was read whole.
+    """
+
+    path: str
+    status: Literal["loaded", "skipped", "failed"]
+    reason: str = ""
+    loader: str = ""
+    runs: tuple[RunEntry, ...] = ()
+    rows: Mapping[TableName, int] = field(default_factory=dict[TableName, int])
+    problems: tuple[Problem, ...] = ()
+    anonymized: Account | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IngestReport:
+    """What an ingest did: its sources in the order they were read, and notes on files that are no sources."""
+
+    store: str
+    sources: tuple[SourceReport, ...] = ()
+    notes: tuple[Problem, ...] = ()
+
+    @property
+    def loaded(self) -> tuple[SourceReport, ...]:
+        """Sources that were read into the store."""
+        return tuple(source for source in self.sources if source.status == "loaded")
+
+    @property
+    def skipped(self) -> tuple[SourceReport, ...]:
+        """Sources that the store had already."""
+        return tuple(source for source in self.sources if source.status == "skipped")
+
+    @property
+    def failed(self) -> tuple[SourceReport, ...]:
+        """Files that could not be read."""
+        return tuple(source for source in self.sources if source.status == "failed")
+
+    @property
+    def n_readable(self) -> int:
+        """Number of sources that are in the store now: loaded or there already."""
+        return len(self.sources) - len(self.failed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the report as JSON-safe values."""
+        return {
+            "store": self.store,
+            "n_loaded": len(self.loaded),
+            "n_skipped": len(self.skipped),
+            "n_failed": len(self.failed),
+            "sources": [
+                {
+                    "path": source.path,
+                    "status": source.status,
+                    "reason": source.reason,
+                    "loader": source.loader,
+                    "runs": [asdict(run) for run in source.runs],
+                    "rows": dict(source.rows),
+                    "problems": [asdict(problem) for problem in source.problems],
+                    "anonymized": None if source.anonymized is None else list(source.anonymized.lines()),
+                }
+                for source in self.sources
+            ],
+            "notes": [asdict(note) for note in self.notes],
+        }
+
+    def summary_lines(self, width: int = 80) -> list[str]:
+        """Return the report for a terminal: a line for every run read, totals, then every file that was not read.
+
+        Runs that the store had already are counted and not listed; files that failed for the same reason stand together.
+        All text is cleaned of control characters, and wrapped.
+        """
+        readable = (*self.loaded, *self.skipped)
+        notes = [*self.notes, *(problem for source in self.loaded for problem in source.problems)]
+        lines = [*self._totals(), *self._anonymized(), *self._failures()]
+        lines += [f"note: {source.path}: {source.reason}" for source in readable if source.reason]
+        lines += [f"note: {note}" for note in notes[:_NOTES_SHOWN]]
+        if len(notes) > _NOTES_SHOWN:
+            lines.append(f"and {len(notes) - _NOTES_SHOWN} more notes; the store keeps those of each source")
+        if self.failed:
+            n_failed, n_all = len(self.failed), len(self.sources)
+            lines.append(f"{n_failed} of {_count(n_all, 'source')} not read; --strict stops at the first such source")
+        return [*self._run_lines(width), *(part for line in lines for part in wrapped(line, width))]
+
+    def _run_lines(self, width: int) -> list[str]:
+        pairs = [(source, run) for source in self.loaded for run in source.runs]
+        if not pairs:
+            return []
+        names = [clean(name) for name in _names(pairs)]
+        numbers = _aligned([(run.n_scored, run.n_error, run.n_unscored) for _, run in pairs])
+        counts = [_other_rows(source, run) or aligned for (source, run), aligned in zip(pairs, numbers, strict=True)]
+        column = max(min(max(map(cell_width, names)), width - max(map(len, counts)) - 2), _NAME_WIDTH)
+        return [f"{padded(name, column)}  {text}" for name, text in zip(names, counts, strict=True)]
+
+    def _totals(self) -> list[str]:
+        if not self.sources:
+            return ["no result files were found"]
+        parts = [f"{len(self.loaded)} read"]
+        if self.skipped:
+            parts.append(f"{len(self.skipped)} already in the store")
+        if self.failed:
+            parts.append(f"{len(self.failed)} not read")
+        lines = [f"{_count(len(self.sources), 'source')}: {', '.join(parts)}"]
+        runs = [run for source in self.loaded for run in source.runs]
+        if runs:
+            scored, error, unscored = (
+                sum(getattr(run, name) for run in runs) for name in ("n_scored", "n_error", "n_unscored")
+            )
+            lines.append(f"{_count(len(runs), 'run')}, rows: {scored} scored, {error} error, {unscored} unscored")
+        return lines
+
+    def _anonymized(self) -> list[str]:
+        """Say what was taken out of the sources that were read now."""
+        accounts = [source.anonymized for source in self.loaded if source.anonymized is not None]
+        if not accounts:
+            return []
+        done = together(accounts).lines() or ("nothing in the tables looked like ids of people or like texts",)
+        kept = "the notes on files below are shown and not stored, since they may quote rows"
+        shown = [kept] if any(source.problems for source in self.loaded) else []
+        return [f"anonymised: {line}" for line in (*done, *shown)]
+
+    def _failures(self) -> list[str]:
+        by_reason: dict[str, list[str]] = {}
+        for source in self.failed:
+            by_reason.setdefault(source.reason, []).append(source.path)
+        lines: list[str] = []
+        for reason, paths in by_reason.items():
+            if len(paths) < _TOGETHER_FROM:
+                lines += [f"not read: {path}: {reason}" for path in paths]
+            else:
+                lines.append(f"not read, {len(paths)} files: {reason}")
+                lines += [f"  {path}" for path in paths]
+        return lines
+
+
+def _names(pairs: list[tuple[SourceReport, RunEntry]]) -> list[str]:
+    """Name every run by its model and benchmark; where two would read the same, by its system, file or own name too."""
+    names = [run.benchmark if run.model is None else f"{run.model} · {run.benchmark}" for _, run in pairs]
+    alike: dict[str, list[int]] = {}
+    for place, name in enumerate(names):
+        alike.setdefault(name, []).append(place)
+    for name, places in alike.items():
+        if len(places) == 1:
+            continue
+        group = [pairs[place] for place in places]
+        details = (
+            [run.system or "" for _, run in group],
+            [PurePath(source.path).name for source, _ in group],
+            [run.run for _, run in group],
+        )
+        told = next((detail for detail in details if len(set(detail)) == len(group)), details[-1])
+        for place, detail in zip(places, told, strict=True):
+            names[place] = f"{name} · {detail}"
+    return names
+
+
+def _aligned(counts: list[tuple[int, int, int]]) -> list[str]:
+    widths = [max(len(str(n)) for n in column) for column in zip(*counts, strict=True)]
+    words = ("scored", "error", "unscored")
+    return [
+        "  ".join(f"{word} {n:>{width}}" for word, n, width in zip(words, row, widths, strict=True)) for row in counts
+    ]
+
+
+def _other_rows(source: SourceReport, run: RunEntry) -> str:
+    """Say what a source without single outcomes holds (ratings, published numbers); "" for any other."""
+    if run.n_scored + run.n_error + run.n_unscored or any(table in source.rows for table in _STATUS_TABLES):
+        return ""
+    return (
+        "  ".join(f"{table} {n}" for table, n in source.rows.items() if table not in ("runs", "metrics")) or "no rows"
+    )
+
+
+def _count(n: int, noun: str) -> str:
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
 
 Progress = Callable[[int, int, Path], None]
 
@@ -262,3 +466,60 @@ def _report(status: Literal["loaded", "skipped"], reading: _Reading, manifest: M
         problems=manifest.problems if anonymizer is None else tuple(reading.shown),
         anonymized=None if anonymizer is None else anonymizer.account,
     )
+
+
+ENVIRONMENT: Final = "EVALSTATS_ANONYMIZE_KEY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenKey:
+    """A key (None: nothing is anonymised) and notes on it."""
+
+    key: bytes | None = field(default=None, repr=False)
+    notes: tuple[str, ...] = ()
+
+    def lines(self, width: int = 80) -> list[str]:
+        """Return the notes for a terminal."""
+        return [line for note in self.notes for line in wrapped(f"note: {note}", width)]
+
+
+def chosen_key(*, anonymize: bool, key_file: Path | None, keep: Sequence[str], store: Path) -> ChosenKey:
+    """Choose the key: of a file, else of the environment, else one for this ingest alone.
+
+    Raises
+    ------
+    InputError
+        If options are given that need --anonymize, or the key cannot be used.
+    """
+    if not anonymize:
+        given = "--key-file" if key_file is not None else "--keep" if keep else ""
+        if given:
+            message = f"{given} goes with --anonymize; give both or neither"
+            raise InputError(message)
+        return ChosenKey()
+    if key_file is not None:
+        return _of_file(key_file, store)
+    text = os.environ.get(ENVIRONMENT)
+    if text:
+        return ChosenKey(key=key_from_text(text, ENVIRONMENT))
+    note = (
+        "the pseudonyms were made with a key for this ingest alone, which is gone now: the same user of another ingest "
+        f"cannot be linked to them; --key-file FILE or {ENVIRONMENT} keeps a key"
+    )
+    return ChosenKey(key=new_key(), notes=(note,))
+
+
+def _of_file(path: Path, store: Path) -> ChosenKey:
+    if path.resolve().is_relative_to(store.resolve()):
+        message = f"{path}: the key must not lie in the store, which it would open; choose a place outside of {store}"
+        raise InputError(message)
+    key, made = read_or_make_key(path)
+    notes: list[str] = []
+    if made:
+        notes.append(
+            f"a new key was written to {path}; keep it secret and safe: without it later files cannot be linked, and with it "
+            "pseudonyms can be tested"
+        )
+    elif is_open_to_others(path):
+        notes.append(f"the key in {path} can be read by others on this machine; chmod 600 {path}")
+    return ChosenKey(key=key, notes=tuple(notes))

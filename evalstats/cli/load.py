@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from evalstats.cli.show import is_terminal, say
+from evalstats.cli.output import is_terminal, say
 from evalstats.errors import CannotAnswerError, InputError
 
 if TYPE_CHECKING:

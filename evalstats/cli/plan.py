@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalstats.cli.show import say
+from evalstats.cli.output import say
 
 if TYPE_CHECKING:
     from evalstats.loaders.column_map import ColumnMap

@@ -86,7 +86,7 @@ def power(
 ) -> None:
     """How many items, trials, clusters do I need?"""
     from evalstats.analysis.power.power import power as plan
-    from evalstats.cli.show import present
+    from evalstats.cli.output import present
 
     pilot = _pilot(from_, where=where, map_=map_, input_format=input_format, quiet=quiet)
     parts = _numbers(variance, "--variance", alone="item")

@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def report(asked: ReportOptions) -> None:
     """Render saved results as pages. Every question also takes --report FILE."""
     from evalstats.analysis.result import load_result
-    from evalstats.cli.show import say, step_line
+    from evalstats.cli.output import say, step_line
     from evalstats.errors import InputError
     from evalstats.report.render import STUDIES, render_results
 

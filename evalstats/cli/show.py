@@ -1,195 +1,37 @@
-"""Print or write a result: JSON to stdout alone, everything else that is said to stderr."""
+"""`evalstats show`: print a saved result."""
 
-import json
-import os
-import re
-import stat
-import sys
-import tempfile
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import Annotated
 
-from evalstats.cli.options import Format
-from evalstats.document.width import clean, wrapped
-from evalstats.errors import InputError
+import typer
 
-if TYPE_CHECKING:
-    from evalstats.analysis.result import Result
-    from evalstats.document.model import Table
-
-_WIDTH = 80
-_HINT = "More: --full (all evidence), --explain (what it means), --report FILE (a page)."
-# Characters that a terminal obeys instead of showing, or no file may hold, and what begins a build server's command: JSON
-# strings may hold them as escapes.
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufffe\uffff]|(?<=#)#(?=\\[|vso\\[)")
+from evalstats.analysis.options import Option
+from evalstats.cli.command import Showing, add_command
 
 
-def present(
-    result: "Result",
-    *,
-    style: Format = Format.TEXT,
-    output: Path | None = None,
-    full: bool = False,
-    explain: bool = False,
-    report: Sequence[Path] | None = None,
-    quiet: bool = False,
-    no_color: bool = False,
-    more: Mapping[str, Any] | None = None,
-) -> None:
-    """Print a result, or write it to a file, whole or not at all; then render it as pages where these are wanted.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Saved:
+    """What to show."""
 
-    `more` are further values of the JSON, such as what came of a gate.
-    """
-    text = written(
-        result,
-        style=style,
-        full=full,
-        explain=explain,
-        quiet=quiet and output is None,
-        color=output is None and may_color(no_color=no_color),
-        more=more,
-    )
-    if output is None:
-        print(text)
-    else:
-        write_atomically(output, text + "\n")
-        say(f"written: {output}", quiet=quiet)
-    if report:
-        from evalstats.report.render import render_results
-
-        with step_line(quiet=quiet) as on_step:
-            made = render_results(result, report, on_step=on_step)
-        for page in made:
-            say(f"rendered: {page.path} ({page.engine} engine)", quiet=quiet)
+    paths: Annotated[
+        tuple[Path, ...], Option("A saved result: what `--format json` printed.", metavar="RESULT.json")
+    ] = ()
 
 
-def written(
-    result: "Result",
-    *,
-    style: Format = Format.TEXT,
-    full: bool = False,
-    explain: bool = False,
-    quiet: bool = False,
-    color: bool = False,
-    more: Mapping[str, Any] | None = None,
-) -> str:
-    """Return the text of a result in a style; of text, the answer alone, with its explanation, or all of it."""
-    from evalstats.document import formats, terminal
-
-    match style:
-        case Format.JSON:
-            values = {**result.to_dict(), **(more or {}), **({"explanation": result.explain()} if explain else {})}
-            return json_text(values)
-        case Format.MARKDOWN:
-            return result.to_markdown()
-        case Format.HTML:
-            return result.to_html()
-        case Format.LATEX:
-            return result.to_latex()
-        case Format.CSV:
-            return formats.csv_text(result.to_frame()).rstrip("\n")
-        case Format.TEXT:
-            document = result.document()
-            if quiet:
-                return terminal.headline(document)
-            hint = "" if full else _HINT if not explain else "More: --full, --report FILE."
-            return terminal.to_text(document, full=full, explain=explain, width=_WIDTH, color=color, hint=hint)
+def register(app: typer.Typer) -> None:
+    """Add the command."""
+    add_command(app, "show", show, Saved, Showing)
 
 
-def table_written(table: "Table", values: Any, style: Format) -> str:
-    """Return one table in a style; as JSON its values."""
-    from evalstats.document import formats, terminal
+def show(saved: Saved, showing: Showing) -> None:
+    """Print a saved result in any form, or render it. Nothing is computed again."""
+    from evalstats.analysis.result import load_result
+    from evalstats.errors import InputError
 
-    match style:
-        case Format.JSON:
-            return json_text(values)
-        case Format.MARKDOWN:
-            return formats.markdown_table(table)
-        case Format.HTML:
-            return formats.html_table(table)
-        case Format.LATEX:
-            return formats.latex_table(table)
-        case Format.TEXT | Format.CSV:
-            return terminal.table_text(table, width=_WIDTH)
-
-
-def json_text(values: Any) -> str:
-    """Return values as JSON in which no character is unseen."""
-    return _UNSEEN.sub(_escaped, json.dumps(values, indent=2, ensure_ascii=False, allow_nan=False))
-
-
-def _escaped(match: re.Match[str]) -> str:
-    return "".join(f"\\u{ord(char):04x}" for char in match[0])
-
-
-def may_color(*, no_color: bool) -> bool:
-    """Tell whether colour is wanted: a terminal, and neither --no-color nor NO_COLOR."""
-    return is_terminal(sys.stdout) and not no_color and "NO_COLOR" not in os.environ
-
-
-def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether a stream is a terminal; a closed one (`>&-`) is None and is not."""
-    return stream is not None and stream.isatty()
-
-
-def say(text: str, *, quiet: bool = False) -> None:
-    """Tell the user something beside the result."""
-    if not quiet:
-        print("\n".join(wrapped(text, _WIDTH)), file=sys.stderr)
-
-
-@contextmanager
-def step_line(*, quiet: bool = False) -> Generator[Callable[[str], None]]:
-    """Give a function that shows what is being done, on one line of a terminal that is wiped at the end; else nothing."""
-    shown = is_terminal(sys.stderr) and not quiet
-
-    def on_step(text: str) -> None:
-        if shown:
-            print(f"\r\x1b[K{clean(text)} ...", end="", file=sys.stderr, flush=True)
-
-    try:
-        yield on_step
-    finally:
-        if shown:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _write(path: Path, text: str) -> None:
-    if path.exists() and not path.is_file():
-        # A device or a pipe is written to; to put a file in its place would destroy it.
-        with path.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-        return
-    mode = stat.S_IMODE(path.stat().st_mode) if path.exists() else 0o666 & ~_umask()
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(temporary).chmod(mode)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file whole or not at all.
-
-    Raises
-    ------
-    InputError
-        If the folder does not exist or cannot be written.
-    """
-    try:
-        _write(path.resolve(), text)
-    except OSError as error:
-        message = f"{path}: cannot be written ({error.strerror or error})"
-        raise InputError(message) from error
+    if len(saved.paths) != 1:
+        message = (
+            f"one saved result is needed, found {len(saved.paths)}; several become one document with `evalstats report`"
+        )
+        raise InputError(message)
+    showing.present(load_result(saved.paths[0]))

@@ -99,7 +99,7 @@ def simulate(
     quiet: options.Quiet = False,
 ) -> None:
     """Write simulated result files with a known truth."""
-    from evalstats.cli.show import say
+    from evalstats.cli.output import say
 
     arena: dict[str, Any] = {"--sampling": sampling, "--votes": votes, "--event-size": event_size}
     lab_live: dict[str, Any] = {

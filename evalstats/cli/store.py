@@ -29,7 +29,7 @@ def store(
     style: options.OutputFormat = options.Format.TEXT,
 ) -> None:
     """List a store's runs, check its files, remove a run."""
-    from evalstats.cli.show import say, table_written
+    from evalstats.cli.output import say, table_written
     from evalstats.errors import InputError
     from evalstats.store.read import open_store
 

@@ -4,9 +4,12 @@ A page is a .qmd file that opens a result and shows its sections by id, so that 
 write between them.
 """
 
+import os
+import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date
+from datetime import UTC, date, datetime
+from importlib.metadata import PackageNotFoundError, version
 
 import polars as pl
 
@@ -31,7 +34,35 @@ from evalstats.report.pieces import (
     typst_strings,
     verdict_banner,
 )
-from evalstats.report.provenance import package_versions, shown_day
+
+
+def today() -> date:
+    """Return the date in UTC, or that of SOURCE_DATE_EPOCH, so that a build can be repeated byte for byte."""
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return (datetime.fromtimestamp(int(epoch), tz=UTC) if epoch.isdecimal() else datetime.now(tz=UTC)).date()
+
+
+def shown_day(rendered: str) -> date:
+    """Return the date that was given, as 2026-01-31; else that of today.
+
+    Examples
+    --------
+    >>> shown_day("2026-01-31")
+    datetime.date(2026, 1, 31)
+    """
+    return date.fromisoformat(rendered) if rendered else today()
+
+
+def package_versions(packages: Sequence[str]) -> str:
+    """Name the version of Python and of each package that is installed."""
+    found = [f"Python {platform.python_version()}"]
+    for name in packages:
+        try:
+            found.append(f"{name} {version(name)}")
+        except PackageNotFoundError:
+            continue
+    return ", ".join(found)
+
 
 _SIGNS = {"good": "✓", "bad": "✕", "caution": "?", "neutral": "="}
 _PACKAGES = ("numpy", "scipy", "polars")

@@ -10,7 +10,7 @@ from evalstats.analysis.result import Result
 from evalstats.errors import InputError
 from evalstats.report.embedded import EmbeddedEngine
 from evalstats.report.engine import Engine, Job, Page, Target, find_page, no_one_listens
-from evalstats.report.provenance import today
+from evalstats.report.page import today
 from evalstats.report.quarto import QuartoEngine, find_quarto
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")

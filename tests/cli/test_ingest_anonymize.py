@@ -10,8 +10,7 @@ import polars as pl
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.cli.ingest_key import ENVIRONMENT
-from evalstats.cli.ingest_run import ingest
+from evalstats.cli.ingest_run import ENVIRONMENT, ingest
 from evalstats.cli.main import app
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.column_map import ColumnMap

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.cli.ingest_report import IngestReport, SourceReport
+from evalstats.cli.ingest_run import IngestReport, SourceReport
 from evalstats.document.width import cell_width
 from evalstats.schema.data import Problem
 from evalstats.store.manifest import RunEntry

@@ -17,10 +17,9 @@ from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingStudy, lo
 from evalstats.report.engine import find_page, loads
 from evalstats.report.qmd import problems, read_document
 from evalstats.report.render import report
-from evalstats.report.sampling.answers import ASKED, amount, answers, claims, rows_for
+from evalstats.report.sampling.answers import ASKED, amount, answers, claims, lessons, rows_for
 from evalstats.report.sampling.document import document
 from evalstats.report.sampling.figures import difference
-from evalstats.report.sampling.lessons import lessons
 
 
 @pytest.fixture(scope="module")

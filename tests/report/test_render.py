@@ -19,7 +19,7 @@ from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.report import render
 from evalstats.report.engine import loads
 from evalstats.report.examples import example
-from evalstats.report.provenance import today
+from evalstats.report.page import today
 from evalstats.report.render import render_results, report
 from evalstats.schema.data import EvalData
 

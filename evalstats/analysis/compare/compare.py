@@ -37,9 +37,9 @@ from evalstats.analysis.grouping import (
     named_clusters,
     with_item_column,
 )
-from evalstats.analysis.notes import dependence_notes
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import Pairs, pair_items
+from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import direction_phrases
 from evalstats.analysis.trials import PassKind, pass_metric, passing, trials_of_both, wanted_pass

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable
 
 from evalstats.analysis.compare.result import Comparison, PairedTable
 from evalstats.analysis.method_texts import texts_for
-from evalstats.analysis.notes import plan_items
-from evalstats.analysis.provenance import sources_section
+from evalstats.analysis.provenance import plan_items, sources_section
 from evalstats.document.model import Code, Items, Section, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_value, plural, scaled
 from evalstats.stats.paired.binary import MIN_DISCORDANT, PairedCounts, tango

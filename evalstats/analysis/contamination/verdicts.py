@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from evalstats.analysis.contamination.items import Asked, ItemTable
 from evalstats.analysis.contamination.result import Alternative, ContaminationRow, Design, Verdict
 from evalstats.analysis.grouping import label_of
-from evalstats.analysis.notes import dependence_warnings
+from evalstats.analysis.provenance import dependence_warnings
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural

@@ -25,9 +25,8 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, entries_of, item_values
-from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import dependence_warnings, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note

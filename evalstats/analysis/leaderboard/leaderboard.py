@@ -35,9 +35,8 @@ from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.leaderboard.winners_curse import corrected, uncorrected
-from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.options import AverageKind, given
-from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import dependence_warnings, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
 from evalstats.analysis.trials import wanted_pass
 from evalstats.document.numbers import plural, several

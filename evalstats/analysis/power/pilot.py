@@ -11,10 +11,9 @@ from evalstats.analysis.arms import Arm, Metric, choose_metric, make_arm, rows_n
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
-from evalstats.analysis.notes import dependence_warnings
 from evalstats.analysis.pairs import Pairs, pair_items
 from evalstats.analysis.power.basis import Basis, Floats, Units
-from evalstats.analysis.provenance import run_notes
+from evalstats.analysis.provenance import dependence_warnings, run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural

@@ -3,9 +3,8 @@
 from evalstats.datasets.arena_sampling import SamplingRow, SamplingStudy, load_arena_sampling
 from evalstats.document.model import Code, Column, Document, Items, Note, Section, Table, Text, Tone
 from evalstats.document.numbers import several
-from evalstats.report.sampling.answers import Answer, amount, answers, claims
+from evalstats.report.sampling.answers import Answer, amount, answers, claims, lessons
 from evalstats.report.sampling.figures import difference, order
-from evalstats.report.sampling.lessons import lessons
 
 _PAPER = "arXiv 2508.11452"
 _NEW = ("new_rank", "new_rating")
