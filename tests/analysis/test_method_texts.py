@@ -8,10 +8,9 @@ from evalstats.analysis.comparability.rules import setting_words
 from evalstats.analysis.compare.method import references
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
-from evalstats.analysis.method_texts import MethodText, add_method, known_methods, texts_for
+from evalstats.analysis.method_texts import known_methods, texts_for
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score
-from evalstats.errors import InputError
 from evalstats.schema.plan import SETTINGS
 from tests.analysis.builders import data_of, rows_of
 from tests.analysis.compare.test_document import CASES, LEVELS, N, draws, graded, right_or_wrong
@@ -104,16 +103,6 @@ def test_words_are_well_formed(name: str) -> None:
         assert "!" not in part
     for source in text.sources:
         assert re.search(r"\d{4}", source), source
-
-
-def test_a_method_can_be_added_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from evalstats.analysis import method_texts
-
-    monkeypatch.setattr(method_texts, "_TEXTS", dict(method_texts._TEXTS))
-    with pytest.raises(InputError, match="a text for the method 'Wilson' already"):
-        add_method("Wilson", MethodText(what="x", how="X."))
-    add_method("a method of this test alone", MethodText(what="nothing", how="It does nothing."))
-    assert texts_for("a method of this test alone")[0].how == "It does nothing."
 
 
 def test_every_setting_has_words() -> None:

@@ -22,7 +22,7 @@ from evalstats.analysis.gap.words import (
     titled,
     told,
 )
-from evalstats.analysis.method_texts import GAP_TEXTS
+from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, some
@@ -38,7 +38,7 @@ _LAYERS = {
 
 def method(found: LabLiveGap) -> list[Section]:
     """Return the parts on the method."""
-    named = {name: GAP_TEXTS[name] for name in _used(found)}
+    named = {name: known_methods()[name] for name in _used(found)}
     texts = list(named.values())
     how = [f"{name}: {text.how}" for name, text in named.items()]
     references = dict.fromkeys(source for text in texts for source in text.sources)
