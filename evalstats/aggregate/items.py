@@ -35,12 +35,6 @@ def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> p
         `arm`, the key, `n_scored` (trials with a score), `n_error`, `n_unscored`, `total` (sum of scores over trials) and
         `total_sq` (sum of their squares), sorted, so that the order of the rows given has no effect. A row that holds the
         average of k trials (`trial` null, `n_trials` k) counts k times.
-
-    Examples
-    --------
-    >>> rows = {"model": ["m", "m"], "task": ["", ""], "item": ["q", "q"], "variant": ["", ""]}
-    >>> item_sums({**rows, "score": [1.0, None], "status": ["scored", "error"]}, arm="model").row(0)[4:7]
-    (1, 1, 0)
     """
     group = [arm, *[name for name in key if name != arm]]
     frame = _native(outcomes)
@@ -174,20 +168,6 @@ def score_matrix(
         Columns whose level is wanted for every item.
     key
         Columns that name an item.
-
-    Raises
-    ------
-    InputError
-        If a row belongs to none of `models`, or one of them is named twice.
-
-    Examples
-    --------
-    >>> rows = {"model": ["a", "b", "a"], "task": [""] * 3, "item": ["q", "q", "r"], "variant": [""] * 3}
-    >>> found = score_matrix(
-    ...     {**rows, "score": [1.0, 0.0, 1.0], "status": ["scored"] * 3}, arm="model", models=["a", "b"]
-    ... )
-    >>> found.means().tolist()
-    [[1.0, 0.0], [1.0, nan]]
     """
     if len(set(models)) < len(models):
         raise InputError(f"the {len(models)} models are not all different; name each once")

@@ -79,29 +79,12 @@ def cluster_chunks(
     chunk_votes
         Votes to a chunk, about: clusters are whole, so that a chunk is as large as its largest cluster at least.
 
-    Raises
-    ------
-    InputError
-        If the cells were made with clusters, a column is missing, the frame no longer holds the votes of the cells, or
-        clusters and cells are too many for one 64-bit number.
-
     Notes
     -----
     Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
     million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
 
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
-
-    Examples
-    --------
-    >>> from evalstats.aggregate.votes import vote_cells
-    >>> votes = {"model_a": ["x", "x", "y"], "model_b": ["y", "y", "x"], "outcome": ["a", "a", "b"], "rater": [7, 7, 8]}
-    >>> cells = vote_cells(votes)
-    >>> [
-    ...     (chunk.cell.tolist(), chunk.cluster.tolist(), chunk.count.tolist())
-    ...     for chunk in cluster_chunks(votes, cells, "rater")
-    ... ]
-    [([0, 1], [0, 1], [2, 1])]
     """
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)
     if cells.cluster_names:

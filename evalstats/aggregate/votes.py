@@ -59,13 +59,7 @@ def group_names(clusters: Sequence[str]) -> list[str]:
 
 
 def own_names(clusters: Sequence[str], covariates: Sequence[str], *, taken: Sequence[str]) -> dict[str, str]:
-    """Return how to rename the columns of clusters and covariates.
-
-    Raises
-    ------
-    InputError
-        If a column is named twice, or is one of `taken`.
-    """
+    """Return how to rename the columns of clusters and covariates."""
     given = [*covariates, *clusters]
     twice = [name for k, name in enumerate(given) if name in given[:k] or name in taken]
     if twice:
@@ -76,13 +70,7 @@ def own_names(clusters: Sequence[str], covariates: Sequence[str], *, taken: Sequ
 def winner_column(
     names: Sequence[str], winner: str | None, labels: Mapping[str, str] | None
 ) -> tuple[str, dict[str, str]]:
-    """Return the winner's column, and what its labels stand for, in lower case.
-
-    Raises
-    ------
-    InputError
-        If a label stands for something that is no outcome.
-    """
+    """Return the winner's column, and what its labels stand for, in lower case."""
     column = winner or ("outcome" if "outcome" in names else "winner")
     glossary = {name: name for name in OUTCOMES}
     known = labels if labels is not None else glossary if column == "outcome" else ARENA_LABELS
@@ -306,23 +294,10 @@ def vote_cells(
     winner
         The winner's column; None for `outcome`, or `winner` where there is no `outcome`.
 
-    Raises
-    ------
-    InputError
-        If a column is missing, a weight is negative or not finite, a preference lies outside [0, 1], a covariate is null or
-        not finite, or `labels` name something that is no outcome.
-
     Notes
     -----
     A label that is missing or not known is never a tie. A vote whose `status` is not "scored" has no outcome. Which row
     comes first has no effect, but for the rounding of sums of weights.
-
-    Examples
-    --------
-    >>> votes = {"model_a": ["x", "x", "y"], "model_b": ["y", "y", "x"], "winner": ["model_a", "Model_A", "?"]}
-    >>> cells = vote_cells(votes)
-    >>> cells.models, cells.count.tolist(), cells.unknown
-    (('x', 'y'), [2], (('?', 1),))
     """
     source = lazy_votes(frame)
     names = source.collect_schema().names()

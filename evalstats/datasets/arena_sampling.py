@@ -100,8 +100,6 @@ class SamplingStudy:
     def to_frame(self) -> pl.DataFrame:
         """Return one row for each measure, world, condition and way of sampling.
 
-        Examples
-        --------
         >>> frame = load_arena_sampling().to_frame()
         >>> set(frame["verdict"].unique()) <= {"", "better", "worse", "not separated"}
         True
@@ -133,14 +131,7 @@ def study_from_text(text: str) -> SamplingStudy:
 
 @cache
 def load_arena_sampling() -> SamplingStudy:
-    """Return the stored simulation of ways of sampling.
-
-    Examples
-    --------
-    >>> study = load_arena_sampling()
-    >>> study.measure("order").unit
-    'share'
-    """
+    """Return the stored simulation of ways of sampling."""
     return study_from_text(files("evalstats.datasets").joinpath(_FILE).read_text(encoding="utf-8"))
 
 

@@ -23,8 +23,6 @@ class DimensionCounts:
     def pairs(self) -> tuple[tuple[str, bool, bool], ...]:
         """Expand the counts to pairs: (made item id, baseline right, trained right).
 
-        Examples
-        --------
         >>> counts = DimensionCounts(
         ...     dimension="d", task_type="t", source_mode="s", both_right=1, only_baseline=0, only_trained=1, neither=0
         ... )
@@ -43,13 +41,7 @@ class DimensionCounts:
 
 @cache
 def tenacious_counts() -> tuple[DimensionCounts, ...]:
-    """Return the counts of Tenacious-Bench's held-out split, one element a dimension.
-
-    Examples
-    --------
-    >>> sum(len(counts.pairs()) for counts in tenacious_counts())
-    43
-    """
+    """Return the counts of Tenacious-Bench's held-out split, one element a dimension."""
     return tuple(
         DimensionCounts(
             dimension=row["dimension"],
@@ -66,14 +58,7 @@ def tenacious_counts() -> tuple[DimensionCounts, ...]:
 
 @cache
 def tau_airline_rewards() -> tuple[tuple[int, ...], ...]:
-    """Return tau-bench airline rewards of gpt-4o: 50 tasks in order of their id, 4 trials each, 1 or 0.
-
-    Examples
-    --------
-    >>> rewards = tau_airline_rewards()
-    >>> len(rewards), rewards[1]
-    (50, (0, 1, 0, 0))
-    """
+    """Return tau-bench airline rewards of gpt-4o: 50 tasks in order of their id, 4 trials each, 1 or 0."""
     return tuple(tuple(int(digit) for digit in row["rewards"]) for row in rows_of(_HERE, "tau_airline.csv"))
 
 
@@ -90,13 +75,7 @@ class HarmRate:
 
 @cache
 def harmamp_known() -> tuple[HarmRate, ...]:
-    """Return the two rates of HarmAmp that are known, from a secondary source, as counts of its malicious plans.
-
-    Examples
-    --------
-    >>> [(rate.defense, rate.n_harmful, rate.n_malicious) for rate in harmamp_known()]
-    [('none', 114, 132), ('trajsafe', 13, 132)]
-    """
+    """Return the two rates of HarmAmp that are known, from a secondary source, as counts of its malicious plans."""
     return tuple(
         HarmRate(
             model=row["model"],
@@ -111,14 +90,7 @@ def harmamp_known() -> tuple[HarmRate, ...]:
 
 @cache
 def device_repair_known() -> dict[str, tuple[str, ...]]:
-    """Return what the abstract of the device-repair benchmark says: its size, domains, languages and criteria.
-
-    Examples
-    --------
-    >>> known = device_repair_known()
-    >>> known["questions"], known["languages"], len(known["criteria"])
-    (('991',), ('en', 'bn'), 4)
-    """
+    """Return what the abstract of the device-repair benchmark says: its size, domains, languages and criteria."""
     return {row["quantity"]: tuple(row["value"].split(";")) for row in rows_of(_HERE, "device_repair_known.csv")}
 
 

@@ -127,8 +127,6 @@ class Study:
     def to_frame(self) -> pl.DataFrame:
         """Return one row a case and method; numbers of the design are columns of their own.
 
-        Examples
-        --------
         >>> frame = load_validation("one-score").to_frame()
         >>> frame.filter(method="Wilson", n=43, p=0.99)["rate"].round(3).item()
         0.069
@@ -155,19 +153,7 @@ class Study:
 
 @cache
 def load_validation(name: str) -> Study:
-    """Return the stored results of one question.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name; the message lists all.
-
-    Examples
-    --------
-    >>> study = load_validation("one-score")
-    >>> study.measure, study.nominal, all(claim.holds for claim in study.claims)
-    ('misses', 0.05, True)
-    """
+    """Return the stored results of one question."""
     if name not in validation_names():
         raise InputError(f"there are no stored error rates {name!r}; there are {', '.join(validation_names())}")
     path = files("evalstats.datasets").joinpath(_FOLDER, f"{name}.json")
@@ -175,13 +161,7 @@ def load_validation(name: str) -> Study:
 
 
 def validation_names() -> tuple[str, ...]:
-    """Return the names of the questions whose answers are stored.
-
-    Examples
-    --------
-    >>> "one-score" in validation_names()
-    True
-    """
+    """Return the names of the questions whose answers are stored."""
     stored = files("evalstats.datasets").joinpath(_FOLDER)
     return tuple(sorted(path.name.removesuffix(".json") for path in stored.iterdir() if path.name.endswith(".json")))
 

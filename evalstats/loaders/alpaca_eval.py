@@ -64,13 +64,7 @@ class AlpacaEvalLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield comparisons in batches, the runs, and notes.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is damaged, or holds no annotations.
-        """
+        """Yield comparisons in batches, the runs, and notes."""
         head = read_head(source.path)
         found = _Found()
         rows: list[dict[str, object]] = []
@@ -93,13 +87,7 @@ class AlpacaEvalLoader(SingleFileLoader):
 
 
 def share_of_baseline(value: object) -> tuple[float | None, str | None]:
-    """Return the share of preference for the baseline, or the reason why there is none.
-
-    Examples
-    --------
-    >>> share_of_baseline(1), share_of_baseline(0), share_of_baseline(1.25)[0], share_of_baseline(2.5)[1]
-    ((1.0, None), (0.5, None), 0.75, 'the preference lies outside 1 to 2')
-    """
+    """Return the share of preference for the baseline, or the reason why there is none."""
     text = (as_text(value) or "").strip().lower()
     number = as_number(value)
     if number is None:
@@ -111,13 +99,7 @@ def share_of_baseline(value: object) -> tuple[float | None, str | None]:
 
 
 def item_of(record: Mapping[str, object]) -> str | None:
-    """Name an instruction: by its part of the benchmark and the SHA-1 of its text, of which a flat table holds the hash.
-
-    Examples
-    --------
-    >>> item_of({"instruction": "Name a fruit", "dataset": "koala"})
-    'koala.6fc381afcfe9'
-    """
+    """Name an instruction: by its part of the benchmark and the SHA-1 of its text, of which a flat table holds the hash."""
     instruction = record.get("instruction")
     digest = as_text(record.get("instruction_sha"))
     if isinstance(instruction, str) and instruction:

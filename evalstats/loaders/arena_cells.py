@@ -69,11 +69,6 @@ def structured(value: object) -> dict[str, object] | None:
     """Return an object that may stand as text: JSON, or Python's way of writing a dict. None where it cannot be read.
 
     Pandas writes nested cells of a CSV file as Python would print them: single quotes, None, True, `array([...])`.
-
-    Examples
-    --------
-    >>> structured("{'turns': 1, 'ok': True, 'n': array([1, 2], dtype=int64)}")
-    {'turns': 1, 'ok': True, 'n': [1, 2]}
     """
     if not isinstance(value, str):
         return as_dict(value) or None
@@ -98,13 +93,7 @@ def _json_token(match: re.Match[str]) -> str:
 
 
 def winner_of(record: Mapping[str, object], model_a: str, model_b: str) -> Winner:
-    """Read who won. A label that is missing or not known gives no outcome; it is never taken for a tie.
-
-    Examples
-    --------
-    >>> winner_of({"winner": "tie (bothbad)"}, "m", "n").outcome, winner_of({"winner": "B+"}, "m", "n").reason
-    ('both_bad', "the winner's label is not known")
-    """
+    """Read who won. A label that is missing or not known gives no outcome; it is never taken for a tie."""
     found = _labelled(record, model_a, model_b)
     if model_a == model_b:
         return Winner(raw=found.raw, reason="a model against itself")
@@ -124,8 +113,6 @@ def labelled(value: object, model_a: str, model_b: str) -> Winner:
 
     A name that is also the label of the other side (model a is called "B") could mean either, and gives no outcome.
 
-    Examples
-    --------
     >>> labelled("B>>A", "m", "n").strength, labelled("n", "m", "n").outcome, labelled("b", "b", "a").outcome
     ('strong', 'b', None)
     """
@@ -168,13 +155,7 @@ def _one_hot(record: Mapping[str, object]) -> Winner:
 
 
 def as_truth(value: object) -> bool | None:
-    """Return a boolean from true, "True", 1, "0", ...; None for anything else.
-
-    Examples
-    --------
-    >>> as_truth("True"), as_truth(0), as_truth("0.0"), as_truth("maybe"), as_truth(None)
-    (True, False, False, None, None)
-    """
+    """Return a boolean from true, "True", 1, "0", ...; None for anything else."""
     if isinstance(value, str) and value.strip().lower() in {"true", "false"}:
         return value.strip().lower() == "true"
     number = as_number(value)
@@ -185,11 +166,6 @@ def covariates_of(metadata: Mapping[str, object]) -> Iterator[tuple[str, float]]
     """Yield (name, number) of what is known of both answers; a count split up by kind is added up.
 
     The side comes last in the name: `sum_assistant_a_tokens` is `assistant_tokens_a`, `header_count_a` stays so.
-
-    Examples
-    --------
-    >>> list(covariates_of({"sum_assistant_a_tokens": 7, "header_count_b": {"h1": 1, "h2": 2}, "sum_user_tokens": 3}))
-    [('assistant_tokens_a', 7.0), ('header_count_b', 3.0), ('user_tokens', 3.0)]
     """
     for name, value in metadata.items():
         parts = as_dict(value).values() or [value]
@@ -208,11 +184,6 @@ def tags_of(categories: Mapping[str, object]) -> tuple[list[str], dict[str, int]
     """Return the categories that hold for a prompt, and the scores among them (`if_score`).
 
     A prompt that meets 6 or more of the 7 criteria is also tagged `hard_prompt`, as the arena does.
-
-    Examples
-    --------
-    >>> tags_of({"math_v0.1": {"math": True}, "if_v0.1": {"if": False, "score": 4}})
-    (['math'], {'if_score': 4})
     """
     tags: list[str] = []
     scores: dict[str, int] = {}
@@ -280,13 +251,7 @@ _REMOVED = re.compile(r"\s*\[(?:\d+ chars removed|redacted)\]\s*", re.IGNORECASE
 
 
 def tells_its_name(text: str) -> bool:
-    """Say whether a text names its own model or maker in the first person, rightly or not.
-
-    Examples
-    --------
-    >>> tells_its_name("I am a large language model, trained by Google."), tells_its_name("GPT-4 was made by OpenAI.")
-    (True, False)
-    """
+    """Say whether a text names its own model or maker in the first person, rightly or not."""
     for beginning in _BEGINNING.finditer(text):
         start = beginning.start()
         found = (
@@ -298,15 +263,7 @@ def tells_its_name(text: str) -> bool:
 
 
 def names_itself(record: Mapping[str, object], side: str) -> bool | None:
-    """Say whether an answer on one side names its model or maker; None where no answer was kept.
-
-    Examples
-    --------
-    >>> names_itself({"conversation_a": [{"role": "assistant", "content": "I'm ChatGPT."}]}, "a")
-    True
-    >>> names_itself({"conversation_a": [{"role": "user", "content": "I'm ChatGPT."}]}, "a") is None
-    True
-    """
+    """Say whether an answer on one side names its model or maker; None where no answer was kept."""
     if SAID[side] in record:
         said = record[SAID[side]]
         return tells_its_name(said) if isinstance(said, str) else None
@@ -355,13 +312,7 @@ def _of_cell(cell: str, *, plain: bool) -> bool | None:
 
 
 def parsed_list(cell: str) -> list[object] | None:
-    """Return a list that stands as text: JSON, or Python's way of writing it. None for anything else.
-
-    Examples
-    --------
-    >>> parsed_list("['a', None]"), parsed_list("a")
-    (['a', None], None)
-    """
+    """Return a list that stands as text: JSON, or Python's way of writing it. None for anything else."""
     if len(cell) > _MAX_CELL_CHARS or not cell.lstrip().startswith("["):
         return None
     for read in (json.loads, ast.literal_eval):

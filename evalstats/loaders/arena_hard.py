@@ -61,15 +61,7 @@ class ArenaHardLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield comparisons in batches, the run, and notes.
-
-        Raises
-        ------
-        InputError
-            If an item of a model is judged twice.
-        UnreadableFileError
-            If the file is damaged, or holds no judgements.
-        """
+        """Yield comparisons in batches, the run, and notes."""
         head = read_head(source.path)
         found = _Found()
         run = source.run_id()

@@ -109,11 +109,6 @@ def iter_records(head: Head) -> Iterator[tuple[int, Mapping[str, object]]]:
     """Yield (place, record): the line of delimited text and JSON Lines, else the record's number from 0.
 
     Cells of delimited text are text, and null where they are empty.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is damaged, or a record is not an object.
     """
     if head.shape == "parquet":
         yield from _parquet_records(head.path)
@@ -170,13 +165,7 @@ def _parquet_frames(path: Path) -> Iterator[tuple[int, pl.DataFrame]]:
 
 
 def iter_blocks(head: Head, rename: Mapping[str, str] | None = None) -> Iterator[VoteBlock]:
-    """Yield the records of a file as blocks of columns; `rename` gives columns other names.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is damaged, or a record is not an object.
-    """
+    """Yield the records of a file as blocks of columns; `rename` gives columns other names."""
     number = 0
     for columns, places in _column_blocks(head):
         named = {(rename or {}).get(name, name): cells for name, cells in columns.items()}
@@ -213,8 +202,6 @@ def _column_blocks(head: Head) -> Iterator[tuple[dict[str, Cells], Sequence[int]
 def columns_from(records: Sequence[Mapping[str, object]]) -> dict[str, Cells]:
     """Return the columns of records; one whose values are all of a kind is a series.
 
-    Examples
-    --------
     >>> found = columns_from([{"a": 1, "b": "x"}, {"a": 2, "b": [1]}])
     >>> found["a"].to_list(), found["b"]
     ([1, 2], ['x', [1]])
@@ -428,8 +415,6 @@ def judged(
 ) -> dict[str, object]:
     """Make a row of `comparisons` of one judgement, and count its label.
 
-    Examples
-    --------
     >>> row = judged(Winner(raw="A>B", outcome="a"), Tally(), run="r", battle="1", model_a="m", model_b="n")
     >>> row["outcome"], row["status"], row["setting"]
     ('a', 'scored', 'lab')
@@ -456,8 +441,6 @@ def judged(
 class Once:
     """Refuses a second judgement of the same name.
 
-    Examples
-    --------
     >>> once = Once("line")
     >>> once.add("q1", 1)
     >>> once.add("q1", 2)
@@ -470,13 +453,7 @@ class Once:
         self._seen: set[str] = set()
 
     def add(self, name: str, place: int) -> None:
-        """Take note of a judgement.
-
-        Raises
-        ------
-        InputError
-            If there was one of that name before.
-        """
+        """Take note of a judgement."""
         if name in self._seen:
             raise InputError(f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies")
         self._seen.add(name)
@@ -485,8 +462,6 @@ class Once:
 def some_of(places: Iterable[object]) -> str:
     """Name a few places in words.
 
-    Examples
-    --------
     >>> some_of([1, 2]), some_of(range(9))
     ('1, 2', '0, 1, 2, 3, 4, ...')
     """

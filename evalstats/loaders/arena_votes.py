@@ -31,13 +31,7 @@ _DRAWS: Final = {
 
 
 def is_event(names: frozenset[str]) -> bool:
-    """Whether a file with these columns holds events instead of pairs.
-
-    Examples
-    --------
-    >>> is_event(frozenset({"models", "winner"})), is_event(frozenset({"models", "model_a", "winner"}))
-    (True, False)
-    """
+    """Whether a file with these columns holds events instead of pairs."""
     return "models" in names and bool(names & {"winner", "ranking"}) and "model_a" not in names
 
 
@@ -46,14 +40,6 @@ def pairs_of(record: Mapping[str, object], number: int) -> Iterator[tuple[dict[s
 
     The model that was shown first is model a, so that which side won tells nothing of who won. A ranking gives all pairs,
     with ranks from 1; a choice gives the winner against each other model, and says nothing of the others among each other.
-
-    Examples
-    --------
-    >>> event = {"models": ["x", "y", "z"], "winner": "y"}
-    >>> [(pair["model_a"], pair["model_b"], winner.outcome) for pair, winner in pairs_of(event, 0)]
-    [('x', 'y', 'b'), ('y', 'z', 'a')]
-    >>> [winner.outcome for _, winner in pairs_of({"models": ["x", "y", "z"], "ranking": ["z", "x", "y"]}, 0)]
-    ['a', 'b', 'b']
     """
     models = models_of(record)
     if len(models) < 2:
@@ -218,15 +204,7 @@ class ArenaVotesLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
-        """Yield comparisons block by block, the run, and notes on votes without an outcome.
-
-        Raises
-        ------
-        InputError
-            If the id of a vote stands twice, or a mapped column is not there.
-        UnreadableFileError
-            If the file is damaged, or holds no votes.
-        """
+        """Yield comparisons block by block, the run, and notes on votes without an outcome."""
         head = read_head(source.path)
         votes = open_votes(head, self.column_map)
         arena = mapped_arena(arena_of(votes.names, source.stem), self.column_map)
@@ -271,13 +249,7 @@ class Votes:
 
 
 def open_votes(head: Head, map_: ColumnMap) -> Votes:
-    """Open a file of votes and give its columns the names of the map.
-
-    Raises
-    ------
-    InputError
-        If a mapped column is not there, or the map says something that votes do not have.
-    """
+    """Open a file of votes and give its columns the names of the map."""
     names = columns_of(head)
     rename: dict[str, str] = {}
     for name, sources in map_.columns.items():
@@ -334,8 +306,6 @@ def mapped_arena(arena: Arena, map_: ColumnMap) -> Arena:
 def arena_of(names: frozenset[str], stem: str) -> Arena:
     """Tell from the columns (and of LLMFAO from the file's name) which arena the votes come from.
 
-    Examples
-    --------
     >>> arena_of(frozenset({"left", "right", "winner", "prompt", "id", "worker"}), "crowd-comparisons").id_names
     ('id', 'worker')
     """

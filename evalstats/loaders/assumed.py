@@ -81,8 +81,6 @@ class Form:
     def how_to_map(self, option: str) -> str:
         """Say how a column map is given to this format.
 
-        Examples
-        --------
         >>> Form(benchmark="HarmAmp", loader="harmamp", fields=()).how_to_map("label=kind")
         '--input-format harmamp --map label=kind'
         """
@@ -129,13 +127,6 @@ def bind_form(form: Form, map_: ColumnMap, columns: Sequence[str]) -> Bound:
 
     Every other column is a factor.
 
-    Raises
-    ------
-    InputError
-        If a mapped or needed column is not there, or the map names something that the form does not have.
-
-    Examples
-    --------
     >>> plan = Field(name="plan", meaning="the plan", also=("item",), needed=True)
     >>> form = Form(benchmark="b", loader="b", fields=(plan,))
     >>> bound = bind_form(form, ColumnMap.from_options(["item=id"]), ["id", "size"])
@@ -236,8 +227,6 @@ def _require(form: Form, bound: Bound, columns: Sequence[str]) -> None:
 def listed(columns: Sequence[str]) -> str:
     """Name the first columns of a table.
 
-    Examples
-    --------
     >>> listed(["a", "b"])
     'a, b'
     """
@@ -271,15 +260,7 @@ class AssumedTable:
 
     @classmethod
     def open(cls, path: Path, form: Form, map_: ColumnMap) -> "AssumedTable":
-        """Look at all of a file and find the form's columns.
-
-        Raises
-        ------
-        InputError
-            As `bind_form` does.
-        UnreadableFileError
-            If the file is no table, is damaged, or holds no rows.
-        """
+        """Look at all of a file and find the form's columns."""
         head = read_head(path)
         if head.shape not in SHAPES:
             what = "CSV, TSV, JSON Lines, a JSON list of records, or Parquet"
@@ -291,13 +272,7 @@ class AssumedTable:
         return cls(form, map_, bind_form(form, map_, survey.columns), word, survey, blocks)
 
     def records(self) -> Iterator[Record]:
-        """Yield the rows in the order of the file; once only.
-
-        Raises
-        ------
-        InputError
-            Naming the row and value that does not fit its column; or the field that holds lists or objects.
-        """
+        """Yield the rows in the order of the file; once only."""
         fixed = {name: value for name, value in self.bound.constants.items() if self.form.called(name)}
         others = {name: value for name, value in self.bound.constants.items() if name not in fixed and name not in KEPT}
         for block in self._blocks:

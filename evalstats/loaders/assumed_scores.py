@@ -35,8 +35,6 @@ class Reading:
 def flag(text: str | None, name: str) -> Reading:
     """Read what must be yes or no: 1, 0, true, false, yes, no.
 
-    Examples
-    --------
     >>> flag("True", "harmful").value, flag("0", "harmful").value
     (1.0, 0.0)
     >>> flag("maybe", "harmful").status, flag(None, "harmful").status
@@ -55,8 +53,6 @@ def _flagged(text: str, name: str) -> Reading:
 def on_scale(text: str | None, name: str, bounds: Bounds, *, percent: bool = False) -> Reading:
     """Read a number that must lie within bounds, both inclusive; None is no bound.
 
-    Examples
-    --------
     >>> on_scale("4", "safety", (1, 5)).value, on_scale("7", "safety", (1, 5)).reason
     (4.0, 'safety is 7, not within 1 to 5')
     """
@@ -85,8 +81,6 @@ def _without_value(text: str | None, name: str) -> Reading | None:
 def counted(n: int, what: str) -> str:
     """Return a number with its noun.
 
-    Examples
-    --------
     >>> counted(1, "row"), counted(2, "row")
     ('1 row', '2 rows')
     """
@@ -130,13 +124,7 @@ class Scales:
     _values: dict[str, set[bool]] = field(default_factory=dict[str, set[bool]])
 
     def take(self, record: Record) -> None:
-        """Take note of a row's own scale.
-
-        Raises
-        ------
-        InputError
-            If it is no scale, or another one than that of an earlier row or of the map.
-        """
+        """Take note of a row's own scale."""
         given = tuple(record.fields.get(name) for name in ("score_min", "score_max"))
         low, high = (as_number(text) for text in given)
         if given != (None, None) and (low is None or high is None or low >= high):
@@ -263,26 +251,14 @@ class Ledger:
     _runs: dict[str, dict[str, Any]] = field(default_factory=dict[str, dict[str, Any]])
 
     def required(self, record: Record, name: str) -> str:
-        """Return a field that every row must have.
-
-        Raises
-        ------
-        InputError
-            If it is empty.
-        """
+        """Return a field that every row must have."""
         text = record.fields.get(name)
         if text is None:
             raise InputError(f"{record.where} has no {name}; every row needs one")
         return text
 
     def run(self, record: Record, model: str, system: str, *, parts: tuple[str, ...]) -> str:
-        """Return the name of the run that a row belongs to, and take note of it.
-
-        Raises
-        ------
-        InputError
-            If a run of that name is of another system.
-        """
+        """Return the name of the run that a row belongs to, and take note of it."""
         own = record.fields.get("run")
         name = self.source.run_id(*(part for part in (*parts, own) if part))
         known = self._runs.setdefault(name, {"model": model, "system": system, "judges": set(), "simulated": {}})
@@ -297,13 +273,7 @@ class Ledger:
         return name
 
     def trial(self, record: Record, key: tuple[object, ...], what: str) -> dict[str, object]:
-        """Return trial and n_trials of a row, and refuse one that repeats an earlier row.
-
-        Raises
-        ------
-        InputError
-            If the key with its trial stands in an earlier row already.
-        """
+        """Return trial and n_trials of a row, and refuse one that repeats an earlier row."""
         if self.table.bound.trial_from_order:
             trial: object = self._orders.get(key, 0)
             self._orders[key] = self._orders.get(key, 0) + 1
@@ -319,13 +289,7 @@ class Ledger:
         return {"trial": trial, "n_trials": n_trials}
 
     def describe(self, record: Record, item: str, said: dict[str, str | None]) -> None:
-        """Check that an item is described as it was before.
-
-        Raises
-        ------
-        InputError
-            If a row says something else of it.
-        """
+        """Check that an item is described as it was before."""
         where, known = self._items.setdefault(item, (record.where, said))
         for name, level in said.items():
             if known[name] != level:

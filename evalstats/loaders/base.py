@@ -176,8 +176,6 @@ class Source:
     def run_id(self, *parts: str) -> str:
         """Name of a run: readable, and different for different bytes (`stem.part~1a2b3c4d`).
 
-        Examples
-        --------
         >>> Source(path=Path("a/run.json"), digest="0123456789").run_id("gpt")
         'run.gpt~01234567'
         """
@@ -243,8 +241,6 @@ class Loader(Protocol):
 def readable_name(path: str | Path) -> str:
     r"""Return a path as text that a table can hold: bytes that are no Unicode become the replacement character.
 
-    Examples
-    --------
     >>> readable_name("caf\udce9.csv")
     'caf�.csv'
     """
@@ -293,13 +289,7 @@ def with_path(path: Path, error: Exception) -> str:
 
 
 def tables_of(loader: Loader, source: Source) -> Iterator[tuple[TableName, pl.DataFrame] | Problem]:
-    """Read a source into checked frames, batch by batch; `runs` comes last, with its counts.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the source cannot be read, whatever went wrong inside the loader.
-    """
+    """Read a source into checked frames, batch by batch; `runs` comes last, with its counts."""
     runs: list[dict[str, object]] = []
     counts: dict[str, dict[str, int]] = {}
     try:

@@ -214,11 +214,6 @@ def open_table(head: Head, rows: str | None = None) -> TableFile:
     ----------
     rows
         Where in a JSON document the list of rows lies; None for a file that is the list, or a frame as pandas writes it.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is no table: a single JSON object, an archive, an image, ...
     """
     path = head.path
     if rows is not None or head.shape == "object":
@@ -257,13 +252,7 @@ def _inside(head: Head, rows: str | None) -> TableFile:
 
 
 def safe_name(name: str) -> str:
-    """Return the name a column is worked on by: Polars takes `*` and `^...$` for patterns, even in a series' own name.
-
-    Examples
-    --------
-    >>> safe_name("^a$"), safe_name("*"), safe_name("a*")
-    ('column ^a$', 'column *', 'a*')
-    """
+    """Return the name a column is worked on by: Polars takes `*` and `^...$` for patterns, even in a series' own name."""
     is_pattern = name == "*" or (name.startswith("^") and name.endswith("$"))
     return f"{_SAFE}{name}" if is_pattern else name
 
@@ -275,13 +264,7 @@ def own_name(name: str) -> str:
 
 
 def check_width(n_columns: int) -> None:
-    """Refuse a table with too many columns.
-
-    Raises
-    ------
-    InputError
-        If there are more than `MAX_COLUMNS`.
-    """
+    """Refuse a table with too many columns."""
     if n_columns > MAX_COLUMNS:
         raise InputError(
             f"has more than {MAX_COLUMNS} columns; a table has a row for each item and model and its factors as columns: "
@@ -293,11 +276,6 @@ def frame_block(frame: pl.DataFrame, *, first: int = 0) -> Block:
     """Make a block of a frame; structs become columns `name.field`, one level deep.
 
     Durations become text in ISO 8601; a column of a dtype that has no text (an interval, a map) counts as nested.
-
-    Raises
-    ------
-    InputError
-        If it has more than `MAX_COLUMNS` columns.
     """
     check_width(frame.width)
     columns: dict[str, pl.Series] = {}
@@ -338,13 +316,7 @@ def delimited_blocks(path: Path, delimiter: str) -> Iterator[Block]:
 
 
 def parquet_blocks(path: Path) -> Iterator[Block]:
-    """Read a Parquet file some row groups at a time; columns of bytes are left out.
-
-    Raises
-    ------
-    UnreadableFileError
-        If it is damaged.
-    """
+    """Read a Parquet file some row groups at a time; columns of bytes are left out."""
     try:
         with path.open("rb") as stream:
             # A path tells Polars where to read and a stream is held whole; but Polars takes paths in Unicode only.
@@ -402,8 +374,6 @@ def json_blocks(records: Iterable[Place]) -> Iterator[Block]:
 def flat(record: dict[str, object]) -> dict[str, object]:
     """Take the fields of an object one level up, as `name.field`.
 
-    Examples
-    --------
     >>> flat({"id": 1, "grade": {"score": 0.5}})
     {'id': 1, 'grade.score': 0.5}
     """

@@ -100,8 +100,6 @@ class Binding:
 def source_of(name: str, map_: ColumnMap, columns: Sequence[str]) -> str | None:
     """Return the column that item, score, model or another standard column is read from; None where there is none.
 
-    Examples
-    --------
     >>> source_of("item", ColumnMap(), ["question_id", "correct"]), source_of("item", ColumnMap(), ["id", "correct"])
     ('question_id', None)
     """
@@ -130,11 +128,6 @@ def bind(
     unfit
         Columns that merely bear a standard name, and why they cannot be that column; those that the map names are
         taken all the same.
-
-    Raises
-    ------
-    InputError
-        If a mapped column is not there, or item, score or model cannot be found.
     """
     mapped = {name: _found(name, sources, columns) for name, sources in map_.columns.items()}
     used = {source for sources in mapped.values() for source in sources}
@@ -238,8 +231,6 @@ def _require(mapped: Mapping[str, tuple[str, ...]], constants: Mapping[str, str]
 def wide_hint(columns: Sequence[str]) -> str:
     """Say what to do with a table that has a column of scores for each system.
 
-    Examples
-    --------
     >>> print(wide_hint(["old", "new"]).partition(". ")[0])
     If old and new hold the scores of a model each: --map score=old,new --map model=#columns
     """

@@ -55,8 +55,6 @@ class Scores:
 def text_of(values: pl.Series) -> pl.Series:
     """Return ids and labels as text: 12 and 12.0 are the same; text stays as it is; NaN is null.
 
-    Examples
-    --------
     >>> text_of(pl.Series([12.0, 1.5, None])).to_list(), text_of(pl.Series(["12.0", "012"])).to_list()
     (['12', '1.5', None], ['12.0', '012'])
     """
@@ -68,8 +66,6 @@ def text_of(values: pl.Series) -> pl.Series:
 def without_points(text: pl.Series) -> pl.Series:
     """Return the texts of numbers with whole ones written without a point.
 
-    Examples
-    --------
     >>> without_points(pl.Series(["12.0", "1.5", "q1.0"])).to_list()
     ['12', '1.5', 'q1.0']
     """
@@ -95,8 +91,6 @@ def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
 def word_score(word: str) -> float | None:
     """Return what a word in a table's column of scores stands for, in any case; None for an unknown word.
 
-    Examples
-    --------
     >>> word_score("Correct"), word_score("FAIL"), word_score("C"), word_score("good")
     (1.0, 0.0, 1.0, None)
     """
@@ -110,8 +104,6 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
     A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
     "pass" was said to be 0.5. With `percent` (the scores are percentages) "54.0%" is 54.
 
-    Examples
-    --------
     >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "B+"]), {"good": 0.8, "-1": "unscored"})
     >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
     ([0.5, 1.0, 0.8, None, None, None], 'unscored', [False, False, True])
@@ -142,8 +134,6 @@ def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None
 def percent_score(text: str) -> float | None:
     """Return the number before a percent sign; None where the text is not a number with one.
 
-    Examples
-    --------
     >>> percent_score("54.0%"), percent_score("54.0 %"), percent_score("54"), percent_score("%")
     (54.0, 54.0, None, None)
     """
@@ -152,27 +142,14 @@ def percent_score(text: str) -> float | None:
 
 
 def plain_numbers(values: pl.Series) -> pl.Series:
-    """Return the finite numbers that texts hold, as `as_number` reads them.
-
-    Examples
-    --------
-    >>> plain_numbers(pl.Series(["1", " 2.5e1 ", "1_000", "nan", "x", None])).to_list()
-    [1.0, 25.0, None, None, None, None]
-    """
+    """Return the finite numbers that texts hold, as `as_number` reads them."""
     text = values.str.strip_chars()
     number = text.set(~text.str.contains(_NUMERIC).fill_null(value=True), None).cast(pl.Float64, strict=False)
     return number.set(~number.is_finite().fill_null(value=True), None)
 
 
 def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
-    """Return times in UTC as `as_time` reads them, and what each is given in ("seconds", ..., "dates").
-
-    Examples
-    --------
-    >>> times, units = units_of_times(pl.Series(["2025-05-29T14:48:41.6", "1687849300500", "soon", None]))
-    >>> times.is_not_null().to_list(), units.to_list()
-    ([True, True, False, False], ['dates', 'milliseconds', None, None])
-    """
+    """Return times in UTC as `as_time` reads them, and what each is given in ("seconds", ..., "dates")."""
     if values.dtype == pl.String:
         return _text_times(values)
     if isinstance(values.dtype, pl.Datetime | pl.Date):
@@ -342,8 +319,6 @@ def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source:
 def how_to_say_labels(column: str, label: str, meaning: str) -> str:
     """Say where the user writes down what the labels in a column stand for: in a TOML file, or in Python.
 
-    Examples
-    --------
     >>> how_to_say_labels("score", "good", "1")  # doctest: +NORMALIZE_WHITESPACE
     'write into a file map.toml a line [values.score] and below it what each label stands for, as in "good" = 1, and
     give it with --map map.toml (in from_frame: values={"score": {"good": 1}})'
@@ -357,13 +332,7 @@ def how_to_say_labels(column: str, label: str, meaning: str) -> str:
 
 
 def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
-    """Return a column in its glossary dtype.
-
-    Raises
-    ------
-    InputError
-        Naming the row and value: not a number, not a time, not one of the column's levels, out of its bounds.
-    """
+    """Return a column in its glossary dtype."""
     if isinstance(column.dtype, pl.List):
         return tags_of(series)
     if isinstance(column.dtype, pl.Datetime):
@@ -385,8 +354,6 @@ def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Serie
 def misfit(column: Column, series: pl.Series, places: Places) -> str:
     """Say why a column that merely bears a standard name cannot be that column; "" where it can.
 
-    Examples
-    --------
     >>> turns = Column(name="n_turns", dtype=pl.Int64(), meaning="Turns")
     >>> misfit(turns, pl.Series(["two"]), Places("line", pl.Series([2])))
     "a row has a n_turns that is no number (line 2: 'two')"

@@ -255,18 +255,7 @@ class ColumnMap:
 
 
 def scale_of(text: str) -> Scale:
-    """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`; one of the two may be missing.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
-
-    Examples
-    --------
-    >>> scale_of("percent"), scale_of("0..")
-    (Scale(low=0.0, high=100.0, unit='percent'), Scale(low=0.0, high=None, unit=None))
-    """
+    """Read a scale: `percent`, `proportion`, or the lowest and highest score as in `1..5`; one of the two may be missing."""
     if text == "percent":
         return Scale(low=0.0, high=100.0, unit="percent")
     if text == "proportion":
@@ -284,8 +273,6 @@ def scale_of(text: str) -> Scale:
 def spelled(name: str, source: str) -> str:
     """Say how something is mapped, as it is typed on the command line and in `from_frame`.
 
-    Examples
-    --------
     >>> print(spelled("scale", "percent"))
     --map scale=percent (in from_frame: scale="percent")
     """
@@ -295,13 +282,6 @@ def spelled(name: str, source: str) -> str:
 def metric_facts(value: object, name: str) -> MetricFacts:
     """Read what is declared of one metric, as in the tables [metrics.NAME] of a TOML file.
 
-    Raises
-    ------
-    InputError
-        If it holds something that cannot be declared of a metric.
-
-    Examples
-    --------
     >>> metric_facts({"scale": "1..5", "higher_is_better": False}, "harm").high
     5.0
     """
@@ -312,11 +292,6 @@ def column_named(source: str) -> str | None:
     """Return the column that a mapped source names; None when it is to be made (`#row`, `#order`).
 
     A column whose own name starts with # is written with the sign twice.
-
-    Examples
-    --------
-    >>> column_named("question_id"), column_named("##row"), column_named("#row")
-    ('question_id', '#row', None)
     """
     if source in _GENERATED:
         return None

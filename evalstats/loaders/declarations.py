@@ -32,20 +32,6 @@ def read_aliases(path: str | Path) -> dict[str, str]:
     path
         At most 1 MiB of TOML (`.toml`: an `[aliases]` table, as in a plan, or names at the top), delimited text of two
         columns (with or without a header such as model,alias or lab,live or from,to), or a JSON object of names.
-
-    Raises
-    ------
-    InputError
-        If it cannot be opened, is none of these, gives a name two aliases, or gives an alias an alias.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "names.csv")
-    ...     _ = path.write_text("lab,live\nopenai/gpt-x,gpt-x\n")
-    ...     read_aliases(path)
-    {'openai/gpt-x': 'gpt-x'}
     """
     path = Path(path)
     try:
@@ -163,20 +149,6 @@ def read_live_mix(path: str | Path, *, factor: str = "scenario") -> LiveMix:
         A file of at most 1 MiB; one whose name ends in .toml is read as TOML.
     factor
         Column whose levels these are, where the file does not say it.
-
-    Raises
-    ------
-    InputError
-        If the file cannot be read, has another form, names a level twice, or its shares are no mix.
-
-    Examples
-    --------
-    >>> from tempfile import TemporaryDirectory
-    >>> with TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "mix.csv"
-    ...     _ = path.write_text("level,share\nideal,75%\nhasty,25%\n")
-    ...     read_live_mix(path).shares["hasty"]
-    0.25
     """
     path = Path(path)
     try:

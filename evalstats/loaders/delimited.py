@@ -15,13 +15,7 @@ MAX_CELL_CHARS = 64 << 20
 
 
 def header_of(path: Path, delimiter: str) -> list[str]:
-    """Return the column names of a delimited file; a column without a name (an index that pandas wrote) is "".
-
-    Raises
-    ------
-    UnreadableFileError
-        If there is no header, or a name stands twice.
-    """
+    """Return the column names of a delimited file; a column without a name (an index that pandas wrote) is ""."""
     for _, cells in _records(path, delimiter):
         names = [name.strip() for name in cells]
         counts = Counter(names)
@@ -36,11 +30,6 @@ def iter_rows(path: Path, delimiter: str, *, n_columns: int) -> Iterator[tuple[i
     """Yield (line number from 1, cells) of every row behind the header; blank lines are passed over.
 
     Cells are text, kept as they are: a cell such as `=cmd()` is data.
-
-    Raises
-    ------
-    UnreadableFileError
-        Naming the line: too many or too few cells, a quote that is not closed, wrong encoding, a cell too large.
     """
     records = _records(path, delimiter)
     next(records, None)
@@ -55,11 +44,6 @@ def iter_frames(
     """Yield what `iter_rows` does as frames of text, and the line of each row; an empty cell is null.
 
     Lines without a quote are cells already, and are read as a whole; all others, and those with a fault, one by one.
-
-    Raises
-    ------
-    UnreadableFileError
-        As `iter_rows` does.
     """
     _allow_large_cells()
     line = 1

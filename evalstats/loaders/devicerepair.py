@@ -86,16 +86,7 @@ class DeviceRepairLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield outcomes, metrics, runs and notes.
-
-        Raises
-        ------
-        InputError
-            Naming the row: no question or model, a question in two domains, a repeated row, two scales; or naming the
-            column that is not there.
-        UnreadableFileError
-            If the file is no table, or holds no rows.
-        """
+        """Yield outcomes, metrics, runs and notes."""
         table = AssumedTable.open(source.path, FORM, self.column_map)
         given = _criteria(table)
         tally = _Tally(Scales(self.column_map))

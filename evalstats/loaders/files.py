@@ -192,11 +192,6 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
 
     A top-level array is streamed too (`member` ""). Bare NaN and Infinity are read as floats. Memory is bounded by the
     largest element.
-
-    Raises
-    ------
-    UnreadableFileError
-        Naming the file and character: not JSON, cut off, wrong encoding, nested too deeply, one element too large.
     """
     with open_text(path) as stream:
         yield from _JsonStream(stream.read, str(path)).document(arrays)
@@ -210,13 +205,7 @@ def iter_json_text(
 
 
 def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
-    """Yield (line number from 1, value) of a JSON Lines file; blank lines are passed over.
-
-    Raises
-    ------
-    UnreadableFileError
-        Naming the file and line that is not JSON.
-    """
+    """Yield (line number from 1, value) of a JSON Lines file; blank lines are passed over."""
     with open_text(path) as stream:
         try:
             for number, line in enumerate(bounded_lines(stream, str(path)), start=1):
@@ -432,11 +421,6 @@ def partial_object(text: str) -> tuple[dict[str, object], tuple[str, ...]]:
     """Read what can be read of a JSON object whose end may be missing.
 
     Returns the members that are whole, and the names of all members seen (the last may be cut off).
-
-    Examples
-    --------
-    >>> partial_object('{"a": 1, "b": {"c": [2')
-    ({'a': 1}, ('a', 'b'))
     """
     decoder = json.JSONDecoder()
     whole: dict[str, object] = {}

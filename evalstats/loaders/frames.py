@@ -133,13 +133,7 @@ def _with_directions(scores: Iterable[str], columns: Iterable[str]) -> tuple[lis
 
 
 def tidy_frame(table: pl.DataFrame, map_: ColumnMap) -> EvalData:
-    """Make `EvalData` of a Polars frame and a column map.
-
-    Raises
-    ------
-    InputError
-        As `from_frame` does.
-    """
+    """Make `EvalData` of a Polars frame and a column map."""
     if not table.height:
         raise InputError("the frame holds no rows")
     block = frame_block(table)

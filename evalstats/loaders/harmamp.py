@@ -107,16 +107,7 @@ class HarmAmpLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield outcomes, metrics, runs and notes.
-
-        Raises
-        ------
-        InputError
-            Naming the row: no plan or model, a plan described in two ways, a repeated row, two scales; or naming the
-            column that is not there.
-        UnreadableFileError
-            If the file is no table, or holds no rows.
-        """
+        """Yield outcomes, metrics, runs and notes."""
         table = AssumedTable.open(source.path, FORM, self.column_map)
         _check(table)
         tally = _Tally(Scales(self.column_map))

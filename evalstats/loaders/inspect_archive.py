@@ -48,13 +48,7 @@ _FAULTS: Final = (
 
 @contextmanager
 def open_archive(path: Path) -> Generator["EvalArchive"]:
-    """Open an archive for reading.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is no ZIP archive, or its directory is damaged or cut off.
-    """
+    """Open an archive for reading."""
     with path.open("rb") as stream:
         try:
             directory = zipfile.ZipFile(stream)
@@ -119,23 +113,11 @@ class EvalArchive:
         return [name for _, name in sorted(numbered)]
 
     def json(self, name: str) -> object:
-        """Unpack and parse a member.
-
-        Raises
-        ------
-        UnreadableFileError
-            If it is too large, damaged, encrypted, or not JSON.
-        """
+        """Unpack and parse a member."""
         return loads(self.read(name), f"{self._path}: {name}")
 
     def read(self, name: str) -> bytes:
-        """Unpack a member, never further than the size that the directory declares for it.
-
-        Raises
-        ------
-        UnreadableFileError
-            If it is encrypted or damaged, larger than declared, or grows like a decompression bomb.
-        """
+        """Unpack a member, never further than the size that the directory declares for it."""
         info = self._members[name]
         self._check_size(info)
         try:

@@ -294,13 +294,7 @@ class EvalLog:
 
 
 def read_log(path: Path) -> EvalLog:
-    """Read the header of a log, an archive or JSON.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is damaged, or is no log of Inspect.
-    """
+    """Read the header of a log, an archive or JSON."""
     log = _archive_header(path) if is_archive(path) else EvalLog(path=path, members=_json_header(path))
     if not log.part("eval").get("model") or not log.part("eval").get("task"):
         found = ", ".join(list(log.members)[:8]) or "nothing"

@@ -47,8 +47,6 @@ class Factors:
     Text, numbers and booleans become factors under their own names. A name that is a standard column gets the prefix
     `metadata_`. The scenario of a sample is its `scenario`, or else its `category`, where that is text.
 
-    Examples
-    --------
     >>> factors = Factors()
     >>> factors.of({"category": "law", "level": 3, "item": "x", "steps": [1, 2]})
     {'scenario': 'law', 'level': 3, 'metadata_item': 'x'}
@@ -134,8 +132,6 @@ def tokens(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
     Today Inspect counts cached tokens apart from `input_tokens` and reasoning within `output_tokens`. Some providers of
     older versions did the opposite; the total, where it is given, tells.
 
-    Examples
-    --------
     >>> tokens({"input_tokens": 100, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
     (1000, 5)
     >>> tokens({"input_tokens": 1000, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
@@ -193,8 +189,6 @@ class Grade:
 def read_grade(value: object) -> Grade:
     """Read one plain value.
 
-    Examples
-    --------
     >>> read_grade("C").score, read_grade("P").score, read_grade(7).score, read_grade("B").score
     (1.0, 0.5, 7.0, None)
     """
@@ -217,8 +211,6 @@ def read_grade(value: object) -> Grade:
 def cells(scorer: str, value: object) -> list[tuple[str, object]]:
     """Return the metrics in a scorer's value.
 
-    Examples
-    --------
     >>> cells("judge", {"tone": 1}), cells("match", "C"), cells("pair", [1, 0])
     ([('judge/tone', 1)], [('match', 'C')], [('pair/0', 1), ('pair/1', 0)])
     """
@@ -237,8 +229,6 @@ def input_hash(sample: Mapping[str, object]) -> str | None:
     Messages count with role and text alone, since their ids differ from run to run. None where the input is absent or
     was taken out of the sample.
 
-    Examples
-    --------
     >>> input_hash({"input": "2+2?"}) == input_hash({"input": [{"role": "user", "content": "2+2?", "id": "x1"}]})
     True
     """
@@ -324,11 +314,6 @@ class SampleReader:
         """Yield the rows of a sample's scores, and keep in mind what it has no score of.
 
         `where` names it in a message, `locator` within its log.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the sample is no object, has no id or no whole epoch from 1, or stands twice.
         """
         if not isinstance(sample, dict):
             raise UnreadableFileError(f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)")

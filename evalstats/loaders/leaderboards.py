@@ -34,13 +34,7 @@ class LeaderboardLoader(SingleFileLoader):
         return None if found is None else Match(confidence=0.9, reason=found[0])
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield aggregates, their metrics, the run, and notes.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is damaged, is no leaderboard, or holds no number.
-        """
+        """Yield aggregates, their metrics, the run, and notes."""
         head = read_head(source.path)
         found = _kind_of(head)
         if found is None:

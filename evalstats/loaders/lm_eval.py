@@ -56,8 +56,6 @@ def plain_name(path: Path) -> str:
 def task_of_name(name: str) -> str:
     """Return the task a samples file is about: what stands between `samples_` and the stamp.
 
-    Examples
-    --------
     >>> task_of_name("samples_toy_mc_a_2026-11-21T20-31-50.724826.jsonl")
     'toy_mc_a'
     """
@@ -68,8 +66,6 @@ def task_of_name(name: str) -> str:
 def stamp_of_name(name: str) -> str:
     """Return the time stamp in a file's name, or "" where there is none.
 
-    Examples
-    --------
     >>> stamp_of_name("results_2026-11-21T20-31-50.724826.json"), stamp_of_name("mine.json")
     ('2026-11-21T20-31-50.724826', '')
     """
@@ -80,8 +76,6 @@ def stamp_of_name(name: str) -> str:
 def day_of_stamp(stamp: str) -> date | None:
     """Return the day in a time stamp. More is not known: the time is local and has no zone.
 
-    Examples
-    --------
     >>> day_of_stamp("2023-08-09T10-55-53.123").isoformat()
     '2023-08-09'
     """
@@ -92,15 +86,7 @@ def day_of_stamp(stamp: str) -> date | None:
 
 
 def model_of_folder(path: Path) -> str:
-    """Return the model that the folder of a file is named after, with the first "__" read as the "/" it stands for.
-
-    Examples
-    --------
-    >>> model_of_folder(Path("out/EleutherAI__pythia-14m/samples_x.jsonl"))
-    'EleutherAI/pythia-14m'
-    >>> model_of_folder(Path("out/org__m-details/samples_x.jsonl"))
-    'org/m'
-    """
+    """Return the model that the folder of a file is named after, with the first "__" read as the "/" it stands for."""
     folder = path.parent.name or path.resolve().parent.name
     name = folder.removeprefix(_DETAILS_PREFIX).removesuffix(_DETAILS_SUFFIX)
     return name.replace("__", "/", 1) or "unknown"

@@ -56,8 +56,6 @@ class Published:
 def metric_name(metric: str, filter_name: str | None) -> str:
     """Name a metric after a filter: the metric alone for the filter "none".
 
-    Examples
-    --------
     >>> metric_name("acc", "none"), metric_name("exact_match", "strict-match")
     ('acc', 'exact_match,strict-match')
     """
@@ -67,8 +65,6 @@ def metric_name(metric: str, filter_name: str | None) -> str:
 def published(numbers: object) -> Iterator[Published]:
     """Yield the published numbers of one task, without standard errors, names and counts.
 
-    Examples
-    --------
     >>> [(p.metric, p.std_error) for p in published({"alias": "x", "acc,none": 0.5, "acc_stderr,none": "N/A"})]
     [('acc', None)]
     """
@@ -334,13 +330,7 @@ def _json(value: object) -> str:
 
 
 def read_results(path: Path) -> Results:
-    """Read a results file.
-
-    Raises
-    ------
-    UnreadableFileError
-        If it is no JSON object with an object `results`.
-    """
+    """Read a results file."""
     members: dict[str, object] = {}
     embedded: dict[str, object] = {}
     for part in iter_json(path):
@@ -384,8 +374,6 @@ class TaskKey:
 def parse_key(key: str) -> TaskKey | None:
     """Take the key of a task apart; None for "all" (an average over benchmarks) and other keys.
 
-    Examples
-    --------
     >>> parsed = parse_key("harness|hendrycksTest-anatomy|5")
     >>> parsed.benchmark, parsed.task, parsed.n_shots
     ('hendrycksTest', 'anatomy', 5)

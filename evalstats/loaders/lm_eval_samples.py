@@ -49,8 +49,6 @@ class Value:
 def read_value(metric: str, value: object) -> Value:
     """Read a metric's value of one document.
 
-    Examples
-    --------
     >>> read_value("acc", 1.0).score, read_value("inst_level_strict_acc", [True, False]).score
     (1.0, 0.5)
     >>> read_value("f1", [1, 0]).score is None
@@ -155,13 +153,7 @@ class SampleReader:
         return len(self._turns)
 
     def rows(self, samples: Iterable[PlacedSample]) -> Iterator[dict[str, object]]:
-        """Yield the rows of samples.
-
-        Raises
-        ------
-        UnreadableFileError
-            If a sample is no object, has neither hash nor id, or stands twice under one filter.
-        """
+        """Yield the rows of samples."""
         for placed in samples:
             sample = placed.value
             if not isinstance(sample, dict):

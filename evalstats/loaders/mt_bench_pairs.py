@@ -48,15 +48,7 @@ class MTBenchPairsLoader(SingleFileLoader):
         return Match(confidence=0.95, reason="model_1, model_2, g1_winner and g2_winner")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield comparisons in batches, the run, and notes.
-
-        Raises
-        ------
-        InputError
-            If a pair is judged twice on the same question and turn.
-        UnreadableFileError
-            If the file is damaged, or holds no pairs.
-        """
+        """Yield comparisons in batches, the run, and notes."""
         head = read_head(source.path)
         found = _Found()
         run = source.run_id()

@@ -32,15 +32,7 @@ class Listing:
 
 
 def listings(document: object) -> list[Listing]:
-    """Find the lists of records in a document, the longest first.
-
-    Examples
-    --------
-    >>> [str(found) for found in listings({"results": {"items": [{"id": 1, "ok": True}]}})]
-    ['results.items (1 row: id, ok)']
-    >>> [str(found) for found in listings({"q1": {"a": 1}, "q2": {"a": 0}})]
-    ['* (2 rows: key, a)']
-    """
+    """Find the lists of records in a document, the longest first."""
     found: dict[str, list[Record]] = {}
     _look(document, (), found, 0)
     lists = [Listing(path=path, length=len(rows), first=rows[0]) for path, rows in found.items()]
@@ -80,17 +72,6 @@ def rows_at(document: object, path: str) -> Iterator[Record]:
 
     Lists on the way are gone through one element at a time, and so are the members of an object at `*`. What stands
     beside the list in such an element goes with each of its records, under the path that it has (`runs.model`).
-
-    Raises
-    ------
-    InputError
-        If there is no list of records at the path; the message names those there are.
-
-    Examples
-    --------
-    >>> runs = {"runs": [{"model": "m", "items": [{"id": 1}, {"id": 2}]}, {"model": "n", "items": [{"id": 1}]}]}
-    >>> [(row["runs.model"], row["id"]) for row in rows_at(runs, "runs.items")]
-    [('m', 1), ('m', 2), ('n', 1)]
     """
     n_rows = 0
     for row in _walk(document, tuple(path.split(".")), (), {}):
@@ -103,8 +84,6 @@ def rows_at(document: object, path: str) -> Iterator[Record]:
 def seen(lists: Sequence[Listing]) -> str:
     """Say which lists a document holds.
 
-    Examples
-    --------
     >>> seen(listings({"a": 1}))
     'it holds no list of records'
     """
@@ -160,15 +139,6 @@ def oriented(document: object) -> list[Record] | None:
     """Return the rows of a frame as pandas writes it in one object; None for any other document.
 
     Known are `orient="split"`, `"table"`, `"index"` and `"columns"`, and a list for each column.
-
-    Examples
-    --------
-    >>> oriented({"columns": ["item", "score"], "index": [0], "data": [["q1", 1]]})
-    [{'item': 'q1', 'score': 1}]
-    >>> oriented({"item": {"0": "q1", "1": "q2"}, "score": {"0": 1, "1": 0}})
-    [{'item': 'q1', 'score': 1}, {'item': 'q2', 'score': 0}]
-    >>> oriented({"item": ["q1", "q2"], "score": [1, 0]}) == _
-    True
     """
     members = as_dict(document)
     names, data = as_list(members.get("columns")), as_list(members.get("data"))

@@ -42,13 +42,7 @@ _OTHER_WORDS = {
 
 
 def find_plan(folder: str | Path = ".") -> Path | None:
-    """Return the `evalstats.toml` of a folder; None where there is none. Folders above it are not searched.
-
-    Examples
-    --------
-    >>> find_plan("no such folder") is None
-    True
-    """
+    """Return the `evalstats.toml` of a folder; None where there is none. Folders above it are not searched."""
     path = Path(folder) / PLAN_FILE
     return path if path.is_file() else None
 
@@ -74,22 +68,7 @@ def read_plan(path: str | Path) -> Plan:
 
 
 def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
-    """Make a plan of the tables of a TOML document.
-
-    Raises
-    ------
-    InputError
-        If a key, a value or a type is none that a plan has.
-
-    Examples
-    --------
-    >>> plan_from_tables({"plan": {"conf_level": 0.9}}).conf_level
-    0.9
-    >>> plan_from_tables({"plan": {"conf_levle": 0.9}})
-    Traceback (most recent call last):
-    ...
-    evalstats.errors.InputError: 'conf_levle' is no key of [plan]; did you mean 'conf_level'?
-    """
+    """Make a plan of the tables of a TOML document."""
     _check_keys(tables, tuple(_TABLES), "")
     plan = _table(tables, "plan")
     gate = _table(tables, "gate")
@@ -114,13 +93,7 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
 
 
 def column_map_of(plan: Plan) -> ColumnMap | None:
-    """Return the column map that a plan declares; None where it declares none.
-
-    Examples
-    --------
-    >>> column_map_of(Plan(column_map={"columns": {"item": "question_id"}})).columns["item"]
-    ('question_id',)
-    """
+    """Return the column map that a plan declares; None where it declares none."""
     return ColumnMap.from_tables(plan.column_map, where=f"{plan.source or 'plan'} [map]") if plan.column_map else None
 
 

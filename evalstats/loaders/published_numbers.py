@@ -132,13 +132,7 @@ def _metric_row(benchmark: str, metric: str, unit: str | None, better: bool | No
 
 
 def plus_minus(value: object, number: object) -> tuple[float, float] | None:
-    """Read an interval written as its distances from the number, the upper first: "+5/-3".
-
-    Examples
-    --------
-    >>> plus_minus("+5/-3", 1470), plus_minus("5", 1470)
-    ((1467.0, 1475.0), None)
-    """
+    """Read an interval written as its distances from the number, the upper first: "+5/-3"."""
     found = _PLUS_MINUS.fullmatch((as_text(value) or "").strip())
     centre = as_number(number)
     if found is None or centre is None:
@@ -147,13 +141,7 @@ def plus_minus(value: object, number: object) -> tuple[float, float] | None:
 
 
 def offsets(value: object, number: object) -> tuple[float, float] | None:
-    """Read an interval written as both distances from the number, the lower first and signed: "(-1.88, +1.97)".
-
-    Examples
-    --------
-    >>> offsets("(-2.0, +1.5)", 50), offsets("(48, 51)", 50)
-    ((48.0, 51.5), None)
-    """
+    """Read an interval written as both distances from the number, the lower first and signed: "(-1.88, +1.97)"."""
     found = _INTERVAL.fullmatch((as_text(value) or "").strip())
     centre = as_number(number)
     if found is None or centre is None:
@@ -165,8 +153,6 @@ def offsets(value: object, number: object) -> tuple[float, float] | None:
 def between(record: Mapping[str, object], low: str, high: str) -> tuple[float, float] | None:
     """Return both ends of an interval that a record holds under two names; None where one is missing.
 
-    Examples
-    --------
     >>> between({"p2.5": 1, "p97.5": 3}, "p2.5", "p97.5"), between({"p2.5": 1}, "p2.5", "p97.5")
     ((1.0, 3.0), None)
     """
@@ -252,8 +238,6 @@ class Roles:
 def plain(name: str) -> str:
     """Return a column's name as these names are compared: lower case, words joined by underscores.
 
-    Examples
-    --------
     >>> plain("Std. Error"), plain(" CI-low "), plain("± Score")
     ('std_error', 'ci_low', '±_score')
     """
@@ -263,8 +247,6 @@ def plain(name: str) -> str:
 def is_price(column: str) -> bool:
     """Whether a column's name says that it holds the price of tokens.
 
-    Examples
-    --------
     >>> is_price("input_cost_per_token"), is_price("Output ($/1M)"), is_price("cost"), is_price("total_cost")
     (True, True, False, False)
     """
@@ -279,8 +261,6 @@ def is_capacity(column: str) -> bool:
 def model_column(columns: Iterable[str]) -> str | None:
     """Return the column that names the model; None where none does.
 
-    Examples
-    --------
     >>> model_column(["rank", "Model", "score"]), model_column(["x", "y"])
     ('Model', None)
     """
@@ -305,8 +285,6 @@ def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Role
     model
         The column that names the model.
 
-    Examples
-    --------
     >>> found = roles_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics
     [Metric(column='acc', error='acc_se', ends=None, n='votes', level=None)]

@@ -75,13 +75,7 @@ def loaders() -> tuple[Loader, ...]:
 
 
 def loader_named(name: str) -> Loader:
-    """Return the loader of that name.
-
-    Raises
-    ------
-    InputError
-        If there is none; the message lists all.
-    """
+    """Return the loader of that name."""
     for loader in loaders():
         if loader.name == name:
             return loader
@@ -115,11 +109,6 @@ def list_files(paths: Iterable[str | Path]) -> Iterator[tuple[Path, bool]]:
     Hidden files and links are passed over inside folders, so that nothing leaves the folder; so are stores, whose tables
     would count the same results again. What may not be looked at (a closed folder) is yielded as if it were a named
     file, so that reading it says why.
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, is a store, or is neither a file nor a folder.
     """
     seen: set[Path] = set()
     for path in map(Path, paths):
@@ -200,11 +189,6 @@ def plan(
 
     A column map makes every file a table that is read with it, or a file of votes where it names what a vote has, unless a
     format is named that takes one.
-
-    Raises
-    ------
-    InputError
-        If a path does not exist, or a column map is given with a format whose columns are fixed.
     """
     forced = _forced(format, column_map)
     table = replace(TABLE, where=where or {})
@@ -359,13 +343,7 @@ def read(
 
 
 def read_source(loader: Loader, source: Source) -> EvalData:
-    """Read one source whole.
-
-    Raises
-    ------
-    UnreadableFileError
-        If any part of it cannot be read, or a key stands twice.
-    """
+    """Read one source whole."""
     frames: dict[TableName, list[pl.DataFrame]] = {}
     problems: list[Problem] = []
     for part in tables_of(loader, source):

@@ -73,8 +73,6 @@ def relaxed_success(completion: dict[str, object]) -> bool:
 
     What is absent counts as passed: an empty `completion` is a success, so ask only where there is one.
 
-    Examples
-    --------
     >>> relaxed_success({"final_state_assertion_total": 3, "final_state_assertion_pass_count": 3})
     True
     >>> relaxed_success({"expected_state_diff_passed": False})
@@ -231,13 +229,7 @@ class RutBenchLoader:
             yield Problem(path=str(path), message=message, severity="note")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield outcomes, metrics, the run, and what does not fit together.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file names no model or holds no samples, or a base task has the same behaviour twice.
-        """
+        """Yield outcomes, metrics, the run, and what does not fit together."""
         metadata, summary = _preamble(source.path)
         model = _model_of(metadata)
         if not model:
@@ -301,13 +293,6 @@ def _samples(path: Path) -> Iterator[tuple[str, str, dict[str, object]]]:
 def user_behaviour(sample: dict[str, object], where: str) -> str:
     """Return the behaviour of the sample's user: "stable", one of the six, or "unstable" where it is not named.
 
-    Raises
-    ------
-    UnreadableFileError
-        If the sample does not say whether its user is stable, or says both.
-
-    Examples
-    --------
     >>> user_behaviour({"variant": "unstable", "unstable_behavior": "goal_switching"}, "sample 0")
     'goal_switching'
     """
@@ -335,13 +320,6 @@ def user_behaviour(sample: dict[str, object], where: str) -> str:
 def base_task(sample: dict[str, object], behaviour: str, where: str) -> str:
     """Return the id that all versions of a task share: its source's id or its own, without the version's ending.
 
-    Raises
-    ------
-    UnreadableFileError
-        If the sample has no id.
-
-    Examples
-    --------
     >>> base_task({"task_id": "env_1_task_2"}, "goal_switching", "sample 0")
     'env_1_task_2'
     >>> base_task({"sample_id": "env_1_task_2_goal_switching"}, "goal_switching", "sample 0")

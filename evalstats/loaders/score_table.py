@@ -57,11 +57,6 @@ class ScoreRows:
         The rows.
     notes
         What is worth telling of them.
-
-    Raises
-    ------
-    UnreadableFileError
-        If the file is damaged, or larger than a table with a row for each model can be.
     """
 
     def __init__(self, head: Head) -> None:
@@ -160,8 +155,6 @@ def records_of_head(head: Head) -> list[Record]:
 def is_absent(cell: object) -> bool:
     """Whether a cell says that there is no number: empty, NaN, a dash, none.
 
-    Examples
-    --------
     >>> is_absent(" - "), is_absent(float("nan")), is_absent("0")
     (True, True, False)
     """
@@ -182,8 +175,6 @@ class Cell:
 def cell_of(value: object) -> Cell | None:
     """Read a cell with one number; None where it holds something else.
 
-    Examples
-    --------
     >>> cell_of("54.0% ± 1.2"), cell_of("3.1x"), cell_of("1,234")
     (Cell(number=54.0, percent=True, spread=1.2), None, None)
     """
@@ -204,8 +195,6 @@ def count_of(value: object) -> object:
 
     In a score a comma may be a decimal point; a count has none.
 
-    Examples
-    --------
     >>> count_of("26,019"), count_of("12"), count_of("many")
     ('26019', '12', 'many')
     """
@@ -252,13 +241,7 @@ class ScoreTableLoader(SingleFileLoader):
         return Match(confidence=0.05, reason=f"a row for each {model}, with numbers in {shown}{more}")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield aggregates, their metrics, the run, and notes.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is damaged, has no column of models or of numbers, or several rows a model.
-        """
+        """Yield aggregates, their metrics, the run, and notes."""
         head = read_head(source.path)
         table = ScoreRows(head)
         if not table.records:
@@ -281,8 +264,6 @@ class ScoreTableLoader(SingleFileLoader):
 def prices_in(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     """Return the columns of prices of a table that holds no other numbers of its models; none for any other table.
 
-    Examples
-    --------
     >>> prices_in(["model", "input_price", "context"], [{"model": "m", "input_price": 0.1, "context": 8000}])
     ['input_price']
     """

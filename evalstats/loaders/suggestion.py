@@ -162,8 +162,6 @@ _SHORT: Final = 120
 def names_a_model(text: str) -> bool:
     """Whether a text looks like the name of a language model.
 
-    Examples
-    --------
     >>> names_a_model("gpt-4o"), names_a_model("Llama-3-8B"), names_a_model("test_login")
     (True, True, False)
     """
@@ -173,8 +171,6 @@ def names_a_model(text: str) -> bool:
 def fitting_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
     """Guess which `--map` options fit a table, from its columns and some of its rows.
 
-    Examples
-    --------
     >>> rows = [{"qid": "q1", "llm": "gpt-4o", "ok": True}, {"qid": "q1", "llm": "claude", "ok": False}]
     >>> fitting_map(["qid", "llm", "ok"], rows)
     ['item=qid', 'score=ok', 'model=llm']
@@ -189,8 +185,6 @@ def fitting_map(columns: Sequence[str], records: Sequence[Record]) -> list[str]:
 def as_options(pairs: Iterable[str]) -> str:
     """Write options as they are typed.
 
-    Examples
-    --------
     >>> as_options(["item=question id", "score=ok"])
     "--map 'item=question id' --map score=ok"
     """

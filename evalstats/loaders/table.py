@@ -78,16 +78,7 @@ class TableLoader(SingleFileLoader):
         )
 
     def read(self, source: Source) -> Iterator[Rows | Frame | Problem]:
-        """Yield outcomes block by block, then the metrics and runs seen, and notes.
-
-        Raises
-        ------
-        InputError
-            Naming the line: a row that does not fit the header, an unknown score, a missing id, a repeated row; or
-            naming a mapped column that is not there.
-        UnreadableFileError
-            If the file is no table.
-        """
+        """Yield outcomes block by block, then the metrics and runs seen, and notes."""
         head = read_head(source.path)
         table = open_table(head, self.column_map.rows)
         survey, blocks = surveyed(table, _watched(self.column_map, head))
@@ -170,8 +161,6 @@ def _columns_of_frame(head: Head) -> tuple[str, ...]:
 def how_to_map(head: Head) -> str:
     r"""Say how a file is read that no loader knows, with the `--map` options that fit it; "" for one that is no table.
 
-    Examples
-    --------
     >>> from pathlib import Path
     >>> text = b"id,llm,correct_answer,ok\nq1,m,A,1\n"
     >>> how_to_map(Head(path=Path("x.csv"), size=len(text), data=text)).rpartition(": ")[2]

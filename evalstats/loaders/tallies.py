@@ -25,15 +25,6 @@ class Ranges:
     inside [0, 1] is bounded by 0 and 1; anything else is continuous and has no known bounds. What was seen is all that
     is known: a scale from 0 to 10 of which only 0 and 1 were given is called binary, and so is, as the narrowest kind, a
     metric without any score. Where other files show more of the metric, the widest kind counts (`schema.metrics`).
-
-    Examples
-    --------
-    >>> ranges = Ranges()
-    >>> for score in (0.0, 1.0, 0.5):
-    ...     ranges.add("demo", "match", score)
-    >>> row = ranges.row("demo", "match")
-    >>> row["kind"], row["low"], row["high"]
-    ('bounded', 0.0, 1.0)
     """
 
     def __init__(self) -> None:
@@ -97,8 +88,6 @@ class SeenKeys:
     Two different keys share a hash once in 18 million million million pairs; a file of a million rows is then wrongly
     refused with a chance of 3 in 100 million.
 
-    Examples
-    --------
     >>> keys = SeenKeys()
     >>> keys.again(pl.DataFrame({"id": [1, 2, 1]})).to_list(), keys.again(pl.DataFrame({"id": [2, 3]})).to_list()
     ([False, False, True], [True, False])
@@ -123,8 +112,6 @@ class SeenKeys:
 class GroupCounter:
     """Numbers the rows of each group from 0, going on where the last frame ended.
 
-    Examples
-    --------
     >>> counter = GroupCounter()
     >>> counter.next(pl.DataFrame({"g": ["a", "a", "b"]})).to_list(), counter.next(pl.DataFrame({"g": ["a"]})).to_list()
     ([0, 1, 0], [2])

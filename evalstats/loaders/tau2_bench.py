@@ -41,11 +41,6 @@ def read_submission(source: Source) -> Iterator[Rows | Problem]:
 
     A null is a number that was not published: it gives no row. Factors say what makes two submissions incomparable:
     `user_simulator`, `reasoning_effort`, `submission_type`, `modality`, `retrieval_config` and `harness_version`.
-
-    Raises
-    ------
-    UnreadableFileError
-        If a number is none, or a percentage lies outside 0 to 100.
     """
     content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
     model = as_text(content.get("model_name"))
@@ -258,13 +253,7 @@ class Tau2BenchLoader:
                 yield Problem(path=str(path), message=message)
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield the outcomes of a results file, or the aggregates of a submission.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is neither, is damaged, or the same task and trial stand twice.
-        """
+        """Yield the outcomes of a results file, or the aggregates of a submission."""
         kind = kind_of(read_head(source.path))
         if kind == "results":
             yield from read_results(source)

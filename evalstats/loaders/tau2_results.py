@@ -81,11 +81,6 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
     """Yield outcomes, metrics, the run, and notes on what is missing.
 
     Memory is bounded by the largest simulation and the ids of all.
-
-    Raises
-    ------
-    UnreadableFileError
-        If a simulation has no task_id, a reward outside 0 to 1, or the task and trial of another one.
     """
     envelope = _envelope(source.path)
     common = _common(source, envelope.info)

@@ -55,15 +55,7 @@ class NameParts:
 
 
 def parts_of_name(stem: str) -> NameParts:
-    """Read model, domain and settings out of a file name without its ending.
-
-    Examples
-    --------
-    >>> parts_of_name("gpt-4o-airline").model, parts_of_name("gpt-4o-airline").domain
-    ('gpt-4o', 'airline')
-    >>> parts_of_name("react-gpt-4o-0.0_range_0--1_user-gpt-4o-llm_0102030405").system
-    'gpt-4o (react)'
-    """
+    """Read model, domain and settings out of a file name without its ending."""
     if found := _HARNESS_NAME.fullmatch(stem):
         start, end = int(found["start"]), int(found["end"])
         return NameParts(
@@ -82,13 +74,6 @@ def parts_of_name(stem: str) -> NameParts:
 def snapped_reward(value: object, where: str) -> float | None:
     """Return a reward, exactly 0 or 1 where it is so within the harness's tolerance; None where there is no number.
 
-    Raises
-    ------
-    UnreadableFileError
-        If the reward lies outside 0 to 1.
-
-    Examples
-    --------
     >>> snapped_reward(0.9999999, "row 0"), snapped_reward(0.5, "row 1"), snapped_reward(None, "row 2")
     (1.0, 0.5, None)
     """
@@ -140,13 +125,7 @@ class TauBenchLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield outcomes, the reward's kind, and the run.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is no list of rows, a row has no task_id, or the same task and trial stand twice.
-        """
+        """Yield outcomes, the reward's kind, and the run."""
         parts = parts_of_name(source.stem)
         domain = parts.domain or _domain_from_policy(source.path)
         yield from _doubts(source, parts, domain)

@@ -30,8 +30,6 @@ _DIFFERENT_SCALES = "margins of the two critics are on different scales and cann
 def base_scenario(task_id: str) -> str:
     """Return a task's id without its version.
 
-    Examples
-    --------
     >>> base_scenario("tb-p-001-v02"), base_scenario("tb-hand-004")
     ('tb-p-001', 'tb-hand-004')
     """
@@ -53,12 +51,6 @@ def read_traces(source: Source) -> Iterator[Rows | Problem]:
 
     Metric `correct` (the headline) is the file's own verdict; `margin` is the chosen answer's score minus the rejected
     one's, in the critic's own units. The pair is the item, its split the task.
-
-    Raises
-    ------
-    UnreadableFileError
-        Naming the line: no object, no task_id, a pair that stands twice, a delta_correct that its two verdicts do not
-        give.
     """
     tally = _PairTally()
     runs = {critic: source.run_id(critic) for critic in CRITICS}
@@ -171,11 +163,6 @@ def read_ablation(source: Source) -> Iterator[Rows | Problem]:
 
     The difference is a row of the trained critic, metric `delta_accuracy`, in percentage points, with the published
     p-value as a factor. `delta_a` and `delta_b` repeat the held-out split and are not read.
-
-    Raises
-    ------
-    UnreadableFileError
-        If a split has no numbers.
     """
     content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
     rows: list[dict[str, object]] = []
@@ -353,13 +340,7 @@ class TenaciousLoader(SingleFileLoader):
         return Match(confidence=0.9, reason=found[1], skip=found[0] == "no results")
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield outcomes of an evaluation or of both critics, or the aggregates of an ablation.
-
-        Raises
-        ------
-        UnreadableFileError
-            If the file is none of the three, is damaged, contradicts itself, or holds a task twice.
-        """
+        """Yield outcomes of an evaluation or of both critics, or the aggregates of an ablation."""
         kind, reason = kind_of(read_head(source.path)) or ("no results", "of no kind of Tenacious-Bench")
         if kind == "traces":
             yield from read_traces(source)

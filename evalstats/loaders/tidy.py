@@ -87,13 +87,7 @@ class Tidier:
         self._presumed = Presumed(name for name in self.binding.presumed if not self._is_no_factor(sources[name]))
 
     def outcomes(self, block: Block) -> pl.DataFrame:
-        """Make the outcomes of one block.
-
-        Raises
-        ------
-        InputError
-            Naming the row: an unknown score, an id that is missing, a row that stands twice, a value out of range.
-        """
+        """Make the outcomes of one block."""
         places = Places(self.word, block.places)
         shared = self._shared(block, places)
         parts = [self._scored(shared, block, metric, source) for metric, source in self.binding.scores.items()]
@@ -124,13 +118,7 @@ class Tidier:
         ]
 
     def metrics(self) -> list[dict[str, object]]:
-        """Make the rows of `metrics`: what the user said of each, else what its scores look like.
-
-        Raises
-        ------
-        InputError
-            If the user said something of a metric that the table cannot have.
-        """
+        """Make the rows of `metrics`: what the user said of each, else what its scores look like."""
         rows: list[dict[str, object]] = []
         if self.binding.names_metrics and self.unknown_metrics():
             raise InputError(self.unknown_metrics())

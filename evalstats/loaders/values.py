@@ -34,13 +34,7 @@ def dicts(value: object) -> Iterator[dict[str, object]]:
 
 
 def get(value: object, *path: str) -> object:
-    """Follow member names into nested objects; None where one is absent.
-
-    Examples
-    --------
-    >>> get({"a": {"b": 2}}, "a", "b"), get({"a": 1}, "a", "b")
-    (2, None)
-    """
+    """Follow member names into nested objects; None where one is absent."""
     for name in path:
         value = as_dict(value).get(name)
     return value
@@ -50,11 +44,6 @@ def as_text(value: object) -> str | None:
     """Return an id or label as text: 12 and "12" and 12.0 are the same id; None and containers are None.
 
     Half of a character (a lone surrogate, which JSON can hold and no table can) becomes the replacement character.
-
-    Examples
-    --------
-    >>> as_text(12), as_text("12"), as_text(12.0), as_text(None), as_text([1])
-    ('12', '12', '12', None, None)
     """
     if value is None or isinstance(value, dict | list):
         return None
@@ -67,11 +56,6 @@ def as_number(value: object) -> float | None:
     """Return a finite number, from a number, a boolean or numeric text; None for anything else, NaN included.
 
     Text with underscores ("1_000", which Python would read) is no number.
-
-    Examples
-    --------
-    >>> as_number(True), as_number("0.5"), as_number(float("nan")), as_number("x")
-    (1.0, 0.5, None, None)
     """
     if isinstance(value, str):
         try:
@@ -96,8 +80,6 @@ def as_whole(value: object) -> int | None:
 def as_count(value: object) -> int | None:
     """Return a whole number that a column of counts can hold: from 0, within 64 bits; None for anything else.
 
-    Examples
-    --------
     >>> as_count(12.0), as_count(-1), as_count(1e30), as_count("x")
     (12, None, None, None)
     """
@@ -110,13 +92,6 @@ def as_time(value: object) -> datetime | None:
 
     The count is of seconds, milliseconds, microseconds or nanoseconds, told apart by its size. It may stand as text, as it
     does in a CSV file. A time without a zone is taken for UTC.
-
-    Examples
-    --------
-    >>> as_time("2026-06-01T12:00:00+02:00").isoformat(), as_time(0.0).isoformat()
-    ('2026-06-01T10:00:00+00:00', '1970-01-01T00:00:00+00:00')
-    >>> as_time(1687849300) == as_time(1687849300_000) == as_time(1687849300_000_000) == as_time(1687849300_000_000_000)
-    True
     """
     seconds = None if isinstance(value, bool) else as_number(value)
     if isinstance(value, str) and (seconds is None or len(value) <= _COMPACT_DATE):
@@ -137,8 +112,6 @@ def as_time(value: object) -> datetime | None:
 def day_of(value: object) -> date | None:
     """Return the day of a time, in UTC.
 
-    Examples
-    --------
     >>> day_of("2024-07-31 23:07:07").isoformat(), day_of(1770784106.0).isoformat(), day_of("latest")
     ('2024-07-31', '2026-02-11', None)
     """
@@ -147,13 +120,7 @@ def day_of(value: object) -> date | None:
 
 
 def unit_of_count(value: object) -> str:
-    """Return how `as_time` takes a time: "seconds", ..., "nanoseconds", or "dates" for ISO text and datetimes.
-
-    Examples
-    --------
-    >>> unit_of_count(1687849300.5), unit_of_count("1687849300500"), unit_of_count("2023-06-27")
-    ('seconds', 'milliseconds', 'dates')
-    """
+    """Return how `as_time` takes a time: "seconds", ..., "nanoseconds", or "dates" for ISO text and datetimes."""
     number = None if isinstance(value, datetime) else as_number(value)
     if number is None or (isinstance(value, str) and len(value) <= _COMPACT_DATE):
         return "dates"
@@ -165,13 +132,7 @@ def _per_second(count: float) -> float:
 
 
 def letter_grade(value: object) -> float | None:
-    """Return the number behind a grade: C, P, I, N, yes, no, true, false, or numeric text; None for an unknown word.
-
-    Examples
-    --------
-    >>> letter_grade("C"), letter_grade("no"), letter_grade("0.25"), letter_grade("B+")
-    (1.0, 0.0, 0.25, None)
-    """
+    """Return the number behind a grade: C, P, I, N, yes, no, true, false, or numeric text; None for an unknown word."""
     if isinstance(value, str) and value.strip().lower() in _LETTERS:
         return _LETTERS[value.strip().lower()]
     return as_number(value)
@@ -183,8 +144,6 @@ _SHOWN = 200
 def first_line(value: object) -> str:
     r"""Return the first line of an error message, short enough for a table.
 
-    Examples
-    --------
     >>> first_line("APIError: 500\n  at line 3"), first_line(None)
     ('APIError: 500', '')
     """
@@ -194,8 +153,6 @@ def first_line(value: object) -> str:
 def user_turns(messages: object) -> int | None:
     """Count the messages of the user; None where the conversation was not kept.
 
-    Examples
-    --------
     >>> user_turns([{"role": "user"}, {"role": "assistant"}]), user_turns(None)
     (1, None)
     """

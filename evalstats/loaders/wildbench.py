@@ -61,15 +61,7 @@ class WildBenchLoader(SingleFileLoader):
         return None
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
-        """Yield comparisons or outcomes in batches, the runs, and notes.
-
-        Raises
-        ------
-        InputError
-            If a session is judged twice in one run.
-        UnreadableFileError
-            If the file is damaged, or holds no judgements.
-        """
+        """Yield comparisons or outcomes in batches, the runs, and notes."""
         head = read_head(source.path)
         found = _Found()
         pairs = columns_of(head) >= _PAIR

@@ -54,8 +54,6 @@ class Account:
     singling
         Such columns that have nearly one level for each person.
 
-    Examples
-    --------
     >>> Account(hashed=Counter(rater=3), dropped=Counter(text=0), days=True).lines()
     ('pseudonyms in place of rater (3)', 'times are cut to the day (UTC), since a moment can be looked up in a log')
     """
@@ -109,8 +107,6 @@ class Account:
 def together(accounts: Iterable[Account]) -> Account:
     """Add up the accounts of several sources.
 
-    Examples
-    --------
     >>> together([Account(hashed=Counter(user=1)), Account(hashed=Counter(user=2))]).hashed["user"]
     3
     """
@@ -164,18 +160,6 @@ class Anonymizer:
         32 secret bytes. The same key gives the same pseudonyms, in every file.
     keep
         Factors whose labels may be read although their names tell nothing.
-
-    Raises
-    ------
-    InputError
-        If the key is not 32 bytes, or a factor to be kept holds ids or texts by its name.
-
-    Examples
-    --------
-    >>> from evalstats.schema.tables import frame_from_rows
-    >>> runs = frame_from_rows([{"run": "r", "benchmark": "b", "source": "/home/ann/exports/votes.csv"}], "runs")
-    >>> Anonymizer(bytes(32)).table("runs", runs)["source"].to_list()
-    ['exports/votes.csv']
     """
 
     def __init__(self, key: bytes, *, keep: Iterable[str] = ()) -> None:
@@ -220,13 +204,7 @@ class Anonymizer:
         return self._account
 
     def table(self, name: TableName, frame: pl.DataFrame) -> pl.DataFrame:
-        """Return a checked table without what identifies.
-
-        Raises
-        ------
-        InputError
-            If rows of a run depend on a column that is dropped.
-        """
+        """Return a checked table without what identifies."""
         if not frame.height:
             return frame
         self._kept = []

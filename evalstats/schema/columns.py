@@ -268,13 +268,7 @@ KEYS: Mapping[TableName, tuple[str, ...]] = MappingProxyType(
 
 
 def column_names(table: TableName) -> tuple[str, ...]:
-    """Names of the standard columns of a table, in order.
-
-    Examples
-    --------
-    >>> column_names("metrics")[:2]
-    ('benchmark', 'metric')
-    """
+    """Names of the standard columns of a table, in order."""
     return tuple(column.name for column in TABLES[table])
 
 

@@ -218,16 +218,6 @@ def as_data(data: object) -> EvalData:
 
     A table with the columns model and estimate, and without items or scores, holds published numbers; any other outcomes, of
     which item, score and model are enough.
-
-    Raises
-    ------
-    InputError
-        If a column is not there; for columns of other names use `evalstats.from_frame`.
-
-    Examples
-    --------
-    >>> as_data({"model": ["a", "b"], "estimate": [0.8, 0.7], "std_error": [0.02, 0.03]}).aggregates.height
-    2
     """
     if isinstance(data, EvalData):
         return data
@@ -331,15 +321,7 @@ def with_distinct_names(data: EvalData) -> EvalData:
 
 
 def concat_tables(frames: Sequence[pl.DataFrame], table: TableName) -> pl.DataFrame:
-    """Stack checked tables; a factor whose parts differ in dtype gets the one that `shared_dtypes` names.
-
-    Examples
-    --------
-    >>> row = {"benchmark": "b", "kind": "binary", "higher_is_better": True, "primary": False}
-    >>> parts = [pl.DataFrame([{**row, "metric": name, "level": level}]) for name, level in (("m", 1), ("n", 0.5))]
-    >>> concat_tables(parts, "metrics")["level"].to_list()
-    [1.0, 0.5]
-    """
+    """Stack checked tables; a factor whose parts differ in dtype gets the one that `shared_dtypes` names."""
     frames = [frame for frame in frames if frame.height]
     if not frames:
         return empty_table(table)
@@ -413,13 +395,6 @@ def same_votes(comparisons: pl.DataFrame) -> list[Problem]:
 
     A vote is the same if its id (or number), item, models, outcome, rater, judge and session are. Small runs (fewer than 20
     votes) may agree by chance and are passed over.
-
-    Examples
-    --------
-    >>> votes = pl.DataFrame({"run": ["x"] * 30 + ["y"] * 30, "battle": [str(i) for i in range(30)] * 2})
-    >>> filled = votes.with_columns(pl.lit("m").alias(name) for name in _SAME[1:])
-    >>> [problem.path for problem in same_votes(filled)], same_votes(filled.head(30))
-    (['y'], [])
     """
     sizes = dict(comparisons.group_by("run", maintain_order=True).len().iter_rows()) if comparisons.height else {}
     large = [run for run, n in sizes.items() if n >= _SAME_FROM]

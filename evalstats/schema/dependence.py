@@ -16,8 +16,6 @@ _SHARED = {*DEPENDENT, *CONVERSATIONS}
 def is_shared_by_name(name: str) -> bool:
     """Whether a column is called like something that items share, with "id" behind it or without.
 
-    Examples
-    --------
     >>> [
     ...     name
     ...     for name in ("conversation", "threadId", "Session ID", "thread_count", "item_id")
@@ -35,8 +33,6 @@ class Presumed:
     One of them makes items dependent if every item has one level of it, and some items share one. A session that
     each row has for itself, or a user that differs from one answer to the same item to the next, groups no items.
 
-    Examples
-    --------
     >>> rows = {"benchmark": ["b"] * 3, "task": [""] * 3, "item": ["1", "2", "3"], "variant": [""] * 3}
     >>> presumed = Presumed(["passage", "session"])
     >>> presumed.add(pl.DataFrame({**rows, "passage": ["x", "x", "y"], "session": ["s", "t", "u"]}))

@@ -75,8 +75,6 @@ _MODEL_FAMILY = re.compile(
 def plain(name: str) -> str:
     """Return a column's name in lower case, its words joined by underscores.
 
-    Examples
-    --------
     >>> plain("userId"), plain("IP-Address"), plain("user.name")
     ('user_id', 'ip_address', 'user_name')
     """
@@ -84,35 +82,17 @@ def plain(name: str) -> str:
 
 
 def holds_text(name: str) -> bool:
-    """Whether a column of that name holds what somebody wrote.
-
-    Examples
-    --------
-    >>> holds_text("full_conversation"), holds_text("prompt_tokens"), holds_text("response_a")
-    (True, False, True)
-    """
+    """Whether a column of that name holds what somebody wrote."""
     return _TEXT.fullmatch(plain(name)) is not None
 
 
 def is_personal(name: str) -> bool:
-    """Whether a column of that name describes a person directly, so that no pseudonym of it is of use.
-
-    Examples
-    --------
-    >>> is_personal("ip"), is_personal("Email"), is_personal("name"), is_personal("task_name")
-    (True, True, True, False)
-    """
+    """Whether a column of that name describes a person directly, so that no pseudonym of it is of use."""
     return _PERSONAL.fullmatch(plain(name)) is not None
 
 
 def holds_ids(name: str) -> bool:
-    """Whether a column of that name says to whom, or to which conversation, a row belongs.
-
-    Examples
-    --------
-    >>> holds_ids("customerId"), holds_ids("chat_id"), holds_ids("n_messages"), holds_ids("difficulty")
-    (True, True, False, False)
-    """
+    """Whether a column of that name says to whom, or to which conversation, a row belongs."""
     return _ID.fullmatch(plain(name)) is not None
 
 
@@ -122,15 +102,7 @@ def holds_labels(name: str) -> bool:
 
 
 def is_telling(value: str) -> bool:
-    """Whether a value looks like text that somebody wrote, or like an id of somebody: no label.
-
-    Examples
-    --------
-    >>> is_telling("goal switching"), is_telling("a@b.org"), is_telling("10.0.0.1"), is_telling("q17")
-    (False, True, True, False)
-    >>> is_telling("please help me to write a letter to my landlord")
-    True
-    """
+    """Whether a value looks like text that somebody wrote, or like an id of somebody: no label."""
     if len(value) > MAX_LABEL_CHARS or "\n" in value or "@" in value:
         return True
     return len(value.split()) >= _MAX_LABEL_WORDS or _LOOKS_LIKE_ID.fullmatch(value.strip()) is not None
@@ -139,8 +111,6 @@ def is_telling(value: str) -> bool:
 def is_text(value: str) -> bool:
     """Whether a value is something that somebody wrote, and no name or id of an item of a benchmark.
 
-    Examples
-    --------
     >>> is_text("3f2504e0-4f89-11d3-9a0c-0305e82c3301"), is_text("Please write a poem for my wife on her birthday")
     (False, True)
     """
@@ -155,8 +125,6 @@ def is_text(value: str) -> bool:
 def names_somebody(file_name: str) -> bool:
     """Whether a part of a file's or run's name looks like an id.
 
-    Examples
-    --------
     >>> names_somebody("chat_3f2504e0-4f89-11d3-9a0c-0305e82c3301.json"), names_somebody("votes-20240513.csv")
     (True, False)
     """
@@ -167,11 +135,6 @@ def is_model_name(judge: str) -> bool:
     """Whether a judge is a language model by its name; anybody else counts as a person.
 
     A name of a family of models needs a number with it: Claude may be a colleague.
-
-    Examples
-    --------
-    >>> is_model_name("gpt-4-turbo"), is_model_name("Claude"), is_model_name("claude-3-opus"), is_model_name("rater7")
-    (True, False, True, False)
     """
     names = judge.split(",")  # a run may list several
     return all("@" not in name and re.search(r"\d", name) and _MODEL_FAMILY.search(name) for name in names)
@@ -180,8 +143,6 @@ def is_model_name(judge: str) -> bool:
 def kept_reason(reason: str | None, value_raw: str | None) -> bool:
     """Whether a reason for a missing score quotes nothing of the row.
 
-    Examples
-    --------
     >>> (
     ...     kept_reason("no winner is given", None),
     ...     kept_reason("is bob, not a or b", "bob"),
@@ -203,8 +164,6 @@ def kept_note(note: str) -> bool:
 def settings_only(config: str) -> str | None:
     """Return a run's configuration with its numbers, switches and labels; None where nothing is left or it is no JSON.
 
-    Examples
-    --------
     >>> settings_only('{"temperature": 0, "system_prompt": "You are Ann", "user": "ann", "mode": "fast"}')
     '{"mode": "fast", "temperature": 0}'
     """
@@ -244,15 +203,7 @@ _NUMBERS: Final = frozenset(
 
 
 def is_measure(name: str) -> bool:
-    """Whether a column of numbers counts or measures by its name, or has a name of the glossary.
-
-    Examples
-    --------
-    >>> [is_measure(name) for name in ("prompt_tokens", "n_messages", "bold_count_a", "latencyMs", "cost_usd")]
-    [True, True, True, True, True]
-    >>> [is_measure(name) for name in ("badge", "usernum", "salary", "epoch_h", "account", "device_serial")]
-    [False, False, False, False, False, False]
-    """
+    """Whether a column of numbers counts or measures by its name, or has a name of the glossary."""
     found = plain(name)
     return found in _NUMBERS or _MEASURE.fullmatch(_SIDE.sub("", found)) is not None
 
@@ -274,8 +225,6 @@ _BESIDE = re.compile(
 def is_answer(name: str) -> bool:
     """Whether a column holds an answer, an answer key or a judgement by its name, as text or as a number.
 
-    Examples
-    --------
     >>> [is_answer(name) for name in ("gold", "correctAnswer", "answer_idx", "label", "true_label", "judge_score")]
     [True, True, True, True, True, True]
     >>> [is_answer(name) for name in ("passage", "answer_type", "target_language", "topic_label", "judge_model")]
@@ -321,16 +270,7 @@ class Kept:
 
 @dataclass(slots=True)
 class Watch:
-    """Remembers, by digests, which levels of kept columns go with which people.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"user": [f"u{i % 12}" for i in range(48)], "item": "q"})
-    >>> watch = Watch()
-    >>> watch.look("outcomes", frame, [Kept(series=pl.Series("tier", [i % 12 for i in range(48)]))])
-    >>> watch.alone(), watch.matching()
-    ({'tier': 12}, ('tier',))
-    """
+    """Remembers, by digests, which levels of kept columns go with which people."""
 
     _rows: dict[TableName, int] = field(default_factory=dict[TableName, int])
     _parts: list[pl.DataFrame] = field(default_factory=list[pl.DataFrame])

@@ -13,8 +13,6 @@ _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 def spelled(character: str) -> str:
     r"""Return a character as its escape.
 
-    Examples
-    --------
     >>> print(spelled("\u200b"), spelled(" "), spelled("\ue000"))
     \u200b \x20 \ue000
     """
@@ -25,8 +23,6 @@ def spelled(character: str) -> str:
 def visible(name: str) -> str:
     r"""Return a name with everything spelled out that could not be seen.
 
-    Examples
-    --------
     >>> print(visible("gpt-4\u200b"), visible("gpt 4 "), visible("e\u0301"), visible("plain name"))
     gpt-4\u200b gpt 4\x20 e\u0301 plain name
     """
@@ -45,8 +41,6 @@ def visible(name: str) -> str:
 def alike(names: Iterable[str]) -> dict[str, str]:
     r"""Return, of names that look the same as another one, those to be spelled out, with how.
 
-    Examples
-    --------
     >>> alike(["gpt-4", "gpt-4\u200b", "other"])
     {'gpt-4\u200b': 'gpt-4\\u200b'}
     """

@@ -61,28 +61,14 @@ _PERCENT = re.compile(r"%|(?<![a-z])(?:percent|percents|percentage|percentages|p
 
 
 def direction_in_name(name: str) -> bool | None:
-    """Return whether more is better, where an arrow or "lower is better" in the name says so; else None.
-
-    Examples
-    --------
-    >>> direction_in_name("WER ↓"), direction_in_name("score (higher is better)"), direction_in_name("WER")
-    (False, True, None)
-    """
+    """Return whether more is better, where an arrow or "lower is better" in the name says so; else None."""
     said = {up for arrow, up in _ARROWS.items() if arrow in name}
     said |= {found[1] is None for found in _IN_WORDS.finditer(name)}
     return next(iter(said)) if len(said) == 1 else None
 
 
 def suggests_lower(name: str) -> bool:
-    """Whether a metric's name suggests that lower is better: an error, a time, a cost, a harm.
-
-    Examples
-    --------
-    >>> [suggests_lower(name) for name in ("jailbroken", "errorRate", "latency_s", "perplexity", "score", "accuracy")]
-    [True, True, True, True, False, False]
-    >>> [suggests_lower(name) for name in ("hallucination_detection_f1", "harmless", "error_free", "timeliness")]
-    [False, False, False, False]
-    """
+    """Whether a metric's name suggests that lower is better: an error, a time, a cost, a harm."""
     words = _words(name)
     pairs = set(pairwise(words))
     if not pairs.isdisjoint(_BAD_PAIRS):
@@ -92,24 +78,12 @@ def suggests_lower(name: str) -> bool:
 
 
 def is_amount(name: str) -> bool:
-    """Whether a metric's name says that it is a time, an amount or a count, which has no highest value.
-
-    Examples
-    --------
-    >>> [is_amount(name) for name in ("latency_s", "n_turns", "reward", "score", "accuracy")]
-    [True, True, True, False, False]
-    """
+    """Whether a metric's name says that it is a time, an amount or a count, which has no highest value."""
     return any(word in _AMOUNT_WORDS or _AMOUNT.match(word) for word in _words(name))
 
 
 def says_percent(name: str) -> bool:
-    """Whether a metric's name says that its numbers are percentages.
-
-    Examples
-    --------
-    >>> [says_percent(name) for name in ("acc (%)", "pct_correct", "acc", "percentile")]
-    [True, True, False, False]
-    """
+    """Whether a metric's name says that its numbers are percentages."""
     return _PERCENT.search(name.replace("_", " ")) is not None
 
 
@@ -135,13 +109,6 @@ def one_definition(metrics: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
         One row for each (benchmark, metric), in order of first appearance; several where they contradict each other.
     contradictions : list of str
         A sentence for each metric whose descriptions cannot all be true.
-
-    Examples
-    --------
-    >>> row = {"benchmark": "b", "metric": "m", "low": 0.0, "high": 1.0, "higher_is_better": True, "primary": False}
-    >>> seen = pl.DataFrame([{**row, "kind": "binary", "unit": None}, {**row, "kind": "bounded", "unit": None}])
-    >>> one_definition(seen)[0]["kind"].to_list()
-    ['bounded']
     """
     key = list(KEYS["metrics"])
     if not metrics.select(key).is_duplicated().any():
@@ -160,8 +127,6 @@ def one_definition(metrics: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 def contradicted(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Say in what the descriptions of one metric cannot all be true: its direction, its range.
 
-    Examples
-    --------
     >>> sides = [{"higher_is_better": None, "low": 0.0, "high": high} for high in (1.0, 100.0)]
     >>> contradicted(sides)
     ['it runs from 0 to 1, and from 0 to 100']
@@ -206,16 +171,7 @@ def _merged(rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def with_facts(metrics: pl.DataFrame, key: tuple[str, str], facts: Mapping[str, object]) -> pl.DataFrame:
-    """Return `metrics` with what the user declares of one metric in place of what the sources say.
-
-    Examples
-    --------
-    >>> from evalstats.schema.tables import empty_table
-    >>> with_facts(empty_table("metrics"), ("b", "wer"), {"higher_is_better": False}).select(
-    ...     "metric", "higher_is_better"
-    ... ).row(0)
-    ('wer', False)
-    """
+    """Return `metrics` with what the user declares of one metric in place of what the sources say."""
     schema = {**metrics.schema, **schema_of("metrics")}
     own = (pl.col("benchmark") == key[0]) & (pl.col("metric") == key[1])
     rows = metrics.filter(own).to_dicts() or [{"benchmark": key[0], "metric": key[1], "primary": False}]

@@ -24,18 +24,7 @@ SETTINGS = (
 
 
 def check_settings(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names, each once; one that is no setting is refused.
-
-    Raises
-    ------
-    InputError
-        Naming the nearest setting.
-
-    Examples
-    --------
-    >>> check_settings(["judge", "judge"])
-    ('judge',)
-    """
+    """Return the names, each once; one that is no setting is refused."""
     found = tuple(dict.fromkeys(names))
     for name in found:
         if name not in SETTINGS:
@@ -206,12 +195,6 @@ def plan_account(
         What the result is about; margins and the primary metric are those declared for it.
     span, given
         As in `departures`.
-
-    Examples
-    --------
-    >>> plan = Plan(source="evalstats.toml", conf_level=0.9)
-    >>> plan_account(plan, conf_level=0.95).departures
-    ('departs from the plan: conf_level 0.95 given, 0.9 declared',)
     """
     return PlanAccount(
         source=plan.source,
@@ -250,19 +233,6 @@ def departures(
     -------
     tuple of str
         One sentence for every departure.
-
-    Raises
-    ------
-    InputError
-        If an option is none of the plan's keys.
-
-    Examples
-    --------
-    >>> plan = Plan(margins=(Margin(value="2pp", reason="users do not notice less"),))
-    >>> departures(plan, margin="5pp")
-    ('departs from the plan: margin 5pp given, 2pp declared',)
-    >>> departures(plan, margin=0.02, conf_level=None)
-    ()
     """
     declared = _declared(plan, benchmark, metric)
     unknown = [name for name in given if name not in declared]
@@ -287,11 +257,6 @@ def settled(plan: Plan | None, *, benchmark: str = "", metric: str = "", **given
         The plan; None where there is none.
     benchmark, metric, given
         As in `departures`.
-
-    Examples
-    --------
-    >>> settled(Plan(conf_level=0.9, clusters=("passage",)), conf_level=None, clusters=["user"])
-    {'conf_level': 0.9, 'clusters': ['user']}
     """
     declared = {} if plan is None else _declared(plan, benchmark, metric)
     return {
@@ -301,15 +266,7 @@ def settled(plan: Plan | None, *, benchmark: str = "", metric: str = "", **given
 
 
 def with_aliases(data: EvalData, aliases: Mapping[str, str]) -> EvalData:
-    """Rename models and systems, in all tables.
-
-    Examples
-    --------
-    >>> from evalstats.schema.tables import frame_from_rows
-    >>> row = {"run": "r", "model": "gpt-x-0613", "benchmark": "b"}
-    >>> with_aliases(EvalData(runs=frame_from_rows([row], "runs")), {"gpt-x-0613": "gpt-x"}).runs["model"].to_list()
-    ['gpt-x']
-    """
+    """Rename models and systems, in all tables."""
     if not aliases:
         return data
     _check_aliases(aliases)

@@ -25,13 +25,6 @@ class Pseudonyms:
     key
         32 secret bytes.
 
-    Raises
-    ------
-    InputError
-        If the key has another length.
-
-    Examples
-    --------
     >>> names = Pseudonyms(bytes(32))
     >>> names.of("rater", "ann") == names.of("rater", "ann"), names.of("rater", "ann") == names.of("session", "ann")
     (True, False)
@@ -76,8 +69,6 @@ class Pseudonyms:
 def mapped(series: pl.Series, new: Callable[[str], str | None]) -> pl.Series:
     """Replace every value of a column of text; each distinct one is worked out once.
 
-    Examples
-    --------
     >>> mapped(pl.Series("a", ["x", None, "x"]), str.upper).to_list()
     ['X', None, 'X']
     """
@@ -91,8 +82,6 @@ def mapped(series: pl.Series, new: Callable[[str], str | None]) -> pl.Series:
 def matching(series: pl.Series, test: Callable[[str], bool]) -> pl.Series:
     """Say which values of a column of text pass a test; nulls do not.
 
-    Examples
-    --------
     >>> matching(pl.Series("a", ["x", None, "1"]), str.isdigit).to_list()
     [False, False, True]
     """
@@ -153,18 +142,7 @@ _ERROR_TYPES: Final = frozenset(
 
 
 def is_no_label(value: str) -> bool:
-    """Whether a short value was written by somebody, or holds a number of somebody, and is no label from a list.
-
-    Examples
-    --------
-    >>> [is_no_label(text) for text in ("my name is Eve", "Mary Smithson 1200", "Call Tom.", "customer 4711-200345")]
-    [True, True, True, True]
-    >>> [
-    ...     is_no_label(text)
-    ...     for text in ("Judgment under uncertainty", "task_134", "Algebra I", "AIME 2024", "goal switching")
-    ... ]
-    [False, False, False, False, False]
-    """
+    """Whether a short value was written by somebody, or holds a number of somebody, and is no label from a list."""
     text = value.strip()
     if is_telling(value) or names_somebody(text) or _LONG_NUMBER.search(text):
         return True
@@ -179,13 +157,6 @@ def reason_class(reason: str) -> str:
     """Return the class of a reason for a missing score: a type of error, a known kind of failure, or "other".
 
     A reason made of the words that the loaders use themselves stays whole.
-
-    Examples
-    --------
-    >>> reason_class("timeout while user alice393 was typing"), reason_class("ValueError: no row for Ann")
-    ('timeout', 'ValueError')
-    >>> reason_class("the winner's label is not known"), reason_class("Ann left")
-    ("the winner's label is not known", 'other')
     """
     words = re.findall(r"[^\W\d_]+", reason.lower().replace("'s", ""))
     if words and _OUR_WORDS.issuperset(words) and not re.search(r"\d", reason):

@@ -26,18 +26,7 @@ _UNITS = ((MILLISECONDS_FROM, 1e6), (1e14, 1e3), (1e17, 1.0))
 
 
 def as_polars(frame: object) -> pl.DataFrame:
-    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) as a Polars frame.
-
-    Raises
-    ------
-    InputError
-        If `frame` is not a table that narwhals knows.
-
-    Examples
-    --------
-    >>> as_polars({"a": [1, 2]}).shape
-    (2, 1)
-    """
+    """Return any dataframe (pandas, pyarrow, DuckDB relation, Polars, lazy or not) as a Polars frame."""
     if isinstance(frame, pl.DataFrame):
         return frame
     if isinstance(frame, Mapping):
@@ -250,8 +239,6 @@ def _cast_time(series: pl.Series, column: Column, where: str) -> pl.Series:
 def time_of_number(counts: pl.Series) -> pl.Series:
     """Read counts since 1970 as times: seconds, milliseconds, microseconds or nanoseconds, told apart by their size.
 
-    Examples
-    --------
     >>> time_of_number(pl.Series("t", [1.6e9, 1.6e12, 1.6e15, 1.6e18])).n_unique()
     1
     """

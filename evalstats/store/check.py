@@ -136,11 +136,6 @@ def lock(folder: Path) -> int | None:
     """Lock a folder for this process and return the descriptor that holds the lock; None where that is impossible.
 
     The system frees the lock when the process ends, however it ends; no process id is trusted.
-
-    Raises
-    ------
-    BlockingIOError
-        If another process holds it.
     """
     if fcntl is None:
         return None

@@ -22,16 +22,6 @@ def key_from_text(text: str, where: str) -> bytes:
     r"""Read a key as it is written: 64 hexadecimal digits.
 
     A phrase is no key: it can be guessed, and with it every pseudonym tested.
-
-    Raises
-    ------
-    InputError
-        If it is anything else; the message does not repeat it.
-
-    Examples
-    --------
-    >>> key_from_text("00" * 32 + "\n", "the file") == bytes(32)
-    True
     """
     try:
         key = bytes.fromhex(text.strip())
@@ -45,13 +35,7 @@ def key_from_text(text: str, where: str) -> bytes:
 
 
 def read_or_make_key(path: str | Path) -> tuple[bytes, bool]:
-    """Return the key of a file, and whether it was made just now: then the file can be read by its owner alone.
-
-    Raises
-    ------
-    InputError
-        If the file can be neither read nor made, or holds no key.
-    """
+    """Return the key of a file, and whether it was made just now: then the file can be read by its owner alone."""
     path = Path(path)
     try:
         # O_EXCL follows no link, and of two processes lets one make the file.

@@ -162,13 +162,7 @@ def manifest_text(manifest: Manifest) -> str:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest of one stored source.
-
-    Raises
-    ------
-    StoreError
-        If it is missing, damaged, or was written by a newer evalstats; the message says what to do.
-    """
+    """Read the manifest of one stored source."""
     path = folder / MANIFEST
     try:
         data = cast("dict[str, Any]", json.loads(path.read_text(encoding="utf-8")))
@@ -292,13 +286,7 @@ def is_store(folder: str | Path) -> bool:
 
 
 def check_marker(path: Path) -> None:
-    """Raise `StoreError` unless the folder is a store that this version can read.
-
-    Raises
-    ------
-    StoreError
-        If there is no store, its marker is damaged, or a newer evalstats made it.
-    """
+    """Raise `StoreError` unless the folder is a store that this version can read."""
     marker = path / MARKER
     try:
         text = marker.read_text(encoding="utf-8")
@@ -324,11 +312,6 @@ class Shelf:
     Each manifest is read once, since a committed folder is never changed, only replaced; `refresh` takes in what other
     processes have committed or dropped since. Of several readings of the same source only the one committed last
     counts: the others are about to be dropped.
-
-    Raises
-    ------
-    StoreError
-        Here and in `refresh`, if the sources cannot be listed or a manifest cannot be read.
     """
 
     def __init__(self, store: Path) -> None:
@@ -410,8 +393,6 @@ def _reading_order(source: StoredSource) -> tuple[str, str]:
 def some_of(names: Iterable[str], shown: int = 12) -> str:
     """Return the first names for a message, and how many more there are.
 
-    Examples
-    --------
     >>> some_of(["a", "b", "c"], shown=2)
     "'a', 'b' and 1 more"
     """

@@ -55,19 +55,7 @@ _STALE_SECONDS = 24 * 3600.0
 
 
 def make_store(path: str | Path) -> Shelf:
-    """Make a store in a new or empty folder, or take the one that is there and clear away what was left unfinished.
-
-    Raises
-    ------
-    StoreError
-        If the folder holds something else, cannot be written to, or holds a store of a newer evalstats.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> make_store(Path(tempfile.mkdtemp(), "store")).current()
-    ()
-    """
+    """Make a store in a new or empty folder, or take the one that is there and clear away what was left unfinished."""
     path = Path(path)
     try:
         if not (path / MARKER).exists():
@@ -89,13 +77,7 @@ def make_store(path: str | Path) -> Shelf:
 
 
 def drop_source(store: Path, source: StoredSource) -> None:
-    """Take a source out of the store: out of sight in one step, then deleted.
-
-    Raises
-    ------
-    StoreError
-        If the store cannot be written to.
-    """
+    """Take a source out of the store: out of sight in one step, then deleted."""
     trash = store / INCOMING / uuid4().hex
     try:
         source.folder.rename(trash)
@@ -190,19 +172,6 @@ class SourceWriter:
 
     A context manager: what was not committed is gone when the block is left. Frames are gathered into parts of about
     `PART_ROWS` rows or `PART_BYTES`, so memory is bounded by one part, and 8 bytes a row while keys are compared.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> from evalstats.schema.tables import frame_from_rows
-    >>> from evalstats.store.write import make_store
-    >>> shelf = make_store(Path(tempfile.mkdtemp(), "store"))
-    >>> origin = Origin(path="a.csv", digest="ab" * 32, loader="table", loader_version="1")
-    >>> with SourceWriter(shelf, origin) as writer:
-    ...     writer.add("runs", frame_from_rows([{"run": "a~abab", "benchmark": "b"}], "runs"))
-    ...     writer.commit().outcome
-    'added'
     """
 
     def __init__(self, shelf: Shelf, origin: Origin) -> None:
@@ -231,15 +200,7 @@ class SourceWriter:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def add(self, table: TableName, frame: pl.DataFrame) -> None:
-        """Take rows of one table.
-
-        Raises
-        ------
-        InputError
-            If the frame is not a checked table and does not become one.
-        StoreError
-            If the store cannot be written to.
-        """
+        """Take rows of one table."""
         expected = schema_of(table)
         if list(frame.schema.items())[: len(expected)] != list(expected.items()):
             frame = check_table(frame, table, source=self._origin.path)
@@ -259,15 +220,7 @@ class SourceWriter:
             self._problems.append(problem)
 
     def commit(self) -> Committed:
-        """Check the source as a whole and move it into the store, in one step that others see whole or not at all.
-
-        Raises
-        ------
-        InputError
-            If a key stands twice, a row belongs to no run, or a run's name is taken by another source.
-        StoreError
-            If the store cannot be written to.
-        """
+        """Check the source as a whole and move it into the store, in one step that others see whole or not at all."""
         for table in list(self._held):
             self._flush(table)
         self._refuse_repeated_keys()
@@ -376,15 +329,7 @@ def _run_entries(runs: pl.DataFrame) -> list[RunEntry]:
 
 
 def remove_run(shelf: Shelf, run: str) -> None:
-    """Take one run out of a store; the other runs of its source stay. Ingesting its file again brings it back.
-
-    Raises
-    ------
-    InputError
-        If the store has no such run.
-    StoreError
-        If the store cannot be written to, or the source is damaged.
-    """
+    """Take one run out of a store; the other runs of its source stay. Ingesting its file again brings it back."""
     holders = shelf.with_run(run)
     if not holders:
         have = some_of(entry.run for source in shelf.current() for entry in source.manifest.runs)
