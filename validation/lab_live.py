@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evalstats.analysis.gap.gap import gap
-from evalstats.analysis.gap.layers import DecompositionRow, Part
-from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.gap.result import DecompositionRow, LabLiveGap, Part
 from evalstats.datasets import rutbench_live_mix
 from evalstats.errors import EvalStatsError
 from evalstats.simulate.lab_live import simulate_lab_live

@@ -167,7 +167,7 @@ def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
 
 def write_near_names(path: Path, sides: "Sequence[EvalData | None]", aliases: Mapping[str, str] | None) -> None:
     """Write names of both sides that look alike as an alias file, for somebody to check and give with --aliases."""
-    from evalstats.analysis.gap.aliases import ALIKE, match_models
+    from evalstats.analysis.gap.shared_models import ALIKE, match_models
     from evalstats.analysis.gap.sides import by_setting
     from evalstats.cli.output import write_atomically
 

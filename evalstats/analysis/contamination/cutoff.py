@@ -7,8 +7,8 @@ from typing import TypeVar
 import numpy as np
 
 from evalstats.analysis.arms import listed
-from evalstats.analysis.contamination.items import Asked, Bools, Dated, Floats, ItemTable, few_clusters
 from evalstats.analysis.contamination.result import WidthRow
+from evalstats.analysis.contamination.sides import Asked, Bools, Dated, Floats, ItemTable, few_clusters
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words, plural
 from evalstats.errors import CannotAnswerError, InputError

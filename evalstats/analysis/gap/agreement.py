@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from evalstats.analysis.gap.disclosure import too_small
-from evalstats.analysis.gap.layers import (
+from evalstats.analysis.gap.material import CellSums, Material, Options, cell_sums, clusters_by_level, levels_of
+from evalstats.analysis.gap.result import (
     Agreement,
     Brier,
     CoefficientRow,
@@ -18,8 +18,7 @@ from evalstats.analysis.gap.layers import (
     SourceInterval,
     SubsetRow,
 )
-from evalstats.analysis.gap.material import CellSums, Material, Options
-from evalstats.analysis.gap.outcomes import cell_sums, clusters_by_level, levels_of
+from evalstats.analysis.gap.scenario_gaps import too_small
 from evalstats.analysis.gap.shared_models import Asked
 from evalstats.stats.agreement.attenuation import true_correlation
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement

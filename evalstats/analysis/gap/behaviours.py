@@ -7,8 +7,7 @@ import numpy as np
 import polars as pl
 
 from evalstats.aggregate.items import item_sums
-from evalstats.analysis.gap.material import Material, Side
-from evalstats.analysis.gap.outcomes import LIVE_CLUSTERS
+from evalstats.analysis.gap.material import LIVE_CLUSTERS, Material, Side
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

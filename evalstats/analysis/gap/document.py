@@ -5,10 +5,7 @@ from typing import Literal
 
 from evalstats.analysis.gap import figures
 from evalstats.analysis.gap.evidence import evidence
-from evalstats.analysis.gap.layers import CellPart, PartRow
-from evalstats.analysis.gap.method import method
-from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount
-from evalstats.analysis.gap.words import (
+from evalstats.analysis.gap.figures import (
     TONES,
     apart,
     difference_column,
@@ -34,6 +31,8 @@ from evalstats.analysis.gap.words import (
     told,
     verdict_words,
 )
+from evalstats.analysis.gap.method import method
+from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, PartRow, SideAccount
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, many, number, plural, some

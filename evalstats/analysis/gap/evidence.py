@@ -3,18 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from evalstats.analysis.gap import figures
-from evalstats.analysis.gap.layers import (
-    CellPart,
-    CoefficientRow,
-    Contradiction,
-    Decomposition,
-    PartRow,
-    ScenarioGap,
-    ScenarioGaps,
-    SliceRow,
-)
-from evalstats.analysis.gap.result import LabLiveGap
-from evalstats.analysis.gap.words import (
+from evalstats.analysis.gap.figures import (
     TONES,
     apart,
     difference_column,
@@ -34,6 +23,17 @@ from evalstats.analysis.gap.words import (
     these_models,
     titled,
     verdict_words,
+)
+from evalstats.analysis.gap.result import (
+    CellPart,
+    CoefficientRow,
+    Contradiction,
+    Decomposition,
+    LabLiveGap,
+    PartRow,
+    ScenarioGap,
+    ScenarioGaps,
+    SliceRow,
 )
 from evalstats.document.model import Block, Column, Items, Section, Table, Text, sentence
 from evalstats.document.numbers import number, p_words, plural, some

@@ -15,9 +15,8 @@ from evalstats.analysis.gap.behaviours import (
     live_shares,
     weights_of,
 )
-from evalstats.analysis.gap.layers import DropForecast, DropRow, Part
 from evalstats.analysis.gap.material import Material, Side
-from evalstats.analysis.gap.result import Forecast, Hierarchy, LeftOut
+from evalstats.analysis.gap.result import DropForecast, DropRow, Forecast, Hierarchy, LeftOut, Part
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
 from evalstats.stats.computation import one_thread

@@ -9,9 +9,14 @@ import numpy as np
 
 from evalstats.analysis.gap.agreement import agreement_of, slices_of
 from evalstats.analysis.gap.calibration import Calibration, ModelGap, calibrated
-from evalstats.analysis.gap.disclosure import without_small_cells
-from evalstats.analysis.gap.factors import (
+from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
+from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
+from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of, without_small_cells
+from evalstats.analysis.gap.shared_models import Asked, Matched, matched
+from evalstats.analysis.gap.sides import (
     benchmark_of,
+    by_setting,
     cluster_columns,
     counted_in_votes,
     factors_of,
@@ -20,13 +25,8 @@ from evalstats.analysis.gap.factors import (
     mix_set_aside,
     named_once,
     score_side,
+    table_of,
 )
-from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
-from evalstats.analysis.gap.material import Material, Options, Side
-from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
-from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
-from evalstats.analysis.gap.shared_models import Asked, Matched, matched
-from evalstats.analysis.gap.sides import by_setting, table_of
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.analysis.provenance import toolkit_version

@@ -1,4 +1,4 @@
-"""What `gap()` has prepared before any question is asked: both sides, model by model, under one name each."""
+"""What gap() has prepared before any question is asked, and the outcomes of a side summed by cluster and cell."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -7,11 +7,21 @@ from typing import Literal
 import numpy as np
 import polars as pl
 
+from evalstats.aggregate.items import HELPER
+from evalstats.analysis.arms import Arm, Metric
+from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
+from evalstats.analysis.leaderboard.entries import ENTRY, entries_of
+from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
+from evalstats.document.numbers import many, plural, several, some
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from evalstats.stats.errors_in_variables.scores import FEWEST_CLUSTERS, LabLiveScores, cluster_means
+from evalstats.stats.many.ranks import rank_sets, rank_sets_normal
 
 SideKind = Literal["outcomes", "comparisons", "aggregates"]
 # From the places of some models of a side, the best and the worst rank of each among them; zeros where ranks cannot be told.
@@ -206,3 +216,456 @@ class Material:
     def n_models(self) -> int:
         """How many models both sides have."""
         return len(self.models)
+
+
+CLUSTER = f"{HELPER}cluster"
+N, TOTAL = f"{HELPER}n", f"{HELPER}total"
+# Whichever of these the live rows have is what they share errors by, the widest first.
+LIVE_CLUSTERS = ("user", "session")
+NO_LEVEL = "(none)"
+INDEPENDENT = Note(
+    kind="dependence",
+    text="no user or session has several live rows, so these count as independent; if people came back, intervals are too short",
+    remedy="name what they share with --live-cluster",
+)
+_WEIGHTS = "sampling weights, which are not used"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Units:
+    """Units of all models of one side.
+
+    Attributes
+    ----------
+    frame
+        One row for each cluster x model x combination of factors: CLUSTER, ENTRY, the factors as text, N and TOTAL.
+    rows
+        The outcome rows behind them, with the column ENTRY.
+    n
+        Units behind each model, by name.
+    clusters
+        By what they are clustered, as a reader calls it; empty where every unit stands alone.
+    matrix
+        The lab's item values, where there are any.
+    """
+
+    metric: Metric
+    frame: pl.DataFrame
+    rows: pl.DataFrame
+    n: dict[str, int]
+    clusters: tuple[str, ...]
+    runs: tuple[str, ...]
+    table: EntryTable | None = None
+    codes: IntArray | None = None
+    notes: tuple[Note, ...] = ()
+
+
+def lab_units(
+    data: EvalData, *, metric: str | None, cluster: str | Sequence[str] | None, factors: Sequence[str]
+) -> Units:
+    """Reduce lab outcomes to item means.
+
+    Items are clustered as `leaderboard` clusters them: by what was named or declared, and variants of one item together.
+    Of several ways the one with the fewest levels counts.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or ambiguous.
+    CannotAnswerError
+        If fewer than two models have a score.
+    """
+    chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model")
+    named = named_clusters(data, cluster)
+    columns = [data.factor(name) for name in factors]
+    table = entry_table(data, chosen, arms, [*named, *columns], None, contrast="model")
+    clusters, told = chosen_clusters(data, table.every, cluster, table.runs, contrast="model")
+    codes, said, more = _one_way(table, clusters, data)
+    values = table.values.values
+    item, model = np.nonzero(~np.isnan(values))
+    frame = pl.DataFrame(
+        {
+            CLUSTER: codes[item],
+            ENTRY: np.array(table.names, dtype=object)[model],
+            N: np.ones(item.size),
+            TOTAL: values[item, model],
+        },
+        schema_overrides={ENTRY: pl.String},
+    )
+    levels = {
+        own: table.every.items[name].cast(pl.String).fill_null(NO_LEVEL).gather(item)
+        for own, name in zip(factors, columns, strict=True)
+    }
+    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in table.arms])
+    remarks = _remarks(table.arms)
+    scored = table.scored.sum(axis=0)
+    return Units(
+        metric=table.values.metric,
+        frame=_summed(frame.with_columns(**levels), factors),
+        rows=rows,
+        n=dict(zip(table.names, scored.tolist(), strict=True)),
+        clusters=said,
+        runs=table.runs,
+        table=table,
+        codes=codes,
+        notes=(
+            *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens"))),
+            *as_notes("dependence", (*told, *more), caution=False),
+            *as_notes("choice", (*notes, *remarks), caution=False),
+            *as_notes("comparability", table.measured.of("note"), caution=False),
+            *_lost(rows, "lab"),
+        ),
+    )
+
+
+def live_units(
+    data: EvalData, *, metric: str | None, cluster: str | Sequence[str] | None, factors: Sequence[str]
+) -> Units:
+    """Sum live outcomes by user, model and cell.
+
+    Rows are clustered by what was named; else by user, session or item, whichever they have, in this order. A row without
+    a level is a cluster of its own. Sampling weights count.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or ambiguous, or a weight is negative.
+    """
+    chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model", least=1)
+    rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
+    columns = [data.factor(name) for name in factors]
+    column, said, told = _live_cluster(data, rows, cluster)
+    scored = rows.filter(pl.col("status") == "scored").with_row_index(f"{HELPER}row")
+    alone = pl.concat_str(pl.lit("row \x1f"), pl.col(f"{HELPER}row").cast(pl.String))
+    level = alone if column is None else pl.coalesce(pl.col(column).cast(pl.String), alone)
+    weight = pl.col("weight").fill_null(1.0)
+    own = scored.with_columns(
+        level.alias(CLUSTER),
+        weight.alias(N),
+        (weight * pl.col("score")).alias(TOTAL),
+        *[
+            pl.col(name).cast(pl.String).fill_null(NO_LEVEL).alias(given)
+            for given, name in zip(factors, columns, strict=True)
+        ],
+    )
+    without = 0 if column is None else int(scored[column].null_count())
+    if without:
+        alone_too = f"{plural(without, 'live row')} without a {column} each count as a cluster of their own"
+        told = (*told, Note(kind="dependence", text=alone_too, caution=False))
+    if scored["weight"].drop_nulls().n_unique() > 1:
+        told = (*told, Note(kind="choice", text="live rows carry sampling weights, which are used", caution=False))
+    _check_weights(own)
+    counts = own.group_by(ENTRY).len()
+    return Units(
+        metric=chosen,
+        frame=_summed(own.select(CLUSTER, ENTRY, *factors, N, TOTAL), factors),
+        rows=rows,
+        n=dict(counts.iter_rows()),
+        clusters=said,
+        runs=tuple(sorted({run for arm in arms for run in arm.runs})),
+        notes=(
+            *told,
+            *as_notes("choice", (*notes, *(each for each in _remarks(arms) if _WEIGHTS not in each)), caution=False),
+            *_lost(rows, "live"),
+        ),
+    )
+
+
+def _remarks(arms: Sequence[Arm]) -> tuple[str, ...]:
+    """Return what was done to the rows of single systems, each thing said once."""
+    by_text: dict[str, list[str]] = {}
+    for arm in arms:
+        for remark in arm.remarks:
+            by_text.setdefault(remark.removeprefix(f"{arm.name}: "), []).append(arm.name)
+    return tuple(f"{several(names, 3)}: {text}" for text, names in by_text.items())
+
+
+def _check_weights(rows: pl.DataFrame) -> None:
+    """Refuse weights that leave a model with nothing."""
+    empty = rows.group_by(ENTRY).agg(pl.col(N).sum()).filter(pl.col(N) <= 0)[ENTRY].sort().to_list()
+    if empty:
+        raise InputError(
+            f"the weights of the live rows of {empty[0]!r} sum to 0; give at least one of them a weight above 0"
+        )
+
+
+def cell_sums(
+    units: Units,
+    models: Sequence[str],
+    factors: Sequence[str],
+    cells: Sequence[tuple[str, ...]],
+    *,
+    joined: Mapping[tuple[str, ...], tuple[str, ...]] | None = None,
+) -> CellSums:
+    """Code the units of some models as sums by cluster, model and cell; `joined` maps levels to the cell they are part of."""
+    place = pl.DataFrame({ENTRY: list(models), "_model": range(len(models))}, schema_overrides={ENTRY: pl.String})
+    frame = units.frame.join(place, on=ENTRY)
+    if factors:
+        place_of = {cell: j for j, cell in enumerate(cells)}
+        place_of |= {level: place_of[cell] for level, cell in (joined or {}).items()}
+        known = pl.DataFrame(list(place_of), schema=dict.fromkeys(factors, pl.String), orient="row")
+        frame = frame.join(known.with_columns(pl.Series("_cell", list(place_of.values()))), on=list(factors))
+    else:
+        frame = frame.with_columns(pl.lit(0).alias("_cell"))
+    cluster = frame[CLUSTER].rank("dense").to_numpy().astype(np.int64) - 1
+    return CellSums(
+        cluster=cluster,
+        model=frame["_model"].to_numpy().astype(np.int64),
+        cell=frame["_cell"].to_numpy().astype(np.int64),
+        n=frame[N].to_numpy().astype(np.float64),
+        total=frame[TOTAL].to_numpy().astype(np.float64),
+        n_clusters=int(cluster.max(initial=-1)) + 1,
+        n_models=len(models),
+        n_cells=max(1, len(cells)),
+    )
+
+
+def levels_of(units: Units, models: Sequence[str], factors: Sequence[str]) -> set[tuple[str, ...]]:
+    """Return the combinations of levels that some models have; a row without a level has none."""
+    frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
+    return {levels for levels in frame.select(factors).unique().rows() if NO_LEVEL not in levels}
+
+
+def clusters_by_level(units: Units, models: Sequence[str], factors: Sequence[str]) -> dict[tuple[str, ...], int]:
+    """Return how many clusters (users) stand behind each combination of levels, over some models."""
+    frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
+    counts = frame.group_by(*factors).agg(pl.col(CLUSTER).n_unique())
+    return {row[:-1]: int(row[-1]) for row in counts.rows() if NO_LEVEL not in row[:-1]}
+
+
+def unlabelled(units: Units, models: Sequence[str], factors: Sequence[str]) -> float:
+    """Return the share of the units of some models that lack a level of some factor."""
+    frame = units.frame.filter(pl.col(ENTRY).is_in(list(models)))
+    without = frame.filter(pl.any_horizontal(pl.col(name) == NO_LEVEL for name in factors))
+    total = float(frame[N].sum())
+    return float(without[N].sum()) / total if total else 0.0
+
+
+def _summed(frame: pl.DataFrame, factors: Sequence[str]) -> pl.DataFrame:
+    # In a fixed order, so that sums do not hang on the order of the rows.
+    return frame.group_by(CLUSTER, ENTRY, *factors).agg(pl.col(N, TOTAL).sum()).sort(CLUSTER, ENTRY, *factors)
+
+
+def _one_way(
+    table: EntryTable, clusters: Sequence[str], data: EvalData
+) -> tuple[IntArray, tuple[str, ...], tuple[str, ...]]:
+    """Return the codes of the coarsest clustering; every item on its own where there is none."""
+    coded = {name: np.unique(table.every.codes(name), return_inverse=True)[1] for name in clusters}
+    if not coded:
+        return np.arange(table.every.items.height, dtype=np.int64), (), ()
+    first = min(coded, key=lambda name: int(coded[name].max()))
+    labels = {name: label_of(name, data.factor_names()) for name in coded}
+    others = [labels[name] for name in coded if name != first]
+    note = f"lab items also share {', '.join(others)}; errors are clustered by {labels[first]}, which has the fewest levels"
+    return coded[first].astype(np.int64), (labels[first],), (note,) if others else ()
+
+
+def _live_cluster(
+    data: EvalData, rows: pl.DataFrame, cluster: str | Sequence[str] | None
+) -> tuple[str | None, tuple[str, ...], tuple[Note, ...]]:
+    """Return the column by which live rows share their errors, its name for a reader, and a note."""
+    named = _listed(cluster)
+    if named == ("none",):
+        said = "live rows count as independent, as asked"
+        return None, (), (Note(kind="dependence", text=said, caution=False),)
+    if len(named) > 1:
+        raise InputError(f"live rows take one cluster column, and {', '.join(named)} are named; name the widest")
+    if named:
+        return data.factor(named[0]), named, ()
+    declared = data.runs["dependence"].explode().drop_nulls().unique().sort().to_list()
+    for name in (*LIVE_CLUSTERS, *declared, "item"):
+        if name in rows.columns and rows[name].null_count() < rows.height and rows[name].n_unique() < rows.height:
+            return name, (label_of(name, data.factor_names()),), ()
+    return None, (), (INDEPENDENT,)
+
+
+def _lost(rows: pl.DataFrame, where: str) -> tuple[Note, ...]:
+    lost = int((rows["status"] != "scored").sum())
+    if not lost:
+        return ()
+    said = f"{lost:,} of {rows.height:,} {where} rows have no score and are left out"
+    return (Note(kind="missing", text=said, caution=False),)
+
+
+def _listed(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    if names is None:
+        return ()
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+_ENOUGH_CLUSTERS = 40  # for a normal law of ranks
+_STEADY = 20  # equal clusters, from which a standard error is known well enough
+_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
+
+
+def outcome_side(
+    data: EvalData,
+    *,
+    live: bool,
+    metric: str | None,
+    cluster: str | Sequence[str] | None,
+    factors: Sequence[str],
+    least: int = FEWEST_CLUSTERS,
+) -> tuple[Side, RankSets, Units]:
+    """Score every model of one side.
+
+    A model with fewer than five clusters has no error that could be believed, and is not scored; neither is one with fewer
+    than `least`, where so few people must not be told of.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or ambiguous.
+    CannotAnswerError
+        If no model has a score from enough clusters.
+    """
+    least = max(least, FEWEST_CLUSTERS)
+    units = (live_units if live else lab_units)(data, metric=metric, cluster=cluster, factors=factors)
+    per_model = units.frame.group_by(ENTRY).agg(pl.col(CLUSTER).n_unique()).sort(ENTRY)
+    kept = per_model.filter(pl.col(CLUSTER) >= least)[ENTRY].to_list()
+    few = per_model.filter(pl.col(CLUSTER) < least)[ENTRY].to_list()
+    what = units.clusters[0] if units.clusters else ("row" if live else "item")
+    where = "live" if live else "lab"
+    if not kept:
+        raise CannotAnswerError(
+            f"no model of the {where} has {least} {what}s with a score; at least that many are needed"
+        )
+    cluster_codes, model, n, total, n_clusters = _codes(units.frame, kept)
+    found = cluster_means(cluster_codes, model, n, total, n_clusters=n_clusters, n_models=len(kept))
+    counts = np.array([units.n[name] for name in kept], dtype=np.int64)
+    covariance, floored = _without_zero_variance(found.covariance, found.estimate, found.n_clusters, units)
+    left = _not_scored(few, least, what, where)
+    side = Side(
+        kind="outcomes",
+        name=units.metric.benchmark,
+        metric=units.metric.name,
+        unit=units.metric.score_unit,
+        scale=units.metric.scale,
+        metric_kind=units.metric.kind,
+        low=units.metric.low,
+        high=units.metric.high,
+        turned=not units.metric.higher_is_better,
+        direction=units.metric.direction,
+        models=tuple(kept),
+        estimate=found.estimate,
+        covariance=covariance,
+        marginal=False,
+        df=found.df,
+        n=counts,
+        n_clusters=found.n_clusters,
+        clusters=units.clusters,
+        rank_low=np.zeros(len(kept), dtype=np.int64),
+        rank_high=np.zeros(len(kept), dtype=np.int64),
+        first_day=_day(units.rows, first=True),
+        last_day=_day(units.rows, first=False),
+        method=_method(units, live=live),
+        rows=units.rows,
+        sources=sources_of(data, units.runs),
+        notes=(
+            *run_notes(data, units.runs),
+            *as_notes("scale", units.metric.cautions),
+            *units.notes,
+            *left,
+            *_few(found.n_clusters, found.df, what, where),
+            *_floored(kept, floored, where),
+        ),
+    )
+    return side, _ranks(units, side), units
+
+
+def _codes(frame: pl.DataFrame, models: Sequence[str]) -> tuple[IntArray, IntArray, FloatArray, FloatArray, int]:
+    place = pl.DataFrame({ENTRY: list(models), "_model": range(len(models))}, schema_overrides={ENTRY: pl.String})
+    own = frame.join(place, on=ENTRY, maintain_order="left")
+    cluster = own[CLUSTER].rank("dense").to_numpy().astype(np.int64) - 1
+    return (
+        cluster,
+        own["_model"].to_numpy().astype(np.int64),
+        own[N].to_numpy().astype(np.float64),
+        own[TOTAL].to_numpy().astype(np.float64),
+        int(cluster.max(initial=-1)) + 1,
+    )
+
+
+def _without_zero_variance(
+    covariance: FloatArray | None, estimate: FloatArray, n_clusters: IntArray, units: Units
+) -> tuple[FloatArray | None, IntArray]:
+    """Give a model whose scores are all alike the variance of a share with one success and one failure more.
+
+    A score of 100 of 100 is not known exactly; without this it would be the one point that every line has to pass through.
+    """
+    if covariance is None or units.metric.span is None or units.metric.low is None:
+        return covariance, np.zeros(0, dtype=np.int64)
+    flat = np.flatnonzero(np.diag(covariance) <= 1e-12 * units.metric.span**2)
+    if not flat.size:
+        return covariance, flat
+    n = n_clusters[flat].astype(np.float64)
+    share = ((estimate[flat] - units.metric.low) / units.metric.span * n + 1.0) / (n + 2.0)
+    own = covariance.copy()
+    own[flat, flat] = share * (1.0 - share) / n * units.metric.span**2
+    return own, flat
+
+
+def _ranks(units: Units, side: Side) -> RankSets:
+    """Return rank sets from the items in the lab, from the normal law for many live users."""
+    sign = -1.0 if side.turned else 1.0
+
+    def sets(at: Sequence[int]) -> tuple[IntArray, IntArray]:
+        none = np.zeros(len(at), dtype=np.int64)
+        if len(at) < 2 or side.covariance is None:
+            return none, none
+        if units.table is not None:
+            columns = [units.table.names.index(side.models[j]) for j in at]
+            values = sign * units.table.values.values[:, columns]
+            found = rank_sets(values, clusters=units.codes if units.clusters else None)
+        elif int(side.n_clusters[list(at)].min()) >= _ENOUGH_CLUSTERS:
+            found = rank_sets_normal(
+                sign * side.estimate[list(at)], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS
+            )
+        else:
+            return none, none
+        return (none, none) if found.reason else (found.low, found.high)
+
+    return sets
+
+
+def _method(units: Units, *, live: bool) -> str:
+    unit = "rows" if live else "item means"
+    shared = f"errors clustered by {units.clusters[0]}" if units.clusters else f"{unit} as independent"
+    return f"mean of {unit}, {shared} and shared between models"
+
+
+def _not_scored(few: Sequence[str], least: int, what: str, where: str) -> tuple[Note, ...]:
+    if not few:
+        return ()
+    has, is_ = ("has", "is") if len(few) == 1 else ("have", "are")
+    said = f"{some(few)} {has} fewer than {least} {many(what)} in the {where} data and {is_} not scored"
+    return (Note(kind="left_out", text=said),)
+
+
+def _few(n_clusters: IntArray, df: float | None, what: str, where: str) -> tuple[Note, ...]:
+    """Warn where errors rest on few clusters, or on many of which a few hold most rows."""
+    least = int(n_clusters.min())
+    worth = least if df is None else min(least, round(df) + 1)
+    if worth >= _STEADY:
+        return ()
+    unequal = "" if worth >= least else f" (worth about {worth} equal ones)"
+    said = f"a model of the {where} data rests on only {plural(least, what)}{unequal}, so tests find too much"
+    return (Note(kind="few", text=said, remedy=f"score more {many(what)}"),)
+
+
+def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, ...]:
+    if not flat.size:
+        return ()
+    names = some([models[int(j)] for j in flat])
+    have = "has one and the same" if flat.size == 1 else "have one and the same"
+    said = (
+        f"{names} {have} score on every {where} unit; the error is taken as if one success and one failure were added"
+    )
+    return (Note(kind="few", text=said, caution=False),)
+
+
+def _day(rows: pl.DataFrame, *, first: bool) -> str | None:
+    if "timestamp" not in rows.columns or rows["timestamp"].null_count() == rows.height:
+        return None
+    found = rows["timestamp"].min() if first else rows["timestamp"].max()
+    return str(found)[:10]

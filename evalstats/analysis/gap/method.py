@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from evalstats.analysis.gap.layers import DropForecast
-from evalstats.analysis.gap.result import CalibrationLine, LabLiveGap, SideAccount
-from evalstats.analysis.gap.words import (
+from evalstats.analysis.gap.figures import (
     difference_column,
     difference_text,
     difference_unit,
@@ -22,6 +20,7 @@ from evalstats.analysis.gap.words import (
     titled,
     told,
 )
+from evalstats.analysis.gap.result import CalibrationLine, DropForecast, LabLiveGap, SideAccount
 from evalstats.analysis.method_texts import known_methods
 from evalstats.analysis.provenance import sources_section
 from evalstats.document.model import Code, Column, Items, Section, Table, Text, sentence

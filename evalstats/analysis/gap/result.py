@@ -1,4 +1,4 @@
-"""The frozen result of `gap()`. No verdict in it comes from a point estimate."""
+"""The frozen result of `gap()` with its layers. No verdict in it comes from a point estimate."""
 
 import dataclasses
 from dataclasses import dataclass
@@ -6,12 +6,538 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.gap.layers import Agreement, Decomposition, DropForecast, ScenarioGaps
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
+
+Coefficient = Literal["pearson", "spearman", "kendall"]
+Source = Literal["items", "votes", "items and votes", "models", "all"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceInterval:
+    """The interval of a coefficient by one source of uncertainty.
+
+    Attributes
+    ----------
+    source
+        "items": other lab items; "votes": other live votes or sessions; "items and votes": both, for these very models;
+        "models": other models like these, scores taken as exact; "all": models, items and votes.
+    conf_low, conf_high
+        None where it cannot be told; `reason` says why.
+    """
+
+    source: Source
+    conf_low: float | None = None
+    conf_high: float | None = None
+    method: str = ""
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoefficientRow(Estimate):
+    """One coefficient over all shared models.
+
+    Attributes
+    ----------
+    intervals
+        One for each source that the data have.
+    fisher_low, fisher_high
+        By Fisher's z (Pearson, and Spearman with the Bonett-Wright variance) or the jackknife (Kendall), models as the
+        source: a check of the bootstrap, which repeats models and so makes ties.
+    p_value, p_method
+        Exact permutation p of no association where models are few, else by draws of permutations.
+    ceiling, ceiling_low, ceiling_high
+        What this coefficient would be expected to be if the true scores agreed perfectly, given the noise of both sides.
+        `ceiling_low` and `ceiling_high` hold what one sample would then show: agreement below them is not noise alone.
+    disattenuated, disattenuated_low, disattenuated_high
+        Pearson only: the correlation of true scores. May exceed 1, which is reported and not clipped; the ends hold
+        correlations that can be. `disattenuated_source` says of what: "all" (models like these), or "items and votes" (these
+        models) where models are few.
+    these_low, these_high
+        The same for these very models.
+    true_reason
+        Why there is no ceiling, no correlation of true scores, or no interval of it.
+    """
+
+    name: Coefficient
+    intervals: tuple[SourceInterval, ...] = ()
+    fisher_low: float | None = None
+    fisher_high: float | None = None
+    p_method: str = ""
+    ceiling: float | None = None
+    ceiling_low: float | None = None
+    ceiling_high: float | None = None
+    disattenuated: float | None = None
+    disattenuated_low: float | None = None
+    disattenuated_high: float | None = None
+    disattenuated_source: Source | None = None
+    these_low: float | None = None
+    these_high: float | None = None
+    true_reason: str | None = None
+
+    def interval(self, source: Source) -> SourceInterval | None:
+        """Return the interval by one source, or None."""
+        return next((each for each in self.intervals if each.source == source), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartRow:
+    """Agreement within some of the models: the live top k, a tier, a random or adjacent subset.
+
+    Attributes
+    ----------
+    kind
+        "all", "top" (the best k live), "lab top" (the best k in the lab), "tier" (a stretch of the live order).
+    conf_low, conf_high
+        Of Spearman's coefficient by items and votes, for these models; the set itself is chosen by the live estimates.
+    n_shared, n_shared_by_chance
+        For "top": how many of the live top k are in the lab's top k, and how many would be by chance.
+    """
+
+    kind: Literal["all", "top", "lab top", "tier"]
+    label: str
+    n_models: int
+    pearson: float | None = None
+    spearman: float | None = None
+    kendall: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    n_shared: int | None = None
+    n_shared_by_chance: float | None = None
+    models: tuple[str, ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubsetRow:
+    """Kendall's coefficient over repeated subsets of models of one size, as BenchBench recommends.
+
+    Attributes
+    ----------
+    kind
+        "random", "top" (random subsets of the better half live), "adjacent" (neighbours in the live order).
+    mean, sd, low, high
+        Over the subsets: mean, standard deviation, 5% and 95% quantile. They overlap, so `sd` is no standard error.
+    """
+
+    kind: Literal["random", "top", "adjacent"]
+    size: int
+    n_subsets: int
+    mean: float
+    sd: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contradiction:
+    """Two models that both sides separate, in opposite directions.
+
+    `better_live` wins with live users and loses in the lab. Differences are better_live less the other, own units.
+    """
+
+    better_live: str
+    better_lab: str
+    lab_difference: float
+    lab_p_adjusted: float
+    live_difference: float
+    live_p_adjusted: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Brier:
+    """How well the lab's probabilities of order forecast the live order of pairs.
+
+    Attributes
+    ----------
+    score
+        Mean of (p_lab - 1{live order})^2; 0.25 for a coin.
+    soft_score
+        Against the live probability of the order instead of the live order.
+    reliability, resolution, uncertainty
+        Murphy's parts: score = reliability - resolution + uncertainty (of binned forecasts; `within` is what binning adds).
+    """
+
+    score: float
+    soft_score: float | None
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+    conf_low: float | None = None
+    conf_high: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairOrder:
+    """Agreement over all pairs of models.
+
+    Attributes
+    ----------
+    agreement, agreement_low, agreement_high
+        Share of pairs in the same order by estimate; interval by models and errors (pairs are far from independent).
+    n_separated_lab, n_separated_live, n_separated_both
+        Pairs whose difference is significant, adjusted over all pairs of a side (Holm).
+    n_same, n_contradicted
+        Of the pairs separated on both sides: in the same, in opposite order.
+    separability_lab, separability_live
+        Share of pairs whose difference has an unadjusted interval without 0.
+    confidence_agreement, confidence_low, confidence_high
+        Arena-Hard's: +1 where both sides separate alike, -1 oppositely, 0 else, averaged over pairs (unadjusted intervals).
+    matrix
+        For each pair (name, name), up to 100 models: "same", "contradicted", "lab only", "live only", "neither".
+    """
+
+    n_pairs: int
+    agreement: float
+    agreement_low: float | None = None
+    agreement_high: float | None = None
+    n_separated_lab: int | None = None
+    n_separated_live: int | None = None
+    n_separated_both: int | None = None
+    n_same: int | None = None
+    n_contradicted: int | None = None
+    separability_lab: float | None = None
+    separability_live: float | None = None
+    confidence_agreement: float | None = None
+    confidence_low: float | None = None
+    confidence_high: float | None = None
+    contradictions: tuple[Contradiction, ...] = ()
+    brier: Brier | None = None
+    matrix: tuple[tuple[str, str, str], ...] = ()
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SliceRow:
+    """Agreement where the lab is cut to one level of a factor (or both sides are).
+
+    Attributes
+    ----------
+    level
+        Of the factor; "" for all.
+    cut
+        "lab" where only the lab is cut, "both".
+    """
+
+    factor: str
+    level: str
+    cut: Literal["lab", "both"]
+    n_models: int
+    spearman: float | None = None
+    conf_low: float | None = None
+    conf_high: float | None = None
+    ceiling: float | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Agreement:
+    """How far the lab orders models as live users do.
+
+    Attributes
+    ----------
+    parts
+        All, top k, tiers. `subsets`: repeated subsets by size. `slices`: by level of a factor.
+    """
+
+    n_models: int
+    coefficients: tuple[CoefficientRow, ...]
+    parts: tuple[PartRow, ...] = ()
+    subsets: tuple[SubsetRow, ...] = ()
+    pairs: PairOrder | None = None
+    slices: tuple[SliceRow, ...] = ()
+    n_resamples: int | None = None
+    warnings: tuple[str, ...] = ()
+
+    def of(self, name: Coefficient) -> CoefficientRow:
+        """Return one coefficient."""
+        return next(row for row in self.coefficients if row.name == name)
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row for each coefficient and source."""
+        rows = [
+            {"term": row.name, "estimate": row.estimate, **dataclasses.asdict(each)}
+            for row in self.coefficients
+            for each in (row.intervals or (SourceInterval(source="all", reason=row.reason),))
+        ]
+        return pl.DataFrame(rows, infer_schema_length=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part(Estimate):
+    """One part of a decomposition, in the metric's own unit; `reason` where something is missing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecompositionRow:
+    """The gap of one model (or of the mean of all), live less lab, in parts that add up.
+
+    Attributes
+    ----------
+    model
+        Name; "" for the mean over models.
+    lab, live, total
+        The two rates and live less lab.
+    mix
+        Because live users bring other scenarios. `behaviour`: because the model does otherwise within the same scenarios.
+    unexplained
+        By design: live scenarios that the lab never covers (and lab scenarios that live users never bring).
+    factors
+        Where there are several factors: each one's part of `mix` (Shapley), by name.
+    poststratified
+        What the lab predicts for the live mix: the lab's rates in the live shares (over scenarios the lab covers).
+    raked
+        The same with the lab weighted to the live margins of each factor alone; None with a single factor.
+    threefold
+        (mix, behaviour, interaction) of the three-fold version, which hangs on which side is taken first; for the appendix.
+    """
+
+    model: str
+    lab: Part
+    live: Part
+    total: Part
+    mix: Part
+    behaviour: Part
+    unexplained: Part | None = None
+    factors: tuple[tuple[str, Part], ...] = ()
+    poststratified: Part | None = None
+    raked: Part | None = None
+    threefold: tuple[float, float, float] | None = None
+    n_lab: int = 0
+    n_live: int = 0
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellPart:
+    """One scenario's contribution, mean over models.
+
+    Attributes
+    ----------
+    lab_share, live_share
+        Of a model's outcomes on the side that fall into it, mean over models. `live_share_low`, `live_share_high`: interval
+        of the live share.
+    lab_rate, live_rate
+        Mean over models of the rate in it; None where a side has nothing there.
+    mix, behaviour
+        Its contributions; mix terms are centred so that they do not hinge on an arbitrary zero.
+    status
+        "covered"; "lab never covers" (positivity fails); "live never brings"; "thin" (fewer than ten lab items).
+    """
+
+    cell: str
+    lab_share: float
+    live_share: float
+    live_share_low: float | None = None
+    live_share_high: float | None = None
+    lab_rate: float | None = None
+    live_rate: float | None = None
+    mix: Part | None = None
+    behaviour: Part | None = None
+    n_lab: int = 0
+    n_live: int = 0
+    status: Literal["covered", "lab never covers", "live never brings", "thin"] = "covered"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weighting:
+    """How lab items were weighted to stand for the live mix.
+
+    Attributes
+    ----------
+    method
+        "post-stratified" (joint cells) or "raked" (margins, by iterative proportional fitting).
+    effective_n, n
+        Kish's effective number of items, and how many there are.
+    ratio, trimmed
+        Largest weight over the smallest; share of items whose weight was cut at `trim` times the mean weight.
+    converged, n_rounds
+        Of the raking.
+    uncovered
+        Share of the live mix in cells the lab never covers: no weight can stand for it.
+    margins
+        (factor, level, share aimed at, share reached), over what the lab covers.
+    """
+
+    method: str
+    n: int
+    effective_n: float
+    ratio: float
+    trim: float | None = None
+    trimmed: float = 0.0
+    converged: bool = True
+    n_rounds: int = 0
+    uncovered: float = 0.0
+    margins: tuple[tuple[str, str, float, float], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decomposition:
+    """The gap on one scale, in parts.
+
+    Attributes
+    ----------
+    factors
+        Columns whose combinations are the cells.
+    overall
+        The mean over models; `rows`: each model, in the order of `Material.models`.
+    cells
+        Each cell: the positivity table and the contributions.
+    weighting
+        Of lab items to the joint cells; `raking` to the margins of several factors.
+    mix_source
+        Where the live shares come from: "counted in the live data", or the words given with a mix from outside. With a mix
+        from outside and no live outcomes, only `poststratified` is known, and `live`, `behaviour` have a reason.
+    """
+
+    factors: tuple[str, ...]
+    overall: DecompositionRow
+    rows: tuple[DecompositionRow, ...]
+    cells: tuple[CellPart, ...]
+    weighting: Weighting | None = None
+    raking: Weighting | None = None
+    mix_source: str = "counted in the live data"
+    conf_level: float = 0.95
+    n_resamples: int | None = None
+    method: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioGap(Estimate):
+    """Live less lab within one scenario, for one model (or the mean of all: model "").
+
+    Attributes
+    ----------
+    p_adjusted
+        Benjamini-Hochberg over all cells of the table (over scenarios, for the means).
+    pooled, pooled_low, pooled_high
+        Partially pooled over models and scenarios.
+    n_live
+        Live outcomes; None where they are withheld since too few users stand behind them.
+    adjusted_low, adjusted_high
+        Interval at the level that false-coverage control asks for where the gap is flagged; else the plain one.
+    equivalence_low, equivalence_high
+        The narrower interval that decides `aligned`.
+    lab, live
+        The two rates.
+    """
+
+    scenario: str
+    model: str
+    pooled: float | None = None
+    pooled_low: float | None = None
+    pooled_high: float | None = None
+    n_lab: int = 0
+    n_live: int | None = 0
+    verdict: Literal["gap", "aligned", "inconclusive", "invalid"] = "inconclusive"
+    adjusted_low: float | None = None
+    adjusted_high: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    lab: float | None = None
+    live: float | None = None
+
+    @property
+    def deciding(self) -> tuple[float | None, float | None] | None:
+        """The interval that the verdict rests on: widened for being picked where the gap is flagged."""
+        known = self.adjusted_low is not None and self.adjusted_high is not None
+        return (self.adjusted_low, self.adjusted_high) if known else self.ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioGaps:
+    """For which scenario types does the lab not predict? On one scale only.
+
+    Attributes
+    ----------
+    means
+        One for each scenario: mean over models. `rows`: model x scenario.
+    tau_interaction
+        Standard deviation of true gaps of model x scenario beyond the model's and the scenario's own; None where unknown.
+    """
+
+    factor: str
+    means: tuple[ScenarioGap, ...]
+    rows: tuple[ScenarioGap, ...]
+    tau_interaction: float | None = None
+    p_interaction: float | None = None
+    conf_level: float = 0.95
+    method: str = ""
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropRow:
+    """One model's drop from ideal to non-ideal users in the lab, and what it forecasts for live users.
+
+    Attributes
+    ----------
+    ideal, drop
+        Lab score with ideal users, and what non-ideal ones take from it (negative: the model does worse), averaged over the
+        non-ideal behaviours in their live shares. `pooled`: partially pooled over models.
+    forecast
+        ideal + share of non-ideal users x pooled drop: the live score to expect from the lab alone.
+    live, miss
+        The live score where it is on the same scale, and live less forecast.
+    """
+
+    model: str
+    ideal: Part
+    drop: Part
+    pooled: Part
+    forecast: Part
+    live: Part | None = None
+    miss: Part | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropForecast:
+    """The drop from ideal to non-ideal users as a forecast of the gap.
+
+    Attributes
+    ----------
+    share_non_ideal
+        Of live users; `share_source` says from where.
+    mean_drop
+        Over models. `spread`: standard deviation of true drops between models, with the p of none.
+    slope
+        Of the gap (live less the lab's ideal score, or the calibrated gap) on the drop over models, errors on both sides
+        and shared ones counted; None where it cannot be estimated. 1 times the non-ideal share if the drop carries over
+        whole.
+    explained
+        Share of the variance of true gaps that the drop explains; None where there is no variance to explain.
+    flips
+        Pairs of models whose order by forecast differs from that with ideal users, both separated; the one ahead with ideal
+        users first.
+    slope_p, slope_df
+        Of the hypothesis that the gap does not go with the drop; df of its t law (None: normal).
+    slope_reason
+        Why there is no slope.
+    """
+
+    rows: tuple[DropRow, ...]
+    share_non_ideal: float
+    share_source: str
+    mean_drop: Part
+    spread: float | None = None
+    spread_p: float | None = None
+    slope: Part | None = None
+    expected_slope: float | None = None
+    explained: float | None = None
+    flips: tuple[tuple[str, str], ...] = ()
+    method: str = ""
+    warnings: tuple[str, ...] = ()
+    slope_p: float | None = None
+    slope_df: float | None = None
+    slope_reason: str | None = None
+    conf_level: float = 0.95
+
 
 GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
 

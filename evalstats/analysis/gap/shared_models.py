@@ -1,22 +1,394 @@
-"""The models that both sides have, under one name, with everything cut to them."""
+"""The models that both sides have, joined by name or alias and never by likeness, with everything cut to them."""
 
-from collections.abc import Mapping, Sequence
+import difflib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.gap.aliases import NameMatch, match_models
-from evalstats.analysis.gap.disclosure import too_small
-from evalstats.analysis.gap.material import Cells, Material, Options, Side
-from evalstats.analysis.gap.outcomes import Units, cell_sums, clusters_by_level, levels_of, unlabelled
+from evalstats.analysis.gap.material import (
+    Cells,
+    Material,
+    Options,
+    Side,
+    Units,
+    cell_sums,
+    clusters_by_level,
+    levels_of,
+    unlabelled,
+)
+from evalstats.analysis.gap.scenario_gaps import too_small
 from evalstats.analysis.gap.sides import Prepared, cut, on_one_scale, oriented
 from evalstats.analysis.leaderboard.entries import ENTRY
+from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
+from evalstats.schema.plan import Plan
+from evalstats.stats.checks import FloatArray
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+
+# A date in a name: 2024-05-13, 20240513, 2024-05, or the month and day alone that some makers use (0613).
+_DATE = re.compile(r"(?<!\d)(20\d{2})[-_.]?(0[1-9]|1[0-2])(?:[-_.]?(0[1-9]|[12]\d|3[01]))?(?!\d)")
+_SHORT = re.compile(r"(?<!\d)(0[1-9]|1[0-2])[-_.]?(0[1-9]|[12]\d|3[01])(?!\d)")
+
+
+def date_in(name: str) -> str | None:
+    """Return the date that stands in a model's name, as digits; None where there is none.
+
+    Examples
+    --------
+    >>> date_in("claude-x-20240620"), date_in("gpt-x-2024-05-13"), date_in("gpt-x-0613"), date_in("llama-3-70b")
+    ('20240620', '20240513', '0613', None)
+    """
+    whole = _DATE.search(name)
+    if whole:
+        return "".join(part for part in whole.groups() if part)
+    short = _SHORT.search(name)
+    return "".join(short.groups()) if short else None
+
+
+def dated_otherwise(pairs: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Return the pairs of joined names whose dates differ, or of which one alone is dated.
+
+    Examples
+    --------
+    >>> dated_otherwise([("gpt-x-2024-05-13", "gpt-x-20240513"), ("o-y-0613", "o-y-1106"), ("z", "z")])
+    [('o-y-0613', 'o-y-1106')]
+    """
+    return [(lab, live) for lab, live in pairs if not _one_date(date_in(lab), date_in(live))]
+
+
+def _one_date(lab: str | None, live: str | None) -> bool:
+    """Whether two dates may be one: a month and day alone are that of the whole date."""
+    if lab is None or live is None:
+        return lab == live
+    short, long = sorted((lab, live), key=len)
+    return long.startswith(short) or long.endswith(short)
+
+
+# Comparing every name with every other costs as much as both sides multiplied: 2000 x 2000 take about a second.
+ALIKE = "the same but for case, separators or a vendor's name"
+MAX_NAMES: Final = 2_000
+# A longer name is no name; comparing its letters would cost time and say nothing.
+_MAX_CHARS: Final = 200
+_CLOSEST: Final = 3
+_CUTOFF: Final = 0.8
+
+_VENDOR = re.compile(r"^[\w.-]+/(?=[^/]*$)")
+_FULL_DATE = re.compile(r"(?<!\d)20\d\d[-_./ ]?(?:0[1-9]|1[0-2])[-_./ ]?(?:0[1-9]|[12]\d|3[01])(?!\d)")
+_SHORT_DATE = re.compile(r"(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|2[3-9](?:0[1-9]|1[0-2])")
+_ENDINGS: Final = frozenset({"latest", "instruct", "inst", "it", "chat", "hf", "preview", "api"})
+# A number with the letter that belongs to it: 7b, 8x7b, 128k, 4o, 3.1.
+_TOKEN = re.compile(r"\d+(?:[.x]\d+)*(?:[bkmo](?![a-z]))?|[^\W\d_]+")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Near:
+    """Two names that look alike: how like (1: but for spelling), and in what they differ."""
+
+    lab: str
+    live: str
+    likeness: float
+    why: str
+
+
+class _Name:
+    """One name and what can be told from it."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.plain = normalised(name)
+
+    @cached_property
+    def dates(self) -> tuple[str, ...]:
+        """What looks like a date of release, digits only."""
+        return self._split[1]
+
+    @cached_property
+    def stem(self) -> str:
+        """The name without dates and endings that say how it was tuned or served."""
+        return "".join(self.tokens)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """Words and numbers of the stem."""
+        return self._split[0]
+
+    @cached_property
+    def numbers(self) -> frozenset[str]:
+        """Sizes and versions: names that differ in them are different models."""
+        return frozenset(token.removesuffix(".0") for token in self.tokens if token[0].isdigit())
+
+    @cached_property
+    def _split(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        text = _without_vendor(self.name)
+        dates = [re.sub(r"\D", "", found) for found in _FULL_DATE.findall(text)]
+        words = _TOKEN.findall(_FULL_DATE.sub(" ", text))
+        tokens = words[:1] + [word for word in words[1:] if word not in _ENDINGS]
+        while len(tokens) > 1 and _SHORT_DATE.fullmatch(tokens[-1]):
+            dates.append(tokens.pop())
+        return tuple(tokens), tuple(dates)
+
+
+def normalised(name: str) -> str:
+    """Return a name without what is only a way of writing it: case, separators, and a vendor before a slash.
+
+    Examples
+    --------
+    >>> normalised("openai/GPT-3.5 Turbo"), normalised("gpt_3.5-turbo")
+    ('gpt35turbo', 'gpt35turbo')
+    """
+    return re.sub(r"[\W_]", "", _without_vendor(name))
+
+
+def near_names(lab: Sequence[str], live: Sequence[str]) -> list[Near]:
+    """Propose pairs of names that look alike, the likest first; each name stands in one of them at most.
+
+    First come names that differ in spelling only, then those that differ in a date or an ending such as -instruct, then
+    names of nearly the same letters (difflib) whose sizes and versions do not contradict each other. The last are only
+    looked for where neither side has more than `MAX_NAMES` names.
+
+    Examples
+    --------
+    >>> [(each.live, each.why) for each in near_names(["gpt-4"], ["gpt-4o", "openai/gpt-4-0613"])]
+    [('openai/gpt-4-0613', 'one has the date 0613')]
+    >>> near_names(["llama-2-7b"], ["llama-2-70b"])
+    []
+    """
+    of_lab, of_live = [_Name(name) for name in lab], [_Name(name) for name in live]
+    found = [_alike(one, other) for one, other in _candidates(of_lab, of_live)]
+    # Sorted by name where equally like, so that the order of the files changes nothing.
+    ordered = sorted((each for each in found if each), key=lambda each: (-each.likeness, each.lab, each.live))
+    taken_lab, taken_live, kept = set[str](), set[str](), list[Near]()
+    for each in ordered:
+        if each.lab not in taken_lab and each.live not in taken_live:
+            taken_lab.add(each.lab)
+            taken_live.add(each.live)
+            kept.append(each)
+    return kept
+
+
+def _without_vendor(name: str) -> str:
+    return _VENDOR.sub("", name.casefold().strip())
+
+
+def _candidates(lab: Sequence[_Name], live: Sequence[_Name]) -> Iterable[tuple[_Name, _Name]]:
+    """Pairs that are worth a closer look: the same stem, or among the few with most pairs of letters in common."""
+    by_key: dict[str, list[int]] = defaultdict(list)
+    for place, name in enumerate(live):
+        for key in {name.plain, name.stem}:
+            by_key[key].append(place)
+    pairs = {(row, place) for row, one in enumerate(lab) for key in {one.plain, one.stem} for place in by_key[key][:50]}
+    if lab and live and max(len(lab), len(live)) <= MAX_NAMES:
+        pairs |= _closest(lab, live)
+    return [(lab[row], live[place]) for row, place in sorted(pairs)]
+
+
+def _closest(lab: Sequence[_Name], live: Sequence[_Name]) -> set[tuple[int, int]]:
+    """For every name of either side, the places of the few names whose pairs of letters are most the same (Dice)."""
+    grams = {
+        gram: place for place, gram in enumerate(sorted({g for name in (*lab, *live) for g in _grams(name.plain)}))
+    }
+    ours, theirs = _incidence(lab, grams), _incidence(live, grams)
+    sizes = np.maximum(ours.sum(axis=1), 1)[:, None] + np.maximum(theirs.sum(axis=1), 1)[None, :]
+    dice = 2 * (ours @ theirs.T) / sizes
+    pairs: set[tuple[int, int]] = set()
+    for row, place in zip(*_largest(dice), strict=True):
+        pairs.add((int(row), int(place)))
+    for place, row in zip(*_largest(dice.T), strict=True):
+        pairs.add((int(row), int(place)))
+    return pairs
+
+
+def _largest(likeness: FloatArray) -> tuple[list[int], list[int]]:
+    n = min(_CLOSEST, likeness.shape[1])
+    best = np.argsort(-likeness, axis=1, kind="stable")[:, :n]
+    return np.repeat(np.arange(len(likeness)), n).tolist(), best.ravel().tolist()
+
+
+def _grams(text: str) -> set[str]:
+    text = text[:_MAX_CHARS]
+    return {text[place : place + 2] for place in range(max(len(text) - 1, 1))}
+
+
+def _incidence(names: Sequence[_Name], grams: dict[str, int]) -> FloatArray:
+    table = np.zeros((len(names), max(len(grams), 1)))
+    for row, name in enumerate(names):
+        table[row, [grams[gram] for gram in _grams(name.plain)]] = 1
+    return table
+
+
+def _alike(one: _Name, other: _Name) -> Near | None:
+    verdict = _verdict(one, other)
+    if verdict is None:
+        return None
+    likeness, why = verdict
+    return Near(lab=one.name, live=other.name, likeness=likeness, why=why)
+
+
+def _verdict(one: _Name, other: _Name) -> tuple[float, str] | None:
+    if not one.plain or not other.plain:
+        return None
+    if one.plain == other.plain:
+        return 1.0, ALIKE
+    same_words = one.stem == other.stem or sorted(one.tokens) == sorted(other.tokens)
+    dated = set(one.dates) ^ set(other.dates)
+    if same_words and dated and one.dates and other.dates:
+        return 0.8, f"other dates: {' '.join(one.dates)} and {' '.join(other.dates)}; likely another version"
+    if same_words and dated:
+        return 0.95, f"one has the date {' '.join(sorted(dated))}"
+    if same_words:
+        return 0.9, "the same words but for their order or an ending such as -instruct or -latest"
+    if not (one.numbers <= other.numbers or other.numbers <= one.numbers):
+        return None
+    if max(len(one.stem), len(other.stem)) > _MAX_CHARS:
+        return None
+    ratio = max(_ratio(one.stem, other.stem), _ratio("".join(sorted(one.tokens)), "".join(sorted(other.tokens))))
+    # Below every pair that differs in something known, whatever the share of letters.
+    return (0.75 * ratio, "only similar letters; may well be another model") if ratio >= _CUTOFF else None
+
+
+def _ratio(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other, autojunk=False).ratio()
+
+
+_SHOWN = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameMatch:
+    """How the names of two sides belong together. Names are as the sides write them unless said otherwise.
+
+    Attributes
+    ----------
+    pairs
+        (lab name, live name) of every model that both have, in the order of the lab.
+    shared
+        For each pair the name that both have once aliases are applied.
+    by_alias
+        The pairs that are not the same name without an alias.
+    only_lab, only_live
+        Names that the other side does not have.
+    near
+        (lab name, live name) that look alike and were NOT joined, the likest first; each name stands in one at most.
+    near_why
+        For each proposal, in what the two differ, in words.
+    notes
+        What a reader should know of the aliases and the proposals.
+    """
+
+    pairs: tuple[tuple[str, str], ...]
+    shared: tuple[str, ...]
+    by_alias: tuple[tuple[str, str], ...] = ()
+    only_lab: tuple[str, ...] = ()
+    only_live: tuple[str, ...] = ()
+    near: tuple[tuple[str, str], ...] = ()
+    near_why: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+
+def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, str] | None) -> NameMatch:
+    """Join the models of two sides by name.
+
+    Names are joined where they are the same string, as they stand or with their aliases. Other names that look alike are
+    proposed only: gpt-4 and gpt-4o are one letter apart and are two models.
+
+    Parameters
+    ----------
+    lab, live
+        Names of the models of each side; none twice on a side.
+    aliases
+        A name as a side writes it to the name that it shall have; holds for both sides, so that two names may be led to a
+        third.
+
+    Raises
+    ------
+    InputError
+        If a side has a name twice, aliases make one name of two on a side, or an alias has an alias itself.
+
+    Examples
+    --------
+    >>> match = match_models(["gpt-x", "openai/o-y"], ["o-y", "gpt-x", "z"], {"openai/o-y": "o-y"})
+    >>> match.pairs, match.only_live
+    ((('gpt-x', 'gpt-x'), ('openai/o-y', 'o-y')), ('z',))
+    >>> match_models(["GPT-X"], ["gpt-x-20240513"], None).near
+    (('GPT-X', 'gpt-x-20240513'),)
+    """
+    aliases = Plan(aliases=dict(aliases or {})).aliases  # a plan knows what aliases may not be
+    of_lab = _called(lab, aliases, "lab")
+    of_live = _called(live, aliases, "live side")
+    named = [name for name in of_lab if name in of_live]
+    pairs = tuple((of_lab[name], of_live[name]) for name in named)
+    only_lab = {name: own for name, own in of_lab.items() if name not in of_live}
+    only_live = {name: own for name, own in of_live.items() if name not in of_lab}
+    near = near_names(tuple(only_lab), tuple(only_live))
+    return NameMatch(
+        pairs=pairs,
+        shared=tuple(named),
+        by_alias=tuple(pair for pair in pairs if pair[0] != pair[1]),
+        only_lab=tuple(only_lab.values()),
+        only_live=tuple(only_live.values()),
+        near=tuple((only_lab[each.lab], only_live[each.live]) for each in near[:_SHOWN]),
+        near_why=tuple(each.why for each in near[:_SHOWN]),
+        notes=as_notes(
+            "choice",
+            (*_idle_aliases(aliases, lab, live, named), *_limits(len(near), len(only_lab), len(only_live))),
+            caution=False,
+        ),
+    )
+
+
+def _called(names: Sequence[str], aliases: Mapping[str, str], side: str) -> dict[str, str]:
+    """Return the names of one side by the name that each shall have."""
+    called: dict[str, str] = {}
+    for own in names:
+        name = aliases.get(own, own)
+        other = called.get(name)
+        if other == own:
+            message = f"the {side} has the model {own!r} twice; keep one row for each model"
+            raise InputError(message)
+        if other is not None:
+            message = (
+                f"aliases make one model of {other!r} and {own!r}, both of the {side} ({name!r}); "
+                "leave one of the two out of the data, or alias only one of them"
+            )
+            raise InputError(message)
+        called[name] = own
+    return called
+
+
+def _idle_aliases(
+    aliases: Mapping[str, str], lab: Sequence[str], live: Sequence[str], named: Sequence[str]
+) -> list[str]:
+    present, joined = {*lab, *live}, set(named)
+    absent = [name for name in aliases if name not in present]
+    idle = [name for name in aliases if name in present and aliases[name] not in joined]
+    notes: list[str] = []
+    if absent:
+        notes.append(f"no model of either side has the name {some(absent)}, which the aliases rename")
+    if idle:
+        led = [f"{name} (to be {aliases[name]})" for name in idle]
+        notes.append(f"the alias of {some(led)} joins nothing: the other side has no model of the new name")
+    return notes
+
+
+def _limits(n_near: int, n_lab: int, n_live: int) -> list[str]:
+    notes: list[str] = []
+    if n_near > _SHOWN:
+        notes.append(f"{n_near} names look like one of the other side; the likest {_SHOWN} are shown")
+    if max(n_lab, n_live) > MAX_NAMES and min(n_lab, n_live):
+        notes.append(
+            f"more than {MAX_NAMES} names are left over; only those that differ in spelling or date are compared"
+        )
+    return notes
+
 
 FEWEST = 3
 FEW_USERS = "(levels of few users)"

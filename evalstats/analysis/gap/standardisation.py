@@ -8,8 +8,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from evalstats.analysis.gap.layers import CellPart, Decomposition, DecompositionRow, Part, Weighting
 from evalstats.analysis.gap.material import Cells, CellSums, Material
+from evalstats.analysis.gap.result import CellPart, Decomposition, DecompositionRow, Part, Weighting
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile

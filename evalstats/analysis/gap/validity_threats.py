@@ -6,10 +6,10 @@ import numpy as np
 import polars as pl
 from scipy import stats
 
-from evalstats.analysis.gap.aliases import dated_otherwise
+from evalstats.analysis.gap.figures import difference_unit
 from evalstats.analysis.gap.material import CellSums, Material, Side
 from evalstats.analysis.gap.result import Threat
-from evalstats.analysis.gap.words import difference_unit
+from evalstats.analysis.gap.shared_models import dated_otherwise
 from evalstats.document.numbers import number, p_words, plural, some
 from evalstats.schema.data import EvalData
 

@@ -1,22 +1,37 @@
-"""The same question by other tests, formulas and by simulation, and how far the answer hangs on the pilot."""
+"""What stands beside a plan: other tests and formulas, simulation, how far it hangs on the pilot, and what to buy next."""
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import special
 
 from evalstats.analysis.power.basis import Basis
-from evalstats.analysis.power.design import Aim, BinaryDesign, Design, PartsDesign, SimulatedDesign, Size, simulated
-from evalstats.analysis.power.result import PlanRow, Solved
-from evalstats.analysis.power.sample_size import MOST_SIMULATED, Task, solve
+from evalstats.analysis.power.result import NextStep, PlanRow, Resource, Solved, TrialRow, VariancePart
+from evalstats.analysis.power.sample_size import (
+    MOST_SIMULATED,
+    Aim,
+    Axis,
+    BinaryDesign,
+    Design,
+    PartsDesign,
+    SimulatedDesign,
+    Size,
+    Task,
+    detectable,
+    simulated,
+    solve,
+)
+from evalstats.document.numbers import plural, scaled
+from evalstats.errors import InputError
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.one_sample import wilson_ends
 from evalstats.stats.paired.binary import PairedCounts, tango
 from evalstats.stats.planning.clusters import design_effect
-from evalstats.stats.planning.mean import MOST
+from evalstats.stats.planning.mean import MOST, smallest_count
 from evalstats.stats.planning.power import connor_n
-from evalstats.stats.planning.variance_components import DifferenceParts
+from evalstats.stats.planning.variance_components import DifferenceParts, cheapest_trials
 
 _MOST_DRAWN = 40_000_000  # items drawn in one check by simulation
 
@@ -254,3 +269,244 @@ def _range(answers: list[float | None], words: str) -> Range:
     if first is not None and second is not None:
         first, second = min(first, second), max(first, second)
     return Range(low=first, high=second, words=words)
+
+
+ANSWERS = "answers"
+_COSTS = ("item", "trial", "cluster")
+_MOST_TRIALS = 10_000
+_TRIALS_SHOWN = (1, 2, 3, 4, 6, 8, 10)
+_SMALL = 0.005
+_SINGLE = "no cluster of the pilot holds two items, so what more items in a cluster would do cannot be told"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Costs:
+    """What one item, one answer of one system to it ("trial"), and one cluster cost."""
+
+    item: float = 0.0
+    trial: float = 1.0
+    cluster: float = 0.0
+    given: bool = False
+
+    def of(self, size: Size) -> float:
+        """Return what a design costs."""
+        answers = size.n_items * sum(size.n_trials)
+        return self.item * size.n_items + self.trial * answers + self.cluster * (size.n_clusters or 0)
+
+
+def read_costs(costs: Mapping[str, float] | None) -> Costs:
+    """Return the costs; without any, an answer costs 1 and everything else nothing.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown or a cost is no number from 0.
+    """
+    if not costs:
+        return Costs()
+    unknown = set(costs) - set(_COSTS)
+    if unknown:
+        raise InputError(f"costs has no {min(unknown)!r}; name what an item, a trial or a cluster costs")
+    wrong = [name for name, cost in costs.items() if not (math.isfinite(cost) and cost >= 0.0)]
+    if wrong or not any(cost > 0.0 for cost in costs.values()):
+        raise InputError(f"the cost of {wrong[0] if wrong else 'everything is 0: one'} must be a number above 0")
+    return Costs(
+        item=costs.get("item", 0.0), trial=costs.get("trial", 0.0), cluster=costs.get("cluster", 0.0), given=True
+    )
+
+
+def variance_parts(basis: Basis) -> tuple[VariancePart, ...]:
+    """Return the parts of the pilot's squared standard error, largest first."""
+    parts, n = basis.parts, basis.parts.n_items
+    total = parts.variance()
+    if not total > 0.0:
+        return ()
+    shares = parts.shares()
+    found: list[VariancePart] = []
+    if parts.cluster is not None and shares is not None:
+        found.append(_part("clusters", parts.cluster, parts.cluster * float((shares**2).sum()) / total))
+    unsplit = None in parts.trials
+    found.append(_part("items and trials" if unsplit else "items", parts.item, parts.item / n / total))
+    for name, noise, k in zip(("baseline", "candidate"), parts.trials, parts.n_trials, strict=True):
+        if noise is not None:
+            found.append(_part(f"trials of the {name}", noise, noise / k / n / total))
+    return tuple(sorted(found, key=lambda part: -part.share))
+
+
+def _part(name: str, variance: float, share: float) -> VariancePart:
+    return VariancePart(part=name, variance=variance, share=share)
+
+
+def next_steps(basis: Basis, aim: Aim, goal: float, costs: Costs) -> tuple[NextStep, ...]:
+    """Return the pilot as it is, and what it would be with twice the items, trials or clusters.
+
+    With a difference to find, also how many of each alone would find it.
+    """
+    parts = basis.parts
+    now = Size(n_items=parts.n_items, n_clusters=len(parts.sizes) or None, n_trials=parts.n_trials)
+    design: Design = PartsDesign(parts=parts, lattice=basis.lattice)
+    if basis.discordance is not None and not basis.clustered:
+        design = BinaryDesign(discordance=basis.discordance)
+    first, second = now.n_trials
+    doubled: list[tuple[Resource, Size, str]] = [
+        ("as it is", now, ""),
+        ("items", replace(now, n_items=2 * now.n_items), _SINGLE if basis.single else ""),
+        ("trials", replace(now, n_trials=(2 * first, 2 * second)), _no_trials(basis)),
+    ]
+    if now.n_clusters is not None:
+        double = replace(now, n_items=2 * now.n_items, n_clusters=2 * now.n_clusters)
+        doubled.append(("clusters", double, ""))
+    look = replace(aim, test="difference", margin=None)
+    return tuple(
+        _step(basis, design, look, goal, costs, buy=buy, size=size, now=now, reason=reason)
+        for buy, size, reason in doubled
+    )
+
+
+def _no_trials(basis: Basis) -> str:
+    if None not in basis.parts.trials:
+        return ""
+    if max(basis.parts.n_trials) <= 1.0:
+        return "with one trial an item, trial noise cannot be told from differences between items"
+    return "the trials of one side or both are not known one by one"
+
+
+def _step(
+    basis: Basis,
+    design: Design,
+    aim: Aim,
+    goal: float,
+    costs: Costs,
+    *,
+    buy: Resource,
+    size: Size,
+    now: Size,
+    reason: str,
+) -> NextStep:
+    found = NextStep(
+        buy=buy, n_items=size.n_items, n_clusters=size.n_clusters, n_trials=size.n_trials, cost=costs.of(size)
+    )
+    if reason:
+        return replace(found, reason=reason)
+    variance = _variance(basis, size)
+    task = Task(solved="delta", aim=aim, goal=goal, axis=Axis(n_trials=size.n_trials), size=size, span=basis.units.span)
+    efficiency = (_variance(basis, now) * costs.of(now)) / (variance * costs.of(size)) if variance > 0.0 else None
+    needed, why = (None, "") if aim.delta == 0.0 else _needed(basis, design, aim, goal, buy=buy, now=now)
+    return replace(
+        found,
+        std_error=math.sqrt(variance) if variance > 0.0 else None,
+        mde=detectable(design, task, size),
+        precision_per_cost=efficiency,
+        needed=needed,
+        reason=why,
+    )
+
+
+def _variance(basis: Basis, size: Size) -> float:
+    return basis.parts.variance(n_items=size.n_items, n_clusters=size.n_clusters, n_trials=size.n_trials)
+
+
+def _needed(basis: Basis, design: Design, aim: Aim, goal: float, *, buy: Resource, now: Size) -> tuple[int | None, str]:
+    """Return how many items, trials or clusters alone find the difference, or why no number does."""
+    if buy == "as it is":
+        return None, ""
+    if buy == "trials":
+        least = max(1, math.ceil(min(now.n_trials)))
+
+        def power_at(k: int) -> float:
+            grown = (max(now.n_trials[0], float(k)), max(now.n_trials[1], float(k)))
+            return design.power(replace(now, n_trials=grown), aim)
+
+        found = smallest_count(power_at, goal, start=least, least=least, most=_MOST_TRIALS)
+        return found, "" if found is not None else "no number of trials on these items is enough"
+    by_clusters = buy == "clusters"
+    axis = Axis(
+        n_trials=now.n_trials,
+        n_clusters=None if by_clusters else now.n_clusters,
+        cluster_size=basis.cluster_size if by_clusters else None,
+    )
+    solved = "n_clusters" if by_clusters else "n_items"
+    answer = solve(design, Task(solved=solved, aim=aim, goal=goal, axis=axis))
+    if answer is not None:
+        return int(answer), ""
+    return None, "no number of items in these clusters is enough" if now.n_clusters else "no number is enough"
+
+
+def recommendation(basis: Basis, steps: tuple[NextStep, ...], costs: Costs) -> tuple[str, ...]:
+    """Say in sentences which to buy: what lowers the standard error most for what it costs, and why."""
+    known = [step for step in steps if step.std_error is not None]
+    bought = [step for step in known if step.buy != "as it is"]
+    best = best_step(steps)
+    if len(known) < 2 or best is None:
+        return ()
+    now = known[0]
+    unit = f" {basis.units.unit}" if basis.units.unit else ""
+    change = (
+        f"doubling them lowers the standard error from {scaled(now.std_error, basis.units.scale)} to "
+        f"{scaled(best.std_error, basis.units.scale)}{unit}"
+    )
+    basis_words = "at the costs given" if costs.given else "for as many answers"
+    words = [f"Buy {best.buy} first: {change}{_compared(best, bought, basis)}, the most precision {basis_words}."]
+    if len(bought) == 1:
+        words = [f"Buy {best.buy}: {change}."]
+    parts = variance_parts(basis)
+    if len(parts) > 1 and parts[0].share > 0.5:
+        words.append(f"{100 * parts[0].share:.0f}% of the variance comes from {parts[0].part}.")
+    words.extend(
+        f"{what} it stays above {scaled(floor, basis.units.scale)}{unit}." for what, floor in _floors(basis, best.buy)
+    )
+    words.extend(_trial_words(basis, costs))
+    return tuple(words)
+
+
+def best_step(steps: Sequence[NextStep]) -> NextStep | None:
+    """Return what buys the most precision for its cost; None where nothing is known to buy any."""
+    bought = [step for step in steps if step.std_error is not None and step.buy != "as it is"]
+    return max(
+        bought,
+        key=lambda step: ((step.precision_per_cost or 0.0) + _SMALL * (step.buy == "items"), step.buy),
+        default=None,
+    )
+
+
+def _compared(best: NextStep, bought: list[NextStep], basis: Basis) -> str:
+    others = [step for step in bought if step.buy != best.buy]
+    if not others:
+        return ""
+    told = ", ".join(f"{step.buy} to {scaled(step.std_error, basis.units.scale)}" for step in others)
+    return f" (doubling {told})"
+
+
+def _floors(basis: Basis, best: Resource) -> list[tuple[str, float]]:
+    """Return the standard errors that no number of items, or of trials, goes below."""
+    parts, shares = basis.parts, basis.parts.shares()
+    between = 0.0 if shares is None or not parts.cluster else parts.cluster * float((shares**2).sum())
+    if between > 0.0 and best == "clusters":
+        there = plural(len(parts.sizes), "cluster")
+        return [(f"With the {there} there are, however many items and trials,", math.sqrt(between))]
+    if None not in parts.trials and best == "items" and parts.item > 0.0:
+        floor = math.sqrt(between + parts.item / parts.n_items)
+        return [("Where no new items can be had, however many trials,", floor)]
+    return []
+
+
+def _trial_words(basis: Basis, costs: Costs) -> list[str]:
+    first, second = basis.parts.trials
+    if first is None or second is None or not costs.given or costs.trial <= 0.0:
+        return []
+    best = cheapest_trials(basis.parts.item, first + second, cost_item=costs.item, cost_trial=2.0 * costs.trial)
+    if math.isinf(best):
+        return ["Items do not differ beyond their trials, so every answer counts the same wherever it is bought."]
+    return [f"At these costs about {plural(max(1, round(best)), 'trial')} an item make the most of a budget."]
+
+
+def trials_table(design: Design, task: Task, basis: Basis) -> tuple[TrialRow, ...]:
+    """Return the items needed with 1 to 10 trials of each; empty where trial noise or a number of items is not the matter."""
+    if None in basis.parts.trials or task.solved != "n_items" or basis.clustered:
+        return ()
+    rows: list[TrialRow] = []
+    for k in _TRIALS_SHOWN:
+        found = solve(design, replace(task, axis=replace(task.axis, n_trials=(float(k), float(k)))))
+        items = None if found is None else int(found)
+        rows.append(TrialRow(n_trials=k, n_items=items, n_answers=None if items is None else 2 * k * items))
+    return tuple(rows)

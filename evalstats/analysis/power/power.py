@@ -6,14 +6,322 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evalstats.analysis.compare.result import Comparison
-from evalstats.analysis.power.basis import Assumed, Basis, from_numbers, in_points, plain_amount
-from evalstats.analysis.power.pilot import from_pilot
-from evalstats.analysis.power.plan import assemble
-from evalstats.analysis.power.resources import read_costs
-from evalstats.analysis.power.result import PowerPlan, PowerTest
-from evalstats.analysis.power.sample_size import Request
+from evalstats.analysis.power.alternatives import (
+    ANSWERS,
+    Costs,
+    answer_range,
+    beside,
+    check_by_simulation,
+    next_steps,
+    read_costs,
+    recommendation,
+    row_of,
+    trials_table,
+    variance_parts,
+)
+from evalstats.analysis.power.basis import Assumed, Basis, from_numbers, from_pilot, in_points, plain_amount
+from evalstats.analysis.power.phrases import count_words, percent, power_words, question_of, shown, trial_words
+from evalstats.analysis.power.result import PlanRow, PowerMethod, PowerPlan, PowerTest
+from evalstats.analysis.power.sample_size import (
+    MOST_SIMULATED,
+    Aim,
+    BinaryDesign,
+    PartsDesign,
+    Request,
+    SimulatedDesign,
+    Size,
+    Solution,
+    Task,
+    curve,
+    detectable,
+    final_aim,
+    solution,
+    task_of,
+)
+from evalstats.analysis.provenance import toolkit_version
+from evalstats.document.model import Note
+from evalstats.document.numbers import number, plural
 from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
+from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
+
+_BEYOND = 4.0  # times the pilot
+_FEW_PILOT_CLUSTERS = 20
+_APART = 0.03  # of power, between formula and simulation
+_SAME = 0.005  # as shown
+_DISAGREE = 1.25  # of the standard error, between parts and CR2
+_ENDLESS = 10**15  # items in clusters at which only the clusters count
+
+_HEADLINES: Mapping[PowerMethod, str] = {
+    "exact": "score test, exact sum",
+    "formula": "formula",
+    "miller": "Miller's formula",
+    "t": "Student's t",
+    "clusters": "CR2 t and sign-flip",
+    "simulation": "simulation",
+}
+
+
+def assemble(request: Request, basis: Basis, costs: Costs) -> PowerPlan:
+    """Solve, and tell everything about the answer."""
+    if request.method in ("exact", "miller", "t") and basis.clustered:
+        told = f"items are clustered, and method '{request.method}' takes them as independent"
+        note = Note(kind="dependence", text=told)
+        basis = replace(basis.independent(), notes=(*basis.notes, note))
+    task = task_of(request, basis)
+    found = solution(request, basis, task)
+    aim = final_aim(task, found.answer)
+    rows = _rows(request, basis, task, found, aim)
+    plan = _bare(request, basis, task, found, aim=aim, rows=rows)
+    plan = _with_range(plan, basis, task, found)
+    if basis.is_pilot:
+        look = aim if task.solved != "delta" else replace(aim, delta=0.0)
+        steps = next_steps(basis, look, request.goal, costs)
+        plan = replace(
+            plan,
+            parts=variance_parts(basis),
+            next_steps=steps,
+            cost_unit="cost" if costs.given else ANSWERS,
+            recommendation=recommendation(basis, steps, costs),
+        )
+    plan = replace(plan, question=question_of(plan), assumptions=_assumptions(plan, basis))
+    return replace(plan, notes=(*basis.notes, *_cautions(plan, basis)))
+
+
+def _bare(
+    request: Request, basis: Basis, task: Task, found: Solution, *, aim: Aim, rows: tuple[PlanRow, ...]
+) -> PowerPlan:
+    whole = _parts_design(found)
+    parts = None if whole is None else whole.at(aim.delta)
+    size = found.size or task.size
+    known_delta = task.solved != "delta" or found.answer is not None
+    answered = found.answer is not None
+    return PowerPlan(
+        question="",
+        test=request.test,
+        solved=task.solved,
+        conf_level=request.conf_level,
+        power_goal=request.goal,
+        method=found.method,
+        method_reason=found.reason,
+        n_items=None if size is None else size.n_items,
+        n_clusters=task.axis.n_clusters if size is None else size.n_clusters,
+        n_trials=task.axis.n_trials,
+        delta=aim.delta if known_delta and (request.test != "precision" or request.delta is not None) else None,
+        margin=aim.margin if request.test in ("noninferiority", "equivalence") else None,
+        half_width=found.answer if task.solved == "half_width" else request.half_width,
+        power=rows[0].power,
+        reason=None if answered else _why_none(task, basis, simulated=isinstance(found.design, SimulatedDesign)),
+        smallest_delta=None if whole is None else _smallest_delta(whole, task),
+        conf_low=rows[0].conf_low,
+        conf_high=rows[0].conf_high,
+        n_resamples=rows[0].n_resamples,
+        seed=request.seed,
+        discordance=found.design.discordance if isinstance(found.design, BinaryDesign) else None,
+        variance=None if parts is None else _total(parts, task),
+        icc=None if parts is None or not basis.clustered else (parts.parts.cluster or 0.0) / _total(parts, task),
+        cluster_size=None if not basis.clustered else request.cluster_size or basis.cluster_size,
+        beside=rows,
+        curve=curve(found.design, task, _middle(task, basis, found.size)),
+        curve_unit="clusters" if task.axis.over_clusters else "items",
+        by_trials=trials_table(found.design, task, basis),
+        pilot=basis.words,
+        benchmark=basis.units.benchmark,
+        metric=basis.units.metric,
+        scale=basis.units.scale,
+        unit=basis.units.unit,
+        version=toolkit_version(),
+    )
+
+
+def _middle(task: Task, basis: Basis, size: Size | None) -> int:
+    """Return the count around which the curve is drawn."""
+    size = size or task.size
+    if size is None:
+        size = Size(n_items=max(basis.parts.n_items, 100), n_clusters=max(len(basis.parts.sizes), 10))
+    return max(task.axis.least, (size.n_clusters or 10) if task.axis.over_clusters else size.n_items)
+
+
+def _parts_design(found: Solution) -> PartsDesign | None:
+    design = found.design
+    if isinstance(design, SimulatedDesign):
+        return design.base
+    return design if isinstance(design, PartsDesign) else None
+
+
+def _total(design: PartsDesign, task: Task) -> float:
+    """Return the variance of one item's difference, clusters and trials included."""
+    return design.parts.per_item(task.axis.n_trials) + (design.parts.cluster or 0.0)
+
+
+def _smallest_delta(design: PartsDesign, task: Task) -> float | None:
+    """Return what no number of items in the clusters that are given can bring the detectable difference below."""
+    n_clusters = task.axis.n_clusters or (None if task.size is None else task.size.n_clusters)
+    if n_clusters is None or not design.parts.cluster or task.aim.test != "difference":
+        return None
+    return detectable(design, task, Size(n_items=_ENDLESS, n_clusters=n_clusters, n_trials=task.axis.n_trials))
+
+
+def _rows(request: Request, basis: Basis, task: Task, found: Solution, aim: Aim) -> tuple[PlanRow, ...]:
+    """Return the headline and what stands beside it."""
+    headline = _headline(task, found, aim)
+    rows = [headline, *beside(found.design, basis, task, found.size)]
+    base = _parts_design(found)
+    if base is None or found.size is None:
+        return tuple(rows)
+    if isinstance(found.design, SimulatedDesign):
+        rows.append(row_of(base, task, found.size, method="formula", role="formula", note="the same by closed form"))
+        return tuple(rows)
+    checked = check_by_simulation(base, basis, aim, found.size, n_resamples=request.n_resamples, seed=request.seed)
+    return (*rows, *([] if checked is None else [checked]))
+
+
+def _headline(task: Task, found: Solution, aim: Aim) -> PlanRow:
+    size, answer = found.size, found.answer
+    name = _HEADLINES[found.method]
+    if found.method == "exact" and aim.test != "difference":
+        name = "Tango's test at the margin, exact sum"
+    row = PlanRow(
+        method=name,
+        role="headline",
+        n_items=None if size is None or not task.counts else size.n_items,
+        n_clusters=None if size is None or not task.counts else size.n_clusters,
+        delta=answer if task.solved == "delta" else None,
+        margin=answer if task.solved == "margin" else None,
+        half_width=None if size is None or aim.test != "precision" else found.design.half_width(size, aim),
+    )
+    if size is None or aim.test == "precision":
+        return row
+    if isinstance(found.design, SimulatedDesign):
+        run = found.design.simulate(size, aim)
+        return replace(
+            row, power=run.power, conf_low=run.conf_low, conf_high=run.conf_high, n_resamples=run.n_resamples
+        )
+    return replace(row, power=found.design.power(size, aim))
+
+
+def _with_range(plan: PowerPlan, basis: Basis, task: Task, found: Solution) -> PowerPlan:
+    """Add the answers at either end of what the pilot leaves open; by formula where the answer is simulated."""
+    design = found.design.base if isinstance(found.design, SimulatedDesign) else found.design
+    span = answer_range(design, basis, task)
+    if span is None or (span.low is None and span.high is None):
+        return plan
+    return replace(plan, answer_low=_finite(span.low), answer_high=_finite(span.high), answer_range=span.words)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _assumptions(plan: PowerPlan, basis: Basis) -> tuple[str, ...]:
+    """Return what the answer rests on."""
+    told = [*basis.assumptions]
+    if basis.words:
+        told.append(f"the spread of the differences is that of the pilot: {basis.words}")
+    if plan.discordance is not None and basis.is_pilot:
+        told.append(f"exactly one of the two gets an item right on {percent(plan.discordance, 1)} of the items")
+    if basis.clustered:
+        size = count_words(plan.cluster_size or 0.0)
+        told.append(
+            f"new clusters are like these, with {size} items on average; two items of one cluster have differences that "
+            f"correlate by {number(plan.icc)}"
+        )
+    else:
+        told.append("items are independent of each other")
+    answers = "once" if max(plan.n_trials) <= 1.0 else trial_words(plan).strip()
+    told.append(f"both systems answer the same items, {answers}")
+    told.append(_found_words(plan))
+    return tuple(told)
+
+
+def _found_words(plan: PowerPlan) -> str:
+    level = percent(plan.conf_level)
+    narrower = percent(2 * plan.conf_level - 1)
+    if plan.test == "precision":
+        return "the width is an expectation: half of all evaluations give a wider interval"
+    if plan.test == "noninferiority":
+        return f"shown means that the {narrower} interval lies above minus the margin"
+    if plan.test == "equivalence":
+        return f"shown means that the {narrower} interval lies within the margin on both sides"
+    if plan.cluster_size is not None:
+        return f"found means that the {level} interval excludes 0 and that a sign-flip test of the clusters agrees"
+    if plan.method == "exact":
+        return f"found means that the {level} interval excludes 0 with at least 6 discordant items"
+    return f"found means that the {level} interval excludes 0"
+
+
+def _why_none(task: Task, basis: Basis, *, simulated: bool) -> str:
+    """Say why there is no answer; it stands behind "no number of items" and the like."""
+    axis = task.axis
+    if task.counts and axis.n_clusters is not None:
+        if axis.n_clusters < FEW_CLUSTERS:
+            return f"nothing can be claimed from {axis.n_clusters} clusters; at least {FEW_CLUSTERS} are needed"
+        return f"what differs between the {axis.n_clusters} clusters stays however many items each has"
+    if task.counts:
+        most = MOST_SIMULATED if simulated and not axis.over_clusters else axis.most
+        limit = f"{most:,} {'clusters' if axis.over_clusters else 'items'}{' of a simulation' if simulated else ''}"
+        return f"not even {limit} are enough"
+    clusters = None if task.size is None else task.size.n_clusters
+    if clusters is not None and basis.clustered:
+        return (
+            f"{plural(clusters, 'cluster')} give no interval within the score's range; at least {FEW_CLUSTERS} of equal weight "
+            "are needed, and a sign-flip of them must be able to agree"
+        )
+    return "none within the score's range can be shown with that power"
+
+
+def _cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
+    """Return what must be known before the plan is used."""
+    found: list[Note] = []
+    if plan.discordance is not None and plan.delta is not None and abs(plan.delta) > plan.discordance:
+        text = (
+            f"the two differ on {percent(plan.discordance, 1)} of the items, less than {shown(plan, plan.delta)} needs"
+        )
+        found.append(Note(kind="fit", text=text, remedy="They are taken to differ on no more items than it needs"))
+    if basis.is_pilot:
+        found.extend(_pilot_cautions(plan, basis))
+    simulated = next((row for row in plan.beside if row.role == "simulation" and row.conf_high is not None), None)
+    headline = plan.beside[0]
+    if simulated is not None and headline.power is not None and simulated.power is not None:
+        outside = not (simulated.conf_low or 0.0) <= headline.power <= (simulated.conf_high or 1.0)
+        if outside and simulated.power < headline.power - _APART:
+            text = (
+                f"simulation gives a power of {power_words(simulated.power)}, the formula {power_words(headline.power)}"
+            )
+            found.append(Note(kind="fit", text=text, remedy="Use method 'simulation'"))
+    if plan.answer is not None and plan.n_items is not None and plan.n_items < FEW_ITEMS:
+        found.append(Note(kind="few", text=f"no method is reliable below {FEW_ITEMS} items"))
+    return found
+
+
+def _pilot_cautions(plan: PowerPlan, basis: Basis) -> list[Note]:
+    found: list[Note] = []
+    seen, clusters = basis.parts.n_items, len(basis.parts.sizes)
+    if plan.answer is not None and plan.n_items is not None and plan.n_items > _BEYOND * seen:
+        text = f"the plan has {plan.n_items / seen:.1f} times the {seen:,} items of the pilot"
+        found.append(Note(kind="few", text=text, remedy="It holds only if new items are like those of the pilot"))
+    if plan.test == "difference" and plan.solved != "delta" and _is_seen(plan, basis):
+        text = "delta is the difference that the pilot showed, and power for an observed difference only repeats its p-value"
+        found.append(Note(kind="selection", text=text, remedy="Name the smallest difference that would matter"))
+    if clusters and clusters < _FEW_PILOT_CLUSTERS:
+        text = f"the pilot has {plural(clusters, 'cluster')}, which show little of how much clusters differ"
+        found.append(Note(kind="few", text=text, remedy="Rely on the range of the answer"))
+    if basis.discordant == 0:
+        text = "the two never differ in the pilot, so this is the best case"
+        found.append(Note(kind="few", text=text))
+    if clusters and basis.std_error is not None:
+        ratio = basis.parts.variance() ** 0.5 / basis.std_error
+        if not 1.0 / _DISAGREE <= ratio <= _DISAGREE:
+            text = f"the parts of the variance make {ratio:.2f} times the standard error of the comparison"
+            found.append(Note(kind="fit", text=text, remedy="Clusters are uneven, so the parts are rough"))
+    return found
+
+
+def _is_seen(plan: PowerPlan, basis: Basis) -> bool:
+    if plan.delta is None or not basis.seen:
+        return False
+    return abs(abs(plan.delta) - abs(basis.seen)) < _SAME / plan.scale
+
 
 TESTS: tuple[PowerTest, ...] = ("difference", "noninferiority", "equivalence", "precision")
 # A longer call is broken into lines.

@@ -7,18 +7,18 @@ from statistics import NormalDist
 
 import numpy as np
 
-from evalstats.analysis.gap.layers import (
+from evalstats.analysis.gap.result import (
     Agreement,
     Brier,
     CoefficientRow,
     Contradiction,
+    GapRow,
     PairOrder,
     PartRow,
     SliceRow,
     SourceInterval,
     SubsetRow,
 )
-from evalstats.analysis.gap.result import GapRow
 
 _NORMAL = NormalDist()
 _Z = _NORMAL.inv_cdf(0.975)

@@ -9,8 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from evalstats.analysis.gap.layers import Agreement
-from evalstats.analysis.gap.result import GapRow, LabLiveGap, SideAccount, Threat
+from evalstats.analysis.gap.result import Agreement, GapRow, LabLiveGap, SideAccount, Threat
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
 from tests.analysis.gap.example_agreement import agreement

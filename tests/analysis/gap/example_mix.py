@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from evalstats.analysis.gap.layers import (
+from evalstats.analysis.gap.result import (
     CellPart,
     Decomposition,
     DecompositionRow,

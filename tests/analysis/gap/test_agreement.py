@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.gap.agreement import agreement_of, slice_row
-from evalstats.analysis.gap.layers import Agreement
 from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.gap.result import Agreement
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.agreement.lablive import published

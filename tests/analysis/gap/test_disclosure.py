@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.analysis.gap.disclosure import MIN_CELL, suppressed, suppression_note, too_small
+from evalstats.analysis.gap.scenario_gaps import MIN_CELL, suppressed, suppression_note, too_small
 from evalstats.errors import InputError
 
 SIZES = st.lists(st.integers(0, 60), max_size=12)

@@ -9,8 +9,7 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.gap.document import actions, models_table, order_of
-from evalstats.analysis.gap.layers import Part
-from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.gap.result import LabLiveGap, Part
 from evalstats.document import terminal
 from evalstats.document.model import Document, Note
 from evalstats.simulate.lab_live import simulate_lab_live

@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from evalstats.analysis.gap.layers import ScenarioGaps
 from evalstats.analysis.gap.material import Material, Options
+from evalstats.analysis.gap.result import ScenarioGaps
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import benjamini_hochberg

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evalstats.analysis.gap.layers import Decomposition, Part
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
+from evalstats.analysis.gap.result import Decomposition, Part
 from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.errors_in_variables.scores import LabLiveScores

@@ -6,9 +6,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.gap.aliases import date_in, dated_otherwise
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
 from evalstats.analysis.gap.result import Threat
+from evalstats.analysis.gap.shared_models import date_in, dated_otherwise
 from evalstats.analysis.gap.validity_threats import threats_of
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table
