@@ -28,7 +28,7 @@ def doctor() -> None:
     from importlib.metadata import PackageNotFoundError, version
     from importlib.util import find_spec
 
-    from evalstats.report.quarto import find_quarto
+    from evalstats.report.engine import find_quarto
 
     rows: list[tuple[str, str, str]] = [
         ("evalstats", version("evalstats-toolkit"), "this package (evalstats-toolkit)"),

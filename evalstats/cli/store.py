@@ -2,11 +2,18 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from evalstats.cli import options
+from evalstats.document.model import Column, Table
+from evalstats.document.width import cell_width, clean, wrapped
+
+if TYPE_CHECKING:
+    from evalstats.schema.columns import TableName
+    from evalstats.store.manifest import StoredSource
+    from evalstats.store.read import Store
 
 
 class Action(StrEnum):
@@ -48,11 +55,83 @@ def store(
             raise typer.Exit(2)
         say(f"sound: {len(opened.sources())} sources")
     else:
-        from evalstats.cli.store_listing import listing, listing_lines
-
         table, values = listing(opened)
         lines = listing_lines(table, values) if style is options.Format.TEXT else []
         if lines:
             typer.echo("\n".join(lines))
         else:
             typer.echo(table_written(table, values, style))
+
+
+_WIDTH = 80
+_GAP = 2
+# Rows of these tables have no status, so that the counts of scored rows do not tell of them.
+_OTHER: tuple["TableName", ...] = ("aggregates", "ratings")
+_KEPT = ("run", "model", "benchmark", "n_scored", "n_error", "n_unscored", "loader", "source")
+_TEXTS = ("Run", "Model", "Benchmark")
+_COLUMNS = ("Run", "Model", "Benchmark", "Scored", "Error", "Unscored")
+
+
+def listing(store: "Store") -> tuple[Table, list[dict[str, Any]]]:
+    """Return a store's runs as a table, and as values for JSON: with `n_aggregates` and `n_ratings` beside the counts.
+
+    Raises
+    ------
+    StoreError
+        If a part is damaged, or a run is in two sources.
+    """
+    rows = store.runs().sort("benchmark", "run").select(_KEPT).to_dicts()
+    others = _other_rows(store.sources())
+    values = [{**row, **{f"n_{table}": others.get((row["run"], table), 0) for table in _OTHER}} for row in rows]
+    shown = [table for table in _OTHER if any(row[f"n_{table}"] for row in values)]
+    names = (*_KEPT[:6], *(f"n_{table}" for table in shown))
+    cells = tuple(tuple(str(row[name] if row[name] is not None else "") for name in names) for row in values)
+    runs = f"{len(values)} run{'' if len(values) == 1 else 's'}"
+    caption = f"{runs}; counts are rows: one for each item, trial and metric, or for each vote"
+    columns = (*_COLUMNS, *(table.capitalize() for table in shown))
+    made = tuple(
+        Column(title=title, kind="text" if place < len(_TEXTS) else "amount") for place, title in enumerate(columns)
+    )
+    return Table(id="runs", columns=made, rows=cells, caption=caption), values
+
+
+def listing_lines(table: Table, values: list[dict[str, Any]], width: int = _WIDTH) -> list[str]:
+    """Return two lines for each run where the table is wider than the terminal; none where it fits.
+
+    A run's name stands whole on a line of its own: other commands ask for it, so it must be told from any other and
+    copied.
+    """
+    columns = zip([column.title for column in table.columns], *table.written(), strict=True)
+    if sum(max(map(cell_width, column)) + _GAP for column in columns) - _GAP <= width:
+        return []
+    lines = wrapped(table.caption, width)
+    for row in values:
+        about = " · ".join(str(row[name]) for name in ("model", "benchmark") if row[name] is not None)
+        lines += ["", clean(row["run"]), *wrapped(f"  {about}: {_counts(row)}", width, indent="    ")]
+    return lines
+
+
+def _counts(row: dict[str, Any]) -> str:
+    others = [f"{table} {row[f'n_{table}']}" for table in _OTHER if row[f"n_{table}"]]
+    of_rows = [f"{name} {row[f'n_{name}']}" for name in ("scored", "error", "unscored")]
+    has_rows = row["n_scored"] or row["n_error"] or row["n_unscored"]
+    return ", ".join([*(of_rows if has_rows or not others else []), *others])
+
+
+def _other_rows(sources: tuple["StoredSource", ...]) -> dict[tuple[str, "TableName"], int]:
+    """Count published numbers and ratings by run; what names no run belongs to the only run of its source."""
+    from evalstats.store.check import files_of, scan_parts
+
+    counts: dict[tuple[str, TableName], int] = {}
+    for source in sources:
+        runs = [entry.run for entry in source.manifest.runs]
+        for table in _OTHER:
+            files = files_of([source], table)
+            if not files:
+                continue
+            if len(runs) == 1:
+                counts[runs[0], table] = sum(part.rows for _, part in files)
+                continue
+            found = scan_parts(files, table).group_by("run").len().collect()
+            counts.update({(run, table): n for run, n in found.iter_rows() if run is not None})
+    return counts

@@ -8,24 +8,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evalstats.plots.caterpillars import caterpillar
     from evalstats.plots.cells import heatmap
     from evalstats.plots.changes import arrows, dumbbell, waterfall
     from evalstats.plots.curve_panels import curves, sequence, timeline
-    from evalstats.plots.error_rates import rates
-    from evalstats.plots.intervals import forest
+    from evalstats.plots.intervals import caterpillar, forest
     from evalstats.plots.pair_marks import pairs
     from evalstats.plots.points import frontier, scatter
-    from evalstats.plots.rank_sets import ranks
+    from evalstats.plots.proportions import bars, rates
     from evalstats.plots.rings import network
-    from evalstats.plots.shares import bars
-    from evalstats.plots.slope_lines import bump, slopes
+    from evalstats.plots.slopes_and_ranks import bump, ranks, slopes
 
 _WHERE = {
     "arrows": "changes",
-    "bars": "shares",
-    "bump": "slope_lines",
-    "caterpillar": "caterpillars",
+    "bars": "proportions",
+    "bump": "slopes_and_ranks",
+    "caterpillar": "intervals",
     "curves": "curve_panels",
     "dumbbell": "changes",
     "forest": "intervals",
@@ -33,11 +30,11 @@ _WHERE = {
     "heatmap": "cells",
     "network": "rings",
     "pairs": "pair_marks",
-    "ranks": "rank_sets",
-    "rates": "error_rates",
+    "ranks": "slopes_and_ranks",
+    "rates": "proportions",
     "scatter": "points",
     "sequence": "curve_panels",
-    "slopes": "slope_lines",
+    "slopes": "slopes_and_ranks",
     "timeline": "curve_panels",
     "waterfall": "changes",
 }

@@ -1,14 +1,23 @@
-"""What an engine is given and gives back, where pages are found, and what each must be: one file that loads nothing."""
+"""The two engines that render a page: Quarto, and the embedded one made of parts that pip installs."""
 
+import json
+import os
 import re
-from collections.abc import Callable, Mapping
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, overload
 
 from evalstats.errors import InputError, RenderError
+from evalstats.report.cells import run_cells
+from evalstats.report.qmd import Document, assemble, check_constructs, read_document
+from evalstats.report.typeset import typeset, typst_version
 
 _HERE = Path(__file__).resolve().parent
 
@@ -157,3 +166,248 @@ def check_offline(html: str) -> None:
     found = loads(html)
     if found:
         raise RenderError(f"the page would load or run something: {', '.join(found[:5])}; a report is one file")
+
+
+_TAIL = 25
+
+
+@overload
+def find_quarto(*, required: Literal[True]) -> Path: ...
+@overload
+def find_quarto(*, required: bool) -> Path | None: ...
+def find_quarto(*, required: bool) -> Path | None:
+    """Return the program named by QUARTO_PATH, else the one on the path.
+
+    Raises
+    ------
+    RenderError
+        If QUARTO_PATH names no program, or it is required and there is none.
+    """
+    named = os.environ.get("QUARTO_PATH")
+    if named:
+        path = Path(named)
+        path = path / "quarto" if path.is_dir() else path
+        if not path.is_file():
+            raise RenderError(f"QUARTO_PATH is {named}, where there is no program; correct it or unset it")
+        return path
+    found = shutil.which("quarto")
+    if found is None and required:
+        message = (
+            "Quarto was asked for and is not on this machine; install it, set QUARTO_PATH, or use --engine embedded"
+        )
+        raise RenderError(message)
+    return Path(found) if found else None
+
+
+def render_command(program: Path, job: Job) -> list[str]:
+    """Return the command that renders the job's copy of the page. Parameters go through a file, not a command line."""
+    command = [
+        str(program),
+        "render",
+        job.page.source.name,
+        "--to",
+        "evalstats-html" if job.to == "html" else "evalstats-typst",
+        "--output",
+        f"{job.page.source.stem}.{job.to}",
+        "--no-cache",
+    ]
+    return [*command, "--execute-params", "parameters.json"] if job.parameters else command
+
+
+class QuartoEngine:
+    """Quarto, as found on the machine."""
+
+    __slots__ = ("program",)
+
+    def __init__(self, program: Path) -> None:
+        self.program = program
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return "quarto"
+
+    @property
+    def description(self) -> str:
+        """Name and version."""
+        try:
+            done = subprocess.run(  # noqa: S603 - the program that the user named
+                [str(self.program), "--version"], capture_output=True, text=True, timeout=60, check=False
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise RenderError(f"{self.program} does not run ({error}); use --engine embedded") from error
+        return f"Quarto {done.stdout.strip() or '(unknown version)'}"
+
+    def render(self, job: Job) -> Path:
+        """Render a page; see `evalstats.report.engine.Engine`."""
+        check_constructs(read_document(job.page.source))
+        shutil.copy(job.page.source, job.folder)
+        shutil.copytree(job.page.extension, job.folder / "_extensions" / job.page.extension.name)
+        # JSON is YAML, and no name from a result file can end a quoted string in it.
+        parameters = job.folder / "parameters.json"
+        parameters.write_text(json.dumps(dict(job.parameters)), encoding="utf-8")
+        environment = {
+            **os.environ,
+            "QUARTO_PYTHON": sys.executable,
+            "SOURCE_DATE_EPOCH": _epoch(job),
+            "PYTHONHASHSEED": "0",
+        }
+        job.on_step(f"running the cells and making {job.to.upper()} with Quarto")
+        try:
+            done = subprocess.run(  # noqa: S603 - see render_command
+                render_command(self.program, job),
+                cwd=job.folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=job.time_limit,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise RenderError(f"Quarto did not finish ({error}); use --engine embedded") from error
+        target = job.folder / f"{job.page.source.stem}.{job.to}"
+        if done.returncode or not target.is_file():
+            tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-_TAIL:])
+            raise RenderError(f"Quarto failed with status {done.returncode}:\n{tail}")
+        if job.to == "html":
+            check_offline(target.read_text(encoding="utf-8"))
+        return target
+
+
+def _epoch(job: Job) -> str:
+    from datetime import UTC, datetime
+
+    return str(int(datetime.combine(job.day, datetime.min.time(), tzinfo=UTC).timestamp()))
+
+
+_READER = "markdown-smart-autolink_bare_uris-raw_tex"
+
+
+@cache
+def pandoc_program() -> tuple[str, str]:
+    """Return the path and version of Pandoc.
+
+    Raises
+    ------
+    RenderError
+        If there is none.
+    """
+    try:
+        import pypandoc
+
+        return str(pypandoc.get_pandoc_path()), str(pypandoc.get_pandoc_version())
+    except (ImportError, OSError) as error:
+        message = f"the embedded engine needs Pandoc ({error}); install evalstats-toolkit[report]"
+        raise RenderError(message) from error
+
+
+def html_arguments(extension: Path) -> list[str]:
+    """Return Pandoc's arguments for one self-contained HTML page."""
+    return [
+        "--to=html5",
+        f"--template={extension / 'template.html'}",
+        f"--css={extension / 'evalstats.css'}",
+        "--embed-resources",
+        "--mathml",
+        "--toc",
+        "--toc-depth=3",
+        "--section-divs",
+    ]
+
+
+def typst_arguments(extension: Path) -> list[str]:
+    """Return Pandoc's arguments for a Typst document."""
+    return ["--to=typst", f"--template={extension / 'embedded.typ'}", "--shift-heading-level-by=-1"]
+
+
+def run_pandoc(source: Path, target: Path, arguments: Sequence[str], *, extension: Path, time_limit: int) -> None:
+    """Convert a Markdown file; it runs in the file's folder.
+
+    Raises
+    ------
+    RenderError
+        If Pandoc fails, warns, or takes longer than `time_limit` seconds.
+    """
+    program, _ = pandoc_program()
+    command = [
+        program,
+        source.name,
+        f"--from={_READER}",
+        "--standalone",
+        f"--lua-filter={extension / 'quarto.lua'}",
+        "--fail-if-warnings",
+        f"--output={target}",
+        *arguments,
+    ]
+    try:
+        done = subprocess.run(  # noqa: S603 - our own arguments; nothing from a result file is among them
+            command, cwd=source.parent, capture_output=True, text=True, timeout=time_limit, check=False
+        )
+    except subprocess.TimeoutExpired as error:
+        raise RenderError(f"Pandoc took longer than {time_limit} s; give more with time_limit") from error
+    if done.returncode:
+        raise RenderError(f"Pandoc failed: {done.stderr.strip()[-2000:]}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Ran:
+    """Cells that have run: of which page, with which parameters, in which folder, and what came out."""
+
+    source: Path
+    parameters: Mapping[str, object]
+    folder: Path
+    outputs: list[list[dict[str, Any]]]
+
+
+class EmbeddedEngine:
+    """Cells by papermill and nbclient, the page by Pandoc, the PDF by Typst.
+
+    One engine runs the cells of a page once for all forms: they do not know whether HTML or a PDF will be made of them.
+    """
+
+    __slots__ = ("_ran",)
+
+    def __init__(self) -> None:
+        self._ran: _Ran | None = None
+
+    @property
+    def name(self) -> str:
+        """Short name."""
+        return "embedded"
+
+    @property
+    def description(self) -> str:
+        """Name and versions."""
+        return f"the embedded engine (Pandoc {pandoc_program()[1]}, Typst {typst_version()})"
+
+    def render(self, job: Job) -> Path:
+        """Render a page; see `evalstats.report.engine.Engine`."""
+        document = read_document(job.page.source)
+        check_constructs(document)
+        outputs = self._outputs(document, job)
+        name = job.page.source.stem
+        source = job.folder / f"{name}.md"
+        source.write_text(assemble(document, outputs, job.folder), encoding="utf-8")
+        extension, limit = job.page.extension, job.time_limit
+        job.on_step("making HTML" if job.to == "html" else "making Typst")
+        if job.to == "html":
+            target = job.folder / f"{name}.html"
+            run_pandoc(source, target, html_arguments(extension), extension=extension, time_limit=limit)
+            check_offline(target.read_text(encoding="utf-8"))
+            return target
+        between, target = job.folder / f"{name}.typ", job.folder / f"{name}.pdf"
+        run_pandoc(source, between, typst_arguments(extension), extension=extension, time_limit=limit)
+        job.on_step("making the PDF")
+        typeset(between, target, day=job.day, time_limit=limit)
+        return target
+
+    def _outputs(self, document: Document, job: Job) -> list[list[dict[str, Any]]]:
+        """Return what the cells give; where they ran for another form of this page, with the files that they left."""
+        ran, parameters = self._ran, dict(job.parameters)
+        if ran and ran.folder.is_dir() and (ran.source, ran.parameters) == (job.page.source, parameters):
+            shutil.copytree(ran.folder, job.folder, dirs_exist_ok=True)
+            return ran.outputs
+        job.on_step("running the cells")
+        outputs = run_cells(document, parameters, job.folder, time_limit=job.time_limit)
+        self._ran = _Ran(source=job.page.source, parameters=parameters, folder=job.folder, outputs=outputs)
+        return outputs

@@ -8,10 +8,18 @@ from pathlib import Path
 
 from evalstats.analysis.result import Result
 from evalstats.errors import InputError
-from evalstats.report.embedded import EmbeddedEngine
-from evalstats.report.engine import Engine, Job, Page, Target, find_page, no_one_listens
+from evalstats.report.engine import (
+    EmbeddedEngine,
+    Engine,
+    Job,
+    Page,
+    QuartoEngine,
+    Target,
+    find_page,
+    find_quarto,
+    no_one_listens,
+)
 from evalstats.report.page import today
-from evalstats.report.quarto import QuartoEngine, find_quarto
 
 _TARGETS: tuple[Target, ...] = ("html", "pdf")
 # Pages of stored studies: they take no result.

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 
 from evalstats.errors import InputError, RenderError
-from evalstats.report import embedded
-from evalstats.report.engine import Job, Page, find_page
-from evalstats.report.quarto import QuartoEngine, find_quarto, render_command
+from evalstats.report import engine as embedded
+from evalstats.report.engine import Job, Page, QuartoEngine, find_page, find_quarto, render_command
 from evalstats.report.render import choose_engine
 
 STAND_IN = """#!{python}

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats.errors import RenderError
-from evalstats.report.embedded import html_arguments, run_pandoc, typst_arguments
-from evalstats.report.engine import find_page
+from evalstats.report.engine import find_page, html_arguments, run_pandoc, typst_arguments
 
 PAGE = """---
 title: "T"
@@ -195,7 +194,7 @@ def test_a_pandoc_that_takes_too_long_is_stopped(tmp_path: Path, monkeypatch: py
     slow = tmp_path / "slow"
     slow.write_text("#!/bin/sh\nexec sleep 30\n")
     slow.chmod(0o755)
-    monkeypatch.setattr("evalstats.report.embedded.pandoc_program", lambda: (str(slow), "0"))
+    monkeypatch.setattr("evalstats.report.engine.pandoc_program", lambda: (str(slow), "0"))
     source = tmp_path / "a.md"
     source.write_text("x")
     with pytest.raises(RenderError, match="longer than 1 s"):

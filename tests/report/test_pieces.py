@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from evalstats.report import pieces as markup
-from evalstats.report.embedded import pandoc_program
+from evalstats.report.engine import pandoc_program
 
 HOSTILE = [
     "1. a list",

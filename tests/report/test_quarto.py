@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from evalstats import compare, datasets
-from evalstats.report.engine import loads
-from evalstats.report.quarto import find_quarto
+from evalstats.report.engine import find_quarto, loads
 from evalstats.report.render import render_results
 
 pytestmark = pytest.mark.quarto

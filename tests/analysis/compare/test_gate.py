@@ -8,7 +8,7 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.compare.gate import gate
-from evalstats.cli.junit import junit_xml
+from evalstats.cli.gate import junit_xml
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.paired.binary import PairedCounts
 from evalstats.stats.paired.effect_sizes import t_margin_test, tango_margin_test
