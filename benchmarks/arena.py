@@ -22,8 +22,7 @@ import numpy as np
 import polars as pl
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.aggregate.vote_chunks import cluster_chunks
-from evalstats.aggregate.votes import VoteCells, vote_cells
+from evalstats.aggregate.votes import VoteCells, cluster_chunks, vote_cells
 from evalstats.stats.arena.bootstrap import bootstrap_strengths
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import (

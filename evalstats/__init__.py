@@ -40,8 +40,8 @@ if TYPE_CHECKING:
         UnreadableFileError,
     )
     from evalstats.loaders.column_map import ColumnMap
+    from evalstats.loaders.declarations import read_plan
     from evalstats.loaders.frames import from_frame, from_votes
-    from evalstats.loaders.plan_file import read_plan
     from evalstats.loaders.registry import read
     from evalstats.report.render import report
     from evalstats.schema.columns import glossary
@@ -87,7 +87,7 @@ _WHERE = {
     "open_store": "evalstats.store.read",
     "power": "evalstats.analysis.power.power",
     "read": "evalstats.loaders.registry",
-    "read_plan": "evalstats.loaders.plan_file",
+    "read_plan": "evalstats.loaders.declarations",
     "scenarios": "evalstats.analysis.scenarios.scenarios",
     "score": "evalstats.analysis.score.score",
     "simulate_arena": "evalstats.simulate.arena",

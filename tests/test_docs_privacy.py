@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from evalstats.analysis.gap.scenario_gaps import MIN_CELL
 from evalstats.cli.ingest_run import ENVIRONMENT
 from evalstats.cli.main import app
-from evalstats.schema.identifiers import MAX_ROWS, holds_ids, holds_text, is_measure, is_personal
+from evalstats.schema.pseudonyms import MAX_ROWS, holds_ids, holds_text, is_measure, is_personal
 
 PAGE = (Path(__file__).resolve().parents[1] / "docs" / "privacy.md").read_text(encoding="utf-8")
 

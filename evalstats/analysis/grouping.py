@@ -12,7 +12,7 @@ from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.errors import InputError
 from evalstats.schema.columns import TRIAL_LABEL, column_names
 from evalstats.schema.data import EvalData
-from evalstats.schema.identifiers import is_answer, is_measure, plain
+from evalstats.schema.pseudonyms import is_answer, is_measure, plain
 from evalstats.stats.clusters import Dependence, undeclared_dependence
 
 # Standard columns that can group items; every further column of the outcomes can as well, if it is not a measurement.

@@ -30,7 +30,7 @@ def declared_plan(path: Path | None, *, wanted: bool = True, quiet: bool = False
     """
     if path is None and not (wanted and Path("evalstats.toml").is_file()):
         return None
-    from evalstats.loaders.plan_file import column_map_of, find_plan, read_plan
+    from evalstats.loaders.declarations import column_map_of, find_plan, read_plan
 
     found = path or find_plan()
     if found is None:

@@ -120,7 +120,7 @@ def _counts(row: dict[str, Any]) -> str:
 
 def _other_rows(sources: tuple["StoredSource", ...]) -> dict[tuple[str, "TableName"], int]:
     """Count published numbers and ratings by run; what names no run belongs to the only run of its source."""
-    from evalstats.store.check import files_of, scan_parts
+    from evalstats.store.manifest import files_of, scan_parts
 
     counts: dict[tuple[str, TableName], int] = {}
     for source in sources:

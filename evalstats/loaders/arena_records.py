@@ -13,8 +13,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.arena_cells import NAMING, SAID, SIDES, Winner
 from evalstats.loaders.base import PARQUET_FAULTS, Head
 from evalstats.loaders.blocks import delimited_blocks, own_name
-from evalstats.loaders.delimited import header_of, iter_rows
-from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
+from evalstats.loaders.files import JsonItem, header_of, iter_json, iter_json_lines, iter_rows
 from evalstats.loaders.values import as_text
 
 # Conversations, prompts and answers: never kept. Answers are looked through for the names of models (arena_naming).

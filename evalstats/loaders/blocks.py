@@ -20,8 +20,7 @@ from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Head, readable_name
 from evalstats.loaders.cells import Places, misfit
 from evalstats.loaders.column_map import MADE
-from evalstats.loaders.delimited import header_of, iter_frames
-from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines, load_json
+from evalstats.loaders.files import JsonItem, header_of, iter_frames, iter_json, iter_json_lines, load_json
 from evalstats.loaders.nested import listings, oriented, rows_at, seen
 from evalstats.loaders.values import as_dict, as_text
 from evalstats.schema.columns import OUTCOMES

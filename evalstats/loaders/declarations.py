@@ -1,21 +1,264 @@
-"""What a user declares in a small file beside the results: aliases of models, and the mix of the live world."""
+"""What a user declares in a small file: the plan of an analysis, aliases of models, the mix of the live world.
+
+A plan (`evalstats.toml`, `docs/plan.md`; what it means: `evalstats.schema.plan`) is read strictly, since a key that is misspelt
+declares nothing.
+"""
 
 import csv
+import difflib
 import json
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
+from datetime import date, datetime, time
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeVar, cast
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, readable_name, with_path
-from evalstats.loaders.delimited import header_of, iter_rows
-from evalstats.loaders.files import open_bytes
-from evalstats.loaders.plan_file import plan_from_tables
+from evalstats.loaders.column_map import ColumnMap, metric_facts
+from evalstats.loaders.files import header_of, iter_rows, open_bytes
 from evalstats.loaders.values import as_dict, as_number
 from evalstats.schema.live_mix import LiveMix, live_mix_of
+from evalstats.schema.plan import Margin, Plan
 
-_MAX_BYTES: Final = 1 << 20
+PLAN_FILE = "evalstats.toml"
+
+T = TypeVar("T")
+
+_MAX_BYTES = 1 << 20
+_PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing")
+_GATE = ("fail_on",)
+_MARGIN = ("value", "reason", "metric", "benchmark")
+_MAP = ("columns", "constants", "values", "metrics", "scale", "dependence", "rows", "unscored")
+# Keys of every table; None where the keys are names that the user chooses.
+_TABLES: Mapping[str, tuple[str, ...] | None] = {
+    "plan": _PLAN,
+    "primary": None,
+    "margins": _MARGIN,
+    "gate": _GATE,
+    "aliases": None,
+    "map": _MAP,
+    "metrics": None,
+}
+# What people write who remember the option and not the key.
+_OTHER_WORDS = {
+    "cluster": "clusters", "by": "families", "family": "families", "margin": "margins", "alias": "aliases",
+    "metric": "primary", "fail-on": "fail_on", "conf-level": "conf_level", "confidence": "conf_level",
+}  # fmt: skip
+
+
+def find_plan(folder: str | Path = ".") -> Path | None:
+    """Return the `evalstats.toml` of a folder; None where there is none. Folders above it are not searched."""
+    path = Path(folder) / PLAN_FILE
+    return path if path.is_file() else None
+
+
+def read_plan(path: str | Path) -> Plan:
+    """Read a plan.
+
+    Parameters
+    ----------
+    path
+        A TOML file of at most 1 MiB.
+
+    Raises
+    ------
+    InputError
+        If it cannot be opened, is no TOML (with the line), or holds a key, a value or a type that no plan has.
+    """
+    path = Path(path)
+    try:
+        return plan_from_tables(_tables(path), source=path.name)
+    except InputError as error:
+        raise InputError(with_path(path, error)) from error
+
+
+def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
+    """Make a plan of the tables of a TOML document."""
+    _check_keys(tables, tuple(_TABLES), "")
+    plan = _table(tables, "plan")
+    gate = _table(tables, "gate")
+    _check_keys(plan, _PLAN, "[plan]")
+    _check_keys(gate, _GATE, "[gate]")
+    return Plan(
+        source=source,
+        baseline=_optional(plan, "baseline", _text),
+        conf_level=_optional(plan, "conf_level", _number),
+        adjust=_optional(plan, "adjust", _text),
+        clusters=_optional(plan, "clusters", _texts) or (),
+        families=_optional(plan, "families", _texts) or (),
+        accept=_optional(plan, "accept", _texts) or (),
+        missing=_optional(plan, "missing", _text),
+        fail_on=_optional(gate, "fail_on", _texts) or (),
+        primary=_names(tables, "primary", "the metric that decides the benchmark"),
+        margins=_margins(tables.get("margins")),
+        aliases=_names(tables, "aliases", "the name that the model shall have"),
+        column_map=_column_map(tables),
+        metrics=_metrics(tables),
+    )
+
+
+def column_map_of(plan: Plan) -> ColumnMap | None:
+    """Return the column map that a plan declares; None where it declares none."""
+    return ColumnMap.from_tables(plan.column_map, where=f"{plan.source or 'plan'} [map]") if plan.column_map else None
+
+
+def _tables(path: Path) -> dict[str, object]:
+    try:
+        with path.open("rb") as stream:
+            data = stream.read(_MAX_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be opened ({error.strerror or error})") from error
+    if len(data) > _MAX_BYTES:
+        raise InputError(f"{path}: is longer than {_MAX_BYTES >> 20} MiB; a plan is a few dozen lines")
+    try:
+        return tomllib.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: is not TOML: {str(error) or type(error).__name__}") from error
+
+
+def _check_keys(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
+    for name in table:
+        if name in known:
+            continue
+        place = f"no key of {where}" if where else "neither a table nor a key of a plan"
+        raise InputError(f"{name!r} is {place}; {_advice(name, known, where)}")
+
+
+def _advice(name: str, known: tuple[str, ...], where: str) -> str:
+    name = _OTHER_WORDS.get(name, name)
+    elsewhere = [table for table, keys in _TABLES.items() if keys and name in keys and f"[{table}]" != where]
+    # A name that is off by a letter is a slip; only then is it asked whether it is at home elsewhere.
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    if elsewhere:
+        return f"{name!r} belongs in [{elsewhere[0]}]"
+    if name in _TABLES:
+        return f"{name!r} is a table of its own: [{name}]"
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    return f"did you mean {near[0]!r}?" if near else f"there are {', '.join(known)}"
+
+
+def _table(tables: Mapping[str, object], name: str) -> Mapping[str, object]:
+    value = tables.get(name, {})
+    if not isinstance(value, Mapping):
+        raise InputError(f"{name} must be a table, that is [{name}] with its keys below; found {_found(value)}")
+    return cast("Mapping[str, object]", value)
+
+
+def _optional(table: Mapping[str, object], name: str, read: Callable[[object, str], T]) -> T | None:
+    return read(table[name], name) if name in table else None
+
+
+def _text(value: object, name: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be text in quotes; found {_found(value)}")
+    if not value.strip():
+        raise InputError(f"{name} is empty; leave the key out where nothing is declared")
+    return value
+
+
+def _number(value: object, name: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        quoted = ", written without quotes" if isinstance(value, str) else ""
+        raise InputError(f"{name} must be a number{quoted}; found {_found(value)}")
+    return float(value)
+
+
+def _texts(value: object, name: str) -> tuple[str, ...]:
+    if isinstance(value, str):
+        return (_text(value, name),)
+    if not isinstance(value, list):
+        raise InputError(f'{name} must be a list of names, as in {name} = ["one", "two"]; found {_found(value)}')
+    found = tuple(_text(part, f"every name in {name}") for part in cast("list[object]", value))
+    twice = next((part for part in found if found.count(part) > 1), None)
+    if twice is not None:
+        raise InputError(f"{name} names {twice!r} twice")
+    return found
+
+
+def _names(tables: Mapping[str, object], name: str, meaning: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, value in _table(tables, name).items():
+        if not isinstance(value, str):
+            message = f"[{name}] {key} must be {meaning}, in quotes; found {_found(value)}"
+            for part in cast("Mapping[str, object]", value) if isinstance(value, Mapping) else ():
+                message += f'; a name with a dot in it is written in quotes, "{key}.{part}"'
+                break
+            raise InputError(message)
+        found[key] = _text(value, f"[{name}] {key}")
+    return found
+
+
+def _margins(value: object) -> tuple[Margin, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, Mapping):
+        raise InputError("margins is a list of tables; write [[margins]] with two brackets before each")
+    if not isinstance(value, list):
+        raise InputError(f"margins is a list of tables, each begun by [[margins]]; found {_found(value)}")
+    return tuple(_margin(each, number) for number, each in enumerate(cast("list[object]", value), start=1))
+
+
+def _margin(value: object, number: int) -> Margin:
+    where = f"[[margins]] number {number}"
+    if not isinstance(value, Mapping):
+        raise InputError(f"{where} must be a table with value and reason; found {_found(value)}")
+    table = cast("Mapping[str, object]", value)
+    _check_keys(table, _MARGIN, where)
+    missing = [name for name in ("value", "reason") if name not in table]
+    if missing:
+        raise InputError(
+            f'{where} has no {missing[0]}; a margin needs value (such as "2pp") and reason (why less does not matter)'
+        )
+    size = table["value"]
+    try:
+        return Margin(
+            value=size if isinstance(size, str) else _number(size, 'value (such as "2pp" or 0.02)'),
+            reason=_text(table["reason"], "reason"),
+            metric=_optional(table, "metric", _text),
+            benchmark=_optional(table, "benchmark", _text),
+        )
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from error
+
+
+def _metrics(tables: Mapping[str, object]) -> dict[str, dict[str, object]]:
+    """Read what is declared of metrics, whatever the files' format; the headline is declared in [primary]."""
+    found: dict[str, dict[str, object]] = {}
+    for name, value in _table(tables, "metrics").items():
+        facts = metric_facts(value, name)
+        if facts.primary is not None:
+            raise InputError(f"[metrics.{name}] primary belongs in [primary], as BENCHMARK = {name!r}")
+        said = {key: getattr(facts, key) for key in ("higher_is_better", "low", "high", "kind", "unit")}
+        found[name] = {key: part for key, part in said.items() if part is not None}
+    return found
+
+
+def _column_map(tables: Mapping[str, object]) -> dict[str, object]:
+    table = _table(tables, "map")
+    _check_keys(table, _MAP, "[map]")
+    ColumnMap.from_tables(table, where="[map]")
+    return dict(table)
+
+
+def _found(value: object) -> str:
+    """Say what a value of TOML is, in words."""
+    if isinstance(value, bool):
+        return f"the truth value {str(value).lower()}"
+    if isinstance(value, str):
+        return f"the text {value!r}"
+    if isinstance(value, int | float):
+        return f"the number {value}"
+    if isinstance(value, datetime | date | time):
+        return f"the date or time {value}"
+    return "a table" if isinstance(value, Mapping) else "a list"
+
+
 _N_COLUMNS: Final = 2
 _FORMS: Final = 'TOML ([aliases], then "name" = "other"), CSV with two columns, or one JSON object'
 # What people call two columns of which the second holds the name that the first shall have.

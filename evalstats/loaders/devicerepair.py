@@ -13,8 +13,21 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import SHARED, AssumedTable, Field, Form, Record, looks_like
-from evalstats.loaders.assumed_scores import Ledger, Scales, Strange, counted, judged, on_scale, with_one_headline
+from evalstats.loaders.assumed import (
+    SHARED,
+    AssumedTable,
+    Field,
+    Form,
+    Ledger,
+    Record,
+    Scales,
+    Strange,
+    counted,
+    judged,
+    looks_like,
+    on_scale,
+    with_one_headline,
+)
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.schema.data import Problem

@@ -12,15 +12,20 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from evalstats.errors import InputError
-from evalstats.loaders.assumed import SHARED, AssumedTable, Field, Form, Record, looks_like
-from evalstats.loaders.assumed_scores import (
+from evalstats.loaders.assumed import (
+    SHARED,
+    AssumedTable,
+    Field,
+    Form,
     Ledger,
+    Record,
     Scales,
     Strange,
     counted,
     facts_of,
     flag,
     judged,
+    looks_like,
     on_scale,
     with_one_headline,
 )

@@ -1,26 +1,492 @@
-"""Inspect AI logs: `.eval` archives and JSON logs, whole, crashed or cancelled.
+"""Samples of an Inspect log as rows of `outcomes`: one for every sample, epoch and metric.
 
-One run per log. The benchmark is the task's name, the item the sample's id, the trial its epoch from 0. Ids that are
-whole numbers are often positions in the dataset; `prompt_hash`, a digest of the sample's input, tells whether two runs
-mean the same by one id. Of several logs with the same task id and model (retries) only the latest that succeeded is
-read. Header, published numbers: `inspect_log`; grades and failures: `inspect_samples`; ZIP: `inspect_archive`.
+Metrics. A scorer with a plain value is a metric of its name. One with an object or a list of values makes the metrics
+`scorer/key` or `scorer/0`, `scorer/1`, ... Grades are C = 1, P = 0.5, I = N = 0, yes, true, no, false and numbers as
+text. Anything else is unscored, with the value in `value_raw`: Inspect itself counts it as 0. NaN is Inspect's own mark
+for "not scored".
 
-Format: UKGovernmentBEIS/inspect_ai at 499e615 (about 0.3.260, and 0.3.285), older logs back to 2024.
+Samples that failed, or that have no score of some scorer, get a row for each metric that the run is found to have, so
+that every metric has as many rows as there are samples. A key that is absent from a scorer's object makes no row.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+import hashlib
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, cast
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches
 from evalstats.loaders.files import JsonItem, iter_json
-from evalstats.loaders.inspect_archive import START, SUMMARIES, EvalArchive, open_archive
-from evalstats.loaders.inspect_log import STATUSES, EvalLog, is_archive, read_log
-from evalstats.loaders.inspect_samples import SampleReader
+from evalstats.loaders.inspect_log import (
+    GRADER_ROLES,
+    START,
+    STATUSES,
+    SUMMARIES,
+    UNNAMED,
+    EvalArchive,
+    EvalLog,
+    is_archive,
+    open_archive,
+    read_log,
+)
 from evalstats.loaders.tallies import Ranges
-from evalstats.loaders.values import as_number, as_text, as_whole, dicts
+from evalstats.loaders.values import (
+    as_count,
+    as_dict,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    as_whole,
+    dicts,
+    letter_grade,
+)
+from evalstats.schema.columns import column_names
 from evalstats.schema.data import Problem
+
+# Longer text is a prompt or a document, not a level of a factor.
+MAX_TEXT: Final = 1_000
+MAX_FACTORS: Final = 200
+# Columns that the loader fills itself, besides the standard ones.
+_TAKEN: Final = frozenset({*column_names("outcomes"), "prompt_hash", "limit_reached"})
+_PREFIX: Final = "metadata_"
+
+
+class Factors:
+    """Turn the metadata of samples into factors, and remember what was renamed or left out.
+
+    Text, numbers and booleans become factors under their own names. A name that is a standard column gets the prefix
+    `metadata_`. The scenario of a sample is its `scenario`, or else its `category`, where that is text.
+
+    >>> factors = Factors()
+    >>> factors.of({"category": "law", "level": 3, "item": "x", "steps": [1, 2]})
+    {'scenario': 'law', 'level': 3, 'metadata_item': 'x'}
+    >>> factors.own_names
+    ['category=scenario']
+    """
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._left_out: dict[str, None] = {}
+        self._by_category = False
+
+    @property
+    def own_names(self) -> list[str]:
+        """The metadata's own names of standard columns, as `own=standard`."""
+        return ["category=scenario"] if self._by_category else []
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Names of metadata left out since their text is long or there were too many names."""
+        return tuple(self._left_out)
+
+    def of(self, metadata: dict[str, object]) -> dict[str, object]:
+        """Return the factors of one sample."""
+        found: dict[str, object] = {}
+        scenario = next((key for key in ("scenario", "category") if isinstance(metadata.get(key), str)), None)
+        for key, value in metadata.items():
+            if not isinstance(value, str | int | float | bool):
+                continue
+            if key == scenario:
+                self._by_category = self._by_category or key == "category"
+                found["scenario"] = as_text(value)
+            elif self._has_room(key) and not (isinstance(value, str) and len(value) > MAX_TEXT):
+                found[_column(as_text(key) or key)] = _level(value)
+            elif len(self._left_out) < MAX_FACTORS:
+                self._left_out.setdefault(key)
+        return found
+
+    def _has_room(self, key: str) -> bool:
+        if len(self._names) < MAX_FACTORS:
+            self._names.add(key)
+        return key in self._names
+
+
+def _level(value: object) -> object:
+    if isinstance(value, str):
+        return as_text(value)
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _column(key: str) -> str:
+    """Return a column's name for a key; no two keys get the same one."""
+    bare = key
+    while bare.startswith(_PREFIX):
+        bare = bare.removeprefix(_PREFIX)
+    return f"{_PREFIX}{key}" if bare in _TAKEN or not bare else key
+
+
+_CACHED: Final = ("input_tokens_cache_read", "input_tokens_cache_write")
+_ROUNDING: Final = 1e-9
+
+
+def spent(sample: Mapping[str, object], log: EvalLog) -> dict[str, object]:
+    """Return `cost_usd`, `input_tokens` and `output_tokens` of one sample; None where Inspect did not know one.
+
+    Inspect adds up all calls of a sample, those of its scorers too. A model that is known only to grade is left out; where
+    the model under evaluation grades itself, what it used in the grader's role is taken off.
+    """
+    by_model = {name: as_dict(usage) for name, usage in as_dict(sample.get("model_usage")).items()}
+    by_role = as_dict(sample.get("role_usage"))
+    answering = [usage for name, usage in by_model.items() if name not in log.graders]
+    graded_apart = len(answering) < len(by_model)
+    grading = [] if graded_apart else [as_dict(by_role[role]) for role in GRADER_ROLES if role in by_role]
+    cost, given, written = (
+        _less(list(map(part, answering)), list(map(part, grading))) for part in (_cost, _given, _written)
+    )
+    return {"cost_usd": cost, "input_tokens": as_count(given), "output_tokens": as_count(written)}
+
+
+def tokens(usage: Mapping[str, object]) -> tuple[int | None, int | None]:
+    """Return the tokens that a model was given, cached ones included, and those it wrote, reasoning included.
+
+    Today Inspect counts cached tokens apart from `input_tokens` and reasoning within `output_tokens`. Some providers of
+    older versions did the opposite; the total, where it is given, tells.
+
+    >>> tokens({"input_tokens": 100, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
+    (1000, 5)
+    >>> tokens({"input_tokens": 1000, "input_tokens_cache_read": 900, "output_tokens": 5, "total_tokens": 1005})
+    (1000, 5)
+    """
+    given, written = as_count(usage.get("input_tokens")), as_count(usage.get("output_tokens"))
+    if given is None or written is None:
+        return given, written
+    cached = sum(as_count(usage.get(name)) or 0 for name in _CACHED)
+    thought = as_count(usage.get("reasoning_tokens")) or 0
+    total = as_count(usage.get("total_tokens"))
+    if total in {given + written + thought, given + cached + written + thought}:
+        written += thought
+    return (given if total == given + written else given + cached), written
+
+
+def _given(usage: Mapping[str, object]) -> float | None:
+    return tokens(usage)[0]
+
+
+def _written(usage: Mapping[str, object]) -> float | None:
+    return tokens(usage)[1]
+
+
+def _cost(usage: Mapping[str, object]) -> float | None:
+    cost = as_number(usage.get("total_cost"))
+    return cost if cost is not None and cost >= 0 else None
+
+
+def _less(parts: Sequence[float | None], off: Sequence[float | None]) -> float | None:
+    """Sum of parts, less what is to be taken off; None where any is unknown, or more is taken off than there is."""
+    if not parts or None in parts or None in off:
+        return None
+    whole, taken = (sum(each for each in several if each is not None) for several in (parts, off))
+    return max(whole - taken, 0) if taken <= whole * (1 + _ROUNDING) else None
+
+
+_SHOWN: Final = 2_000
+_HASH_SHOWN: Final = 16
+_ATTACHMENT: Final = "attachment://"
+_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_VALUES_SHOWN: Final = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grade:
+    """What a value says: a score, or why there is none."""
+
+    score: float | None
+    reason: str | None = None
+    raw: str | None = None
+    unknown_word: bool = False
+
+
+def read_grade(value: object) -> Grade:
+    """Read one plain value.
+
+    >>> read_grade("C").score, read_grade("P").score, read_grade(7).score, read_grade("B").score
+    (1.0, 0.5, 7.0, None)
+    """
+    if value is None:
+        return Grade(score=None, reason="the scorer gave no value")
+    if isinstance(value, str):
+        # One letter in lower case is no grade of Inspect's, but may be an answer's letter.
+        score = None if len(value) == 1 and value.islower() else letter_grade(value)
+        reason = None if score is not None else "the value is no grade that Inspect knows and no number"
+        return Grade(score=score, reason=reason, raw=_short(value), unknown_word=score is None)
+    if isinstance(value, float) and not math.isfinite(value):
+        reason = "NaN, Inspect's mark for not scored" if math.isnan(value) else "the value is infinite"
+        return Grade(score=None, reason=reason, raw="NaN" if math.isnan(value) else str(value))
+    score = as_number(value)
+    if score is None:
+        return Grade(score=None, reason="the value is no number", raw=_short(json.dumps(value, ensure_ascii=False)))
+    return Grade(score=score, raw=json.dumps(value) if isinstance(value, bool) else None)
+
+
+def cells(scorer: str, value: object) -> list[tuple[str, object]]:
+    """Return the metrics in a scorer's value.
+
+    >>> cells("judge", {"tone": 1}), cells("match", "C"), cells("pair", [1, 0])
+    ([('judge/tone', 1)], [('match', 'C')], [('pair/0', 1), ('pair/1', 0)])
+    """
+    if isinstance(value, dict):
+        found = [(f"{scorer}/{key}", each) for key, each in as_dict(cast("object", value)).items()]
+    elif isinstance(value, list):
+        found = [(f"{scorer}/{place}", each) for place, each in enumerate(as_list(cast("object", value)))]
+    else:
+        return [(scorer, value)]
+    return found or [(scorer, None)]
+
+
+def input_hash(sample: Mapping[str, object]) -> str | None:
+    """Digest of what a sample asks, so that runs can be checked to mean the same by one id.
+
+    Messages count with role and text alone, since their ids differ from run to run. None where the input is absent or
+    was taken out of the sample.
+
+    >>> input_hash({"input": "2+2?"}) == input_hash({"input": [{"role": "user", "content": "2+2?", "id": "x1"}]})
+    True
+    """
+    given = sample.get("input")
+    attachments = as_dict(sample.get("attachments"))
+    messages = [{"role": "user", "content": given}] if isinstance(given, str) else dicts(given)
+    parts = [text for message in messages for text in _message_parts(message)]
+    resolved = [as_text(attachments.get(_reference(part))) if _reference(part) else part for part in parts]
+    if not any(parts) or None in resolved:
+        return None
+    return hashlib.sha256(json.dumps(resolved, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:_HASH_SHOWN]
+
+
+def _reference(text: str) -> str:
+    return text.removeprefix(_ATTACHMENT) if text.startswith(_ATTACHMENT) else ""
+
+
+def _message_parts(message: Mapping[str, object]) -> Iterator[str]:
+    yield as_text(message.get("role")) or ""
+    content = message.get("content")
+    if isinstance(content, str):
+        yield content
+    for part in dicts(content):
+        kind = as_text(part.get("type")) or "text"
+        yield as_text(part.get(kind)) or kind
+
+
+_RIGHT_OR_WRONG = frozenset({"C", "P", "I"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Waiting:
+    """A sample without scores of some scorers, or of all (then `scorers` is empty), and why."""
+
+    base: dict[str, object]
+    status: str
+    reason: str
+    scorers: tuple[str, ...]
+
+
+class SampleReader:
+    """Turn samples into rows; those that lack scores wait until all metrics of the run are known.
+
+    Parameters
+    ----------
+    log
+        The header.
+    run
+        Key of the run.
+    ranges
+        Takes note of every score.
+    """
+
+    def __init__(self, log: EvalLog, run: str, ranges: Ranges) -> None:
+        self._log = log
+        self._ranges = ranges
+        self._fixed: dict[str, object] = {
+            "run": run,
+            "model": log.model,
+            "system": log.system,
+            "benchmark": log.benchmark,
+            "task": "",
+            "variant": "",
+            "n_trials": 1,
+            "setting": "lab",
+        }
+        self._met: set[tuple[str, int]] = set()
+        self._waiting: list[_Waiting] = []
+        self._metrics: dict[str, dict[str, None]] = {}
+        self._unknown: dict[str, dict[str, None]] = {}
+        self._graded: set[str] = set()
+        self.factors = Factors()
+        self.n_failed_and_scored = 0
+        self.n_samples = 0
+        self.positional = True
+
+    @property
+    def seen(self) -> dict[str, tuple[str, ...]]:
+        """Metrics that samples have, by scorer."""
+        return {scorer: tuple(metrics) for scorer, metrics in self._metrics.items()}
+
+    def rows(self, sample: object, where: str, locator: str) -> Iterator[dict[str, object]]:
+        """Yield the rows of a sample's scores, and keep in mind what it has no score of.
+
+        `where` names it in a message, `locator` within its log.
+        """
+        if not isinstance(sample, dict):
+            raise UnreadableFileError(f"{where}: holds {type(sample).__name__}, not a sample (a JSON object)")
+        held = cast("dict[str, object]", sample)
+        base = self._base(held, where) | {"locator": locator}
+        failure, invalid = _failure(held), _invalidation(held)
+        scores = self._scores(held, failed=failure is not None)
+        self.n_failed_and_scored += failure is not None and bool(scores)
+        for scorer, value in scores.items():
+            for metric, each in cells(scorer, value):
+                self._metrics[scorer].setdefault(metric)
+                yield base | self._judged(scorer, metric, _invalidated(read_grade(each), invalid))
+        absent = tuple(name for name in self._log.scorers if name not in scores)
+        if absent or not scores:
+            why = failure or invalid or "the sample has no score of this scorer"
+            status = "unscored" if failure is None else "error"
+            self._waiting.append(_Waiting(base=base, status=status, reason=why, scorers=absent if scores else ()))
+
+    def late_rows(self) -> Iterator[dict[str, object]]:
+        """Yield the rows of samples without scores, for each metric of the scorers that they lack."""
+        known = self._log.declared_metrics(self.seen)
+        for scorer, seen in self._metrics.items():
+            listed = [metric for metric in known.get(scorer, []) if metric != scorer or scorer in seen]
+            known[scorer] = list(dict.fromkeys((*seen, *listed)))
+        for sample in self._waiting:
+            grade = Grade(score=None, reason=sample.reason)
+            for scorer in sample.scorers or tuple(known) or (UNNAMED,):
+                for metric in known.get(scorer) or [scorer]:
+                    yield sample.base | self._judged(scorer, metric, grade, status=sample.status)
+
+    def metric_rows(self) -> list[dict[str, object]]:
+        """Describe the metrics that were met, the log's headline marked as the primary one."""
+        headline = self._log.headline(self.seen)
+        return [
+            # Correct, partly correct, incorrect: such a metric says which way is better. Numbers do not.
+            self._ranges.row(
+                *key, higher_is_better=True if key[1] in self._graded else None, primary=key[1] == headline
+            )
+            for key in self._ranges
+        ]
+
+    def unknown_values(self) -> Iterator[str]:
+        """Say which metrics have words for values that are no grades, and could be categories."""
+        for metric, values in self._unknown.items():
+            shown = ", ".join(repr(value) for value in values)
+            yield (
+                f"values of {metric} such as {shown} are no grades and were left unscored; if its letters are "
+                "categories, C, P, I and N among them were taken for grades and must not be used"
+            )
+
+    def _judged(self, scorer: str, metric: str, grade: Grade, *, status: str | None = None) -> dict[str, object]:
+        self._ranges.add(self._log.benchmark, metric, grade.score)
+        if grade.score is not None and grade.raw in _RIGHT_OR_WRONG:
+            self._graded.add(metric)
+        if grade.unknown_word:
+            values = self._unknown.setdefault(metric, {})
+            if len(values) < _VALUES_SHOWN:
+                values.setdefault(grade.raw or "")
+        return {
+            "metric": metric,
+            "score": grade.score,
+            "value_raw": grade.raw,
+            "status": status or ("unscored" if grade.score is None else "scored"),
+            "status_reason": grade.reason,
+            "judge": self._log.judges.get(scorer),
+        }
+
+    def _base(self, sample: dict[str, object], where: str) -> dict[str, object]:
+        identity = as_text(sample.get("id"))
+        said = sample.get("epoch")
+        epoch = 1 if said is None else as_whole(said)
+        if identity is None:
+            raise UnreadableFileError(f"{where}: has no id; every sample of Inspect has one")
+        if epoch is None or epoch < 1:
+            raise UnreadableFileError(f"{where}: has the epoch {said!r}; Inspect counts epochs from 1")
+        if (identity, epoch) in self._met:
+            raise UnreadableFileError(
+                f"{where}: sample {identity} stands twice for epoch {epoch}; write the log again or take one out"
+            )
+        self._met.add((identity, epoch))
+        self.n_samples += 1
+        self.positional = self.positional and isinstance(sample.get("id"), int)
+        return {
+            **self._fixed,
+            "item": identity,
+            "trial": epoch - 1,
+            "n_turns": _turns(sample),
+            **spent(sample, self._log),
+            "latency_s": _positive(sample.get("total_time")),
+            "timestamp": as_time(sample.get("completed_at")) or as_time(sample.get("started_at")),
+            "prompt_hash": input_hash(sample),
+            **_limit_reached(sample.get("limit")),
+            **self.factors.of(as_dict(sample.get("metadata"))),
+        }
+
+    def _scores(self, sample: dict[str, object], *, failed: bool) -> dict[str, object]:
+        """Return the values by scorer; before 2024 a sample had one `score` without a name."""
+        scores = as_dict(sample.get("scores"))
+        if not scores and sample.get("score") is not None:
+            scores = {next(iter(self._log.scorers), UNNAMED): sample["score"]}
+        for name in scores:
+            self._metrics.setdefault(name, {})
+        return {name: _value_of(score) for name, score in scores.items() if score is not None or not failed}
+
+
+def _value_of(score: object) -> object:
+    """Return a score's value; a score is an object with a member `value`, or was written as the bare value."""
+    held = as_dict(score)
+    return held.get("value") if held else score
+
+
+def _failure(sample: dict[str, object]) -> str | None:
+    """Return the message of the error that ended a sample (an object in a sample, text in a summary)."""
+    error = sample.get("error")
+    if not error:
+        return None
+    message = as_text(as_dict(error).get("message")) or as_text(error) or "the sample failed without a message"
+    return _short(_ANSI.sub("", message))
+
+
+def _invalidation(sample: dict[str, object]) -> str | None:
+    """Return why a sample was declared invalid after the run."""
+    said = as_dict(sample.get("invalidation"))
+    if not said:
+        return None
+    return _short(f"invalidated after the run: {as_text(said.get('reason')) or 'no reason given'}")
+
+
+def _invalidated(grade: Grade, reason: str | None) -> Grade:
+    if reason is None:
+        return grade
+    raw = str(grade.score) if grade.raw is None and grade.score is not None else grade.raw
+    return Grade(score=None, reason=reason, raw=raw)
+
+
+def _turns(sample: dict[str, object]) -> int | None:
+    """Return the number of the model's turns: as counted by Inspect, else the assistant's messages."""
+    if as_whole(sample.get("turn_count")) is not None:
+        return as_count(sample["turn_count"])
+    messages = list(dicts(sample.get("messages")))
+    return sum(message.get("role") == "assistant" for message in messages) if messages else None
+
+
+def _limit_reached(limit: object) -> dict[str, object]:
+    """Return a factor for the kind of limit that ended a sample: an object in a sample, text in a summary."""
+    kind = as_text(as_dict(limit).get("type")) or as_text(limit)
+    return {"limit_reached": kind} if kind else {}
+
+
+def _positive(value: object) -> float | None:
+    number = as_number(value)
+    return number if number is not None and number >= 0 else None
+
+
+def _short(text: str) -> str:
+    text = as_text(text) or ""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
 
 _MANIFESTS: Final = ("logs.json", "listing.json", "eval-set.json")
 _MANIFEST_WORDS: Final = ('"task_id"', '"eval_set_id"')

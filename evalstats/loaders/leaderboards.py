@@ -9,8 +9,7 @@ from typing import Final
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
-from evalstats.loaders.delimited import header_of, iter_rows
-from evalstats.loaders.files import load_json, open_text
+from evalstats.loaders.files import header_of, iter_rows, load_json, open_text
 from evalstats.loaders.published_numbers import Numbers, between, offsets, plus_minus
 from evalstats.loaders.values import as_count, as_dict, as_number, as_text, day_of, dicts, get
 from evalstats.schema.data import Problem

@@ -14,8 +14,15 @@ from typing import Final, cast
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, check_width
-from evalstats.loaders.delimited import header_of
-from evalstats.loaders.files import HEAD_BYTES, bounded_lines, encoding_message, iter_json_lines, load_json, open_text
+from evalstats.loaders.files import (
+    HEAD_BYTES,
+    bounded_lines,
+    encoding_message,
+    header_of,
+    iter_json_lines,
+    load_json,
+    open_text,
+)
 from evalstats.loaders.published_numbers import (
     COUNT_NAMES,
     Metric,

@@ -10,8 +10,7 @@ from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, Sin
 from evalstats.loaders.blocks import Survey, flat, open_table, surveyed
 from evalstats.loaders.bound_columns import Binding, bind, source_of
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.delimited import header_of
-from evalstats.loaders.files import load_json
+from evalstats.loaders.files import header_of, load_json
 from evalstats.loaders.nested import listings, oriented, rows_at, seen
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map

@@ -11,21 +11,25 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.data import EvalData, Problem
-from evalstats.schema.identifiers import (
+from evalstats.schema.pseudonyms import (
     Kept,
+    Pseudonyms,
     Watch,
     holds_ids,
     holds_labels,
     holds_text,
     is_measure,
     is_model_name,
+    is_no_label,
     is_personal,
     is_text,
     kept_note,
     kept_reason,
+    mapped,
+    matching,
+    reason_class,
     settings_only,
 )
-from evalstats.schema.pseudonyms import Pseudonyms, is_no_label, mapped, matching, reason_class
 from evalstats.schema.tables import factor_columns
 
 

@@ -1,7 +1,8 @@
-"""`EvalData`: the six tidy tables together, with what went wrong while they were read."""
+"""Names that no eye can tell apart: they differ by characters of no width, kinds of blanks, or how an accent is stored."""
 
+import unicodedata
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
@@ -13,10 +14,151 @@ from polars.selectors import by_name
 from evalstats.errors import EvalStatsWarning, InputError
 from evalstats.schema.columns import TABLES, TableName
 from evalstats.schema.dependence import Presumed, is_shared_by_name
-from evalstats.schema.lookalikes import alike, lookalike_note, renamed, visible
 from evalstats.schema.metrics import one_definition, with_facts
-from evalstats.schema.overview import overview, problem_lines
 from evalstats.schema.tables import as_polars, check_table, empty_table, factor_columns, frame_from_rows
+
+_SHOWN = 3
+# Control, format, surrogate, private use, unassigned (the non-characters U+FFFE and U+FFFF among them).
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+
+
+def spelled(character: str) -> str:
+    r"""Return a character as its escape.
+
+    >>> print(spelled("\u200b"), spelled(" "), spelled("\ue000"))
+    \u200b \x20 \ue000
+    """
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def visible(name: str) -> str:
+    r"""Return a name with everything spelled out that could not be seen.
+
+    >>> print(visible("gpt-4\u200b"), visible("gpt 4 "), visible("e\u0301"), visible("plain name"))
+    gpt-4\u200b gpt 4\x20 e\u0301 plain name
+    """
+    composed = unicodedata.normalize("NFC", name) == name
+    out: list[str] = []
+    for place, character in enumerate(name):
+        blank = character.isspace() and (character != " " or place in {0, len(name) - 1} or name[place - 1].isspace())
+        stored = not composed and (
+            unicodedata.combining(character) or unicodedata.normalize("NFC", character) != character
+        )
+        hidden = unicodedata.category(character) in _UNSEEN
+        out.append(spelled(character) if blank or stored or hidden else character)
+    return "".join(out)
+
+
+def alike(names: Iterable[str]) -> dict[str, str]:
+    r"""Return, of names that look the same as another one, those to be spelled out, with how.
+
+    >>> alike(["gpt-4", "gpt-4\u200b", "other"])
+    {'gpt-4\u200b': 'gpt-4\\u200b'}
+    """
+    groups: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
+        groups.setdefault(_seen(name), []).append(name)
+    return {
+        name: visible(name) for group in groups.values() if len(group) > 1 for name in group if visible(name) != name
+    }
+
+
+def renamed(frame: pl.DataFrame, columns: Iterable[str], names: Mapping[str, str]) -> pl.DataFrame:
+    """Return a frame with some names of models written otherwise."""
+    return frame.with_columns(pl.col(column).replace(dict(names)) for column in columns if column in frame.columns)
+
+
+def lookalike_note(names: Mapping[str, str]) -> str:
+    """Say which names look alike and how they are written."""
+    shown = ", ".join(list(names.values())[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
+    which = "a model's name looks" if len(names) == 1 else f"{len(names)} models' names look"
+    return (
+        f"{which} like another and differs only by characters that cannot be seen: written as {shown}, and kept apart. If they "
+        "are one model, mend the name in the file"
+    )
+
+
+def _seen(name: str) -> str:
+    """Return what an eye sees of a name."""
+    shown = "".join(
+        c for c in unicodedata.normalize("NFC", name) if c.isspace() or unicodedata.category(c) not in _UNSEEN
+    )
+    return " ".join(unicodedata.normalize("NFC", shown).split())
+
+
+_WIDTH = 80
+_LABEL = 12
+_MOST_FACTORS = 6
+
+
+def overview(tables: Mapping[TableName, pl.DataFrame]) -> Iterator[str]:
+    """Yield one line for each thing that the tables hold."""
+    outcomes, votes = tables["outcomes"], tables["comparisons"]
+    models = [outcomes["model"], tables["aggregates"]["model"], votes["model_a"], votes["model_b"]]
+    yield from _names("models", models)
+    yield from _names("benchmarks", [outcomes["benchmark"], tables["aggregates"]["benchmark"]])
+    yield from _names("metrics", [outcomes["metric"], tables["aggregates"]["metric"]])
+    if outcomes.height:
+        yield _line("outcomes", f"{outcomes.height:,} rows: {', '.join(_counts(outcomes))}")
+        factors = [name for name in factor_columns(outcomes, "outcomes") if not outcomes[name].dtype.is_nested()]
+        levels = [f"{_clean(name)} ({outcomes[name].n_unique():,})" for name in factors]
+        if levels:
+            yield _line("factors", _cut(levels[:_MOST_FACTORS], len(levels)))
+        if outcomes["scenario"].drop_nulls().len():
+            yield _line("scenarios", f"{outcomes['scenario'].drop_nulls().n_unique():,}")
+    for name in ("comparisons", "ratings", "aggregates"):
+        if tables[name].height:
+            yield _line(name, f"{tables[name].height:,} rows")
+
+
+def problem_lines(problems: Sequence[str]) -> Iterator[str]:
+    """Yield a line on what went wrong while files were read, with the first of it."""
+    if problems:
+        more = f"; {len(problems) - 1:,} more in .problems" if len(problems) > 1 else ""
+        first = _clean(problems[0])
+        room = _WIDTH - _LABEL - 2 - len(more)
+        yield _line("problems", (first if len(first) <= room else first[: room - 3] + "...") + more)
+
+
+def _counts(outcomes: pl.DataFrame) -> Iterator[str]:
+    for column, one, several in (
+        ("item", "item", "items"),
+        ("variant", "variant", "variants"),
+        ("trial", "trial", "trials"),
+    ):
+        n = outcomes[column].drop_nulls().n_unique()
+        if n > 1 or column == "item":
+            yield f"{n:,} {one if n == 1 else several}"
+    n = outcomes["score"].null_count()
+    if n:
+        yield f"{n:,} without a score"
+
+
+def _names(label: str, columns: Iterable[pl.Series]) -> Iterator[str]:
+    names = sorted({_clean(name) for column in columns for name in column.drop_nulls().unique().to_list()})
+    if names:
+        yield _line(label, _cut(names, len(names)))
+
+
+def _cut(words: Sequence[str], n: int) -> str:
+    """Return as many words as fit on the line, and how many more there are."""
+    shown, room = list(words[:1]), _WIDTH - _LABEL - 2 - len(" and 9,999 more")
+    for word in words[1:]:
+        if len(", ".join([*shown, word])) > room:
+            break
+        shown.append(word)
+    return ", ".join(shown) + (f" and {n - len(shown):,} more" if n > len(shown) else "")
+
+
+def _line(label: str, text: str) -> str:
+    return f"  {label:<{_LABEL}}{text}"
+
+
+def _clean(text: str) -> str:
+    """Text from a file without what a terminal would obey."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
 
 # A table of published numbers has these, and a standard error or an interval where ranks are wanted.
 _PUBLISHED = frozenset({"model", "estimate"})

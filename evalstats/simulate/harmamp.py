@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from evalstats.datasets.figures import harmamp_known
+from evalstats.datasets.tables import harmamp_known
 from evalstats.errors import InputError
 from evalstats.simulate.draws import (
     Calibrate,

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from evalstats.datasets.figures import tau_airline_rewards, tenacious_counts
+from evalstats.datasets.tables import tau_airline_rewards, tenacious_counts
 
 _TENACIOUS_README = """\
 `held_out_traces.jsonl` carries a published outcome: of 43 held-out pairs of Tenacious-Bench the baseline got 22 right

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from evalstats.datasets.figures import rows_of
+from evalstats.datasets.tables import rows_of
 from evalstats.errors import InputError
 from evalstats.simulate.draws import generator, intercept_for_rate
 

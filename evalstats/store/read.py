@@ -9,8 +9,18 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TABLES, TableName, column_names
 from evalstats.schema.data import EvalData, Problem, with_distinct_names
 from evalstats.schema.metrics import one_definition
-from evalstats.store.check import check_store, files_of, is_whole, scan_parts, shared_runs
-from evalstats.store.manifest import Shelf, StoredSource, check_marker, is_store, some_of
+from evalstats.store.manifest import (
+    Shelf,
+    StoredSource,
+    check_marker,
+    check_store,
+    files_of,
+    is_store,
+    is_whole,
+    scan_parts,
+    shared_runs,
+    some_of,
+)
 from evalstats.store.write import remove_run
 
 __all__ = ["Store", "is_store", "open_store"]
@@ -140,7 +150,7 @@ class Store:
         return with_distinct_names(EvalData(**frames, problems=tuple(notes)))
 
     def check(self) -> tuple[Problem, ...]:
-        """Compare every file with its manifest (`evalstats.store.check.check_store`); no problems means it is whole."""
+        """Compare every file with its manifest (`evalstats.store.manifest.check_store`); no problems means it is whole."""
         return check_store(self.path)
 
     def remove(self, run: str) -> "Store":

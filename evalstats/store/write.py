@@ -3,8 +3,8 @@
 import os
 import shutil
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -17,17 +17,6 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.columns import TableName, column_names, schema_of
 from evalstats.schema.data import Problem, concat_tables, factor_dtypes
 from evalstats.schema.tables import check_table
-from evalstats.store.check import (
-    is_whole,
-    lock,
-    repeated_key,
-    scan_parts,
-    sha256_of,
-    sync_folder,
-    write_bytes,
-    write_parquet,
-    writing_to,
-)
 from evalstats.store.manifest import (
     INCOMING,
     MANIFEST,
@@ -41,12 +30,82 @@ from evalstats.store.manifest import (
     Shelf,
     StoredSource,
     check_marker,
+    is_whole,
     manifest_text,
     marker_text,
     now,
     program_version,
+    repeated_key,
+    scan_parts,
+    sha256_of,
     some_of,
 )
+
+try:
+    import fcntl
+except ImportError:  # not a POSIX system
+    fcntl = None
+
+
+@contextmanager
+def writing_to(store: Path) -> Generator[None]:
+    """Turn whatever goes wrong while writing into a `StoreError` that names the store."""
+    try:
+        yield
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise StoreError(
+            f"{store}: cannot be written to ({error}); check its rights and its free space, then ingest again"
+        ) from error
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file and see it to the disk."""
+    with path.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def write_parquet(path: Path, frame: pl.DataFrame, *, row_group_size: int) -> None:
+    """Write a Parquet file and see it to the disk."""
+    with path.open("wb") as stream:
+        frame.write_parquet(stream, row_group_size=row_group_size)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def sync_folder(folder: Path) -> None:
+    """See to the disk which files a folder holds."""
+    if os.name == "nt":  # Windows opens no folder as a file
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def lock(folder: Path) -> int | None:
+    """Lock a folder for this process and return the descriptor that holds the lock; None where that is impossible.
+
+    The system frees the lock when the process ends, however it ends; no process id is trusted.
+    """
+    if fcntl is None:
+        return None
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:  # a network file system without such locks
+        os.close(descriptor)
+        return None
+    return descriptor
+
 
 # A folder this young may belong to a process that has not locked it yet.
 _GRACE_SECONDS = 60.0

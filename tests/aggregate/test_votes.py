@@ -8,8 +8,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.aggregate.vote_chunks import cluster_chunks
-from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, counted_by_code, vote_cells
+from evalstats.aggregate.votes import ARENA_LABELS, OUTCOMES, VoteCells, cluster_chunks, counted_by_code, vote_cells
 from evalstats.errors import InputError
 
 N = 3000
@@ -340,7 +339,7 @@ def test_hashes_of_texts_make_the_same_clusters(votes: pl.DataFrame, monkeypatch
     plain = votes.drop("weight")
     cells = vote_cells(plain, covariates=["length"])
     exact = gathered(plain, cells, "rater", 100)
-    monkeypatch.setattr("evalstats.aggregate.vote_chunks._HASHED", 10)
+    monkeypatch.setattr("evalstats.aggregate.votes._HASHED", 10)
     hashed = gathered(plain, cells, "rater", 100)
     assert contents(hashed, cells, hashed["cluster"].to_numpy()) == contents(exact, cells, exact["cluster"].to_numpy())
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from evalstats import datasets
-from evalstats.datasets.figures import DimensionCounts, tau_airline_rewards, tenacious_counts
+from evalstats.datasets.tables import DimensionCounts, tau_airline_rewards, tenacious_counts
 from evalstats.errors import InputError
 from evalstats.schema.tables import check_table
 

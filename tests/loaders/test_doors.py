@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.cells import plain_numbers, units_of_times
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.delimited import iter_frames, iter_rows
+from evalstats.loaders.files import iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
 from evalstats.loaders.nested import listings, oriented, rows_at
 from evalstats.loaders.registry import read

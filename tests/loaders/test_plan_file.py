@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.column_map import ColumnMap
-from evalstats.loaders.plan_file import column_map_of, find_plan, plan_from_tables, read_plan
+from evalstats.loaders.declarations import column_map_of, find_plan, plan_from_tables, read_plan
 from evalstats.schema.plan import ADJUSTMENTS, FAIL_ON, SETTINGS, Margin, Plan
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "plan.md"

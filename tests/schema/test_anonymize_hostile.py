@@ -10,8 +10,7 @@ import pytest
 from evalstats.cli.ingest_run import ingest
 from evalstats.schema.anonymize import Anonymizer, anonymized
 from evalstats.schema.data import EvalData
-from evalstats.schema.identifiers import MAX_ROWS, Kept, Watch, is_measure
-from evalstats.schema.pseudonyms import is_no_label, reason_class
+from evalstats.schema.pseudonyms import MAX_ROWS, Kept, Watch, is_measure, is_no_label, reason_class
 from evalstats.schema.tables import frame_from_rows
 from evalstats.store.read import open_store
 

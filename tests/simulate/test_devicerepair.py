@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.datasets.figures import device_repair_known
+from evalstats.datasets.tables import device_repair_known
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.datasets.figures import harmamp_known, rows_of
+from evalstats.datasets.tables import harmamp_known, rows_of
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData

@@ -78,7 +78,7 @@ def test_a_wrong_factor(shelf: Shelf, folder: Path) -> None:
 
 def test_a_part_that_is_no_table_of_ours(shelf: Shelf, folder: Path) -> None:
     """A consistent manifest around foreign columns: the digest agrees, the columns do not."""
-    from evalstats.store.check import sha256_of
+    from evalstats.store.manifest import sha256_of
 
     part = folder / "outcomes-0000.parquet"
     pl.DataFrame({"level": [1] * 9}).write_parquet(part)

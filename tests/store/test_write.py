@@ -16,10 +16,9 @@ from evalstats.errors import InputError, StoreError
 from evalstats.schema.data import Problem
 from evalstats.schema.tables import empty_table, frame_from_rows
 from evalstats.store import write
-from evalstats.store.check import lock
 from evalstats.store.manifest import INCOMING, MANIFEST, MARKER, SCHEMA_VERSION, SOURCES, Origin, Shelf
 from evalstats.store.read import open_store
-from evalstats.store.write import SourceWriter, held_already, make_store
+from evalstats.store.write import SourceWriter, held_already, lock, make_store
 
 
 def files_below(folder: Path) -> list[str]:

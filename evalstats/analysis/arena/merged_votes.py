@@ -6,8 +6,7 @@ from dataclasses import replace
 import narwhals as nw
 import numpy as np
 
-from evalstats.aggregate.vote_chunks import cluster_chunks
-from evalstats.aggregate.votes import VoteCells, vote_cells
+from evalstats.aggregate.votes import VoteCells, cluster_chunks, vote_cells
 from evalstats.analysis.arena.votes import VoteCounts, VoteTable
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError

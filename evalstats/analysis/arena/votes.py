@@ -12,8 +12,7 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
-from evalstats.schema.data import EvalData, same_votes
-from evalstats.schema.lookalikes import alike, lookalike_note, renamed
+from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
 from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
