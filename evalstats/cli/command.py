@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 
 Asked = TypeVar("Asked")
 _METAVARS: Mapping[Any, str] = {str: "TEXT", int: "N", float: "NUMBER", Path: "PATH"}
+Where = Annotated[tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")]
+ColumnMaps = Annotated[
+    tuple[str, ...],
+    Option(
+        "For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH inside "
+        "JSON, or a TOML file; may be repeated."
+    ),
+]
+InputFormat = Annotated[str | None, Option("Format of the files, if detection should be passed by.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,17 +40,9 @@ class Reading:
     trials_from_runs: Annotated[
         bool, Option("Take several runs of one system (seeds) as trials of its items.", ("--trials-from-runs",))
     ] = False
-    where: Annotated[
-        tuple[str, ...], Option("Keep rows with COLUMN=LEVEL; may be repeated.", metavar="COLUMN=LEVEL")
-    ] = ()
-    map: Annotated[
-        tuple[str, ...],
-        Option(
-            "For a table or votes of your own: STANDARD=COLUMN, score=COLUMN:lower, scale=1..5, unscored=-1, rows=PATH "
-            "inside JSON, or a TOML file; may be repeated."
-        ),
-    ] = ()
-    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+    where: Where = ()
+    map: ColumnMaps = ()
+    input_format: InputFormat = None
 
     def load(self, declared: "Declared | None" = None, *, quiet: bool = False) -> "EvalData":
         """Read all of it, plain tables by the columns that a plan declares where none are given."""

@@ -10,7 +10,7 @@ import typer
 
 from evalstats.analysis.gap.options import GapOptions
 from evalstats.analysis.options import Option
-from evalstats.cli.command import Showing, add_command
+from evalstats.cli.command import ColumnMaps, InputFormat, Showing, add_command
 
 if TYPE_CHECKING:
     from evalstats.cli.plan import Declared
@@ -54,11 +54,8 @@ class Sides:
     live_where: Annotated[tuple[str, ...], Option("Keep such live rows; may be repeated.", metavar="COLUMN=LEVEL")] = ()
     plan: Annotated[Path | None, Option("Analysis declared before looking; default: evalstats.toml here.")] = None
     no_plan: Annotated[bool, Option("Look at no evalstats.toml.", ("--no-plan",))] = False
-    map: Annotated[
-        tuple[str, ...],
-        Option("For a table of your own: STANDARD=COLUMN, score=COLUMN:lower, or a TOML file; may be repeated."),
-    ] = ()
-    input_format: Annotated[str | None, Option("Format of the files, if detection should be passed by.")] = None
+    map: ColumnMaps = ()
+    input_format: InputFormat = None
 
 
 def register(app: typer.Typer) -> None:

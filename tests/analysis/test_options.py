@@ -8,22 +8,28 @@ import pytest
 
 from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.options import ArenaOptions
+from evalstats.analysis.contamination.contamination import contamination
+from evalstats.analysis.contamination.options import ContaminationOptions
 from evalstats.analysis.frontier.frontier import frontier
 from evalstats.analysis.frontier.options import FrontierOptions
 from evalstats.analysis.leaderboard.leaderboard import leaderboard
 from evalstats.analysis.leaderboard.options import LeaderboardOptions
 from evalstats.analysis.options import given, offered
+from evalstats.analysis.power.options import PowerOptions
+from evalstats.analysis.power.power import power
 from evalstats.analysis.scenarios.options import ScenarioOptions
 from evalstats.analysis.scenarios.scenarios import scenarios
 
 QUESTIONS: dict[str, tuple[Callable[..., Any], type]] = {
     "arena": (arena, ArenaOptions),
+    "contamination": (contamination, ContaminationOptions),
     "frontier": (frontier, FrontierOptions),
     "leaderboard": (leaderboard, LeaderboardOptions),
+    "power": (power, PowerOptions),
     "scenarios": (scenarios, ScenarioOptions),
 }
 # Arguments that only Python has.
-BESIDE = {"on_progress", "on_step", "plan"}
+BESIDE = {"on_progress", "on_step", "pilot", "plan"}
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

@@ -71,7 +71,7 @@ def test_where_nothing_can_be_said_the_status_says_so(files, tmp_path):
 
 
 def test_cutoffs_are_read():
-    assert cutoffs_of(None) is None
+    assert cutoffs_of(()) is None
     assert cutoffs_of(["a=b=2024-01-01"]) == {"a=b": "2024-01-01"}
     for texts, said in ((["gpt"], "not understood"), (["m=2024-01-01", "m=2024-02-01"], "twice")):
         with pytest.raises(InputError, match=said):

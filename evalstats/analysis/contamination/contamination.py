@@ -7,7 +7,8 @@ from typing import cast
 
 from evalstats.analysis.arms import margin_in_unit, require_outcomes
 from evalstats.analysis.contamination.cutoff import ask_of_date
-from evalstats.analysis.contamination.result import Alternative, ContaminationCheck, ContaminationRow, Design, Verdict
+from evalstats.analysis.contamination.options import Alternative
+from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Design, Verdict
 from evalstats.analysis.contamination.sides import (
     SOURCE,
     Asked,

@@ -5,6 +5,7 @@ from typing import Literal
 
 import polars as pl
 
+from evalstats.analysis.contamination.options import Alternative
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
@@ -15,7 +16,6 @@ from evalstats.stats.contamination.regression_discontinuity import DateDensity
 
 Design = Literal["split", "date", "twins"]
 Verdict = Literal["inflated", "clean within the margin", "inconclusive", "invalid"]
-Alternative = Literal["two-sided", "greater"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

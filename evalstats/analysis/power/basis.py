@@ -57,7 +57,8 @@ def plain_amount(value: float | str, what: str = "delta") -> float:
         return float(value)
     match = _AMOUNT.fullmatch(value)
     if match is None:
-        raise InputError(f"{what} {value!r} is no amount; write 3pp for three percentage points, or a number")
+        option = what.replace("_", "-")
+        raise InputError(f"--{option} {value!r} is no amount; write 3pp for three percentage points, or a number")
     amount = float(match[1].replace("\N{MINUS SIGN}", "-"))
     return amount / 100 if match[2] else amount
 
