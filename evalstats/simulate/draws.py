@@ -1,19 +1,19 @@
-"""Draws whose truth is known (a logistic model, a cumulative one), and random streams told apart by what they are for."""
+"""Parts that simulators share: random streams told apart by what they are for, intercepts, shares, checks, files."""
 
 import hashlib
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from evalstats.errors import InputError
+from evalstats.stats.checks import FloatArray
+
+Calibrate = Literal["count", "rate"]
 
 
 def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
@@ -40,56 +40,7 @@ def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
-Calibrate = Literal["count", "rate"]
-Floats = NDArray[np.float64]
-
-# Nodes and weights for the mean over a standard normal variable; 15 nodes integrate polynomials of degree 29 exactly.
-_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(15)
-_NORMAL_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Events:
-    """Probabilities and what came of them, arrays of the same shape."""
-
-    intercept: float
-    probability: Floats
-    happened: NDArray[np.bool_]
-
-
-def draw_events(eta: Floats, rate: float, noise: Floats, *, calibrate: Calibrate, counted: NDArray[np.bool_]) -> Events:
-    """Draw yes or no by logit P = intercept + eta.
-
-    Parameters
-    ----------
-    eta : float64 array, shape (n,)
-        Logits without the intercept.
-    rate
-        Share of events: with "rate" the mean probability, with "count" the share among the counted elements that happens.
-    noise : float64 array, shape (n,)
-        Standard logistic draws; an event happens where intercept + eta + noise > 0.
-    counted : bool array, shape (n,)
-        Elements that somebody will see.
-
-    Examples
-    --------
-    >>> noise = np.random.default_rng(0).logistic(size=8)
-    >>> drawn = draw_events(np.zeros(8), 0.25, noise, calibrate="count", counted=np.ones(8, dtype=np.bool_))
-    >>> int(drawn.happened.sum())
-    2
-    """
-    latent = eta + noise
-    if calibrate == "rate" or not counted.any():
-        intercept = intercept_for_rate(eta, rate)
-    else:
-        ordered = np.sort(latent[counted])[::-1]
-        padded = np.concatenate([[ordered[0] + 2.0], ordered, [ordered[-1] - 2.0]])
-        place = round(rate * ordered.size)
-        intercept = -float(padded[place] + padded[place + 1]) / 2
-    return Events(intercept=intercept, probability=expit(intercept + eta), happened=intercept + latent > 0)
-
-
-def intercept_for_rate(eta: NDArray[np.float64], rate: float) -> float:
+def intercept_for_rate(eta: FloatArray, rate: float) -> float:
     """Return a such that the mean of expit(a + eta) is `rate`.
 
     Examples
@@ -101,90 +52,55 @@ def intercept_for_rate(eta: NDArray[np.float64], rate: float) -> float:
     return float(brentq(lambda intercept: float(expit(intercept + eta).mean()) - rate, low, high, xtol=1e-12))
 
 
-def draw_points(latent: Floats, cuts: Sequence[float], *, lowest: int = 1) -> NDArray[np.int64]:
-    """Return points: `lowest` and one more for each cut that the latent value (noise included) exceeds.
+def intercept_for_count(latent: FloatArray, wanted: int) -> float:
+    """Return a such that a + latent is above 0 `wanted` times: half-way between the last that must be and the first not."""
+    ordered = np.sort(latent)[::-1]
+    padded = np.concatenate([[ordered[0] + 2.0], ordered, [ordered[-1] - 2.0]])
+    place = min(max(wanted, 0), latent.size)
+    return -float(padded[place] + padded[place + 1]) / 2
+
+
+def apportion(counts: Sequence[int], total: int) -> list[int]:
+    """Scale counts to a new total by largest remainders; the first of equal remainders wins.
 
     Examples
     --------
-    >>> draw_points(np.array([-3.0, 0.0, 9.0]), (-1.0, 1.0)).tolist()
-    [1, 2, 3]
+    >>> apportion([59, 118, 58], 234)
+    [59, 117, 58]
     """
-    return lowest + np.searchsorted(np.asarray(cuts), latent, side="left").astype(np.int64)
-
-
-def expected_points(eta: Floats, cuts: Sequence[float], *, sd: float = 0.0, lowest: int = 1) -> Floats:
-    """Mean of the points that `draw_points` gives to eta + normal noise (standard deviation `sd`) + logistic noise.
-
-    The mean over the normal part is a Gauss-Hermite sum.
-
-    Examples
-    --------
-    >>> expected_points(np.zeros(1), (-1.0, 1.0)).round(6).tolist()
-    [2.0]
-    """
-    total = np.full(eta.shape, float(lowest))
-    for node, weight in zip(_NODES, _NORMAL_WEIGHTS, strict=True):
-        for cut in cuts:
-            total += weight * expit(eta + sd * node - cut)
-    return total
-
-
-def check_known(name: str, given: Mapping[str, float], known: Iterable[str]) -> None:
-    """Refuse effects that are not given for exactly the known levels.
-
-    Raises
-    ------
-    InputError
-        Naming the levels that are meant.
-    """
-    known = tuple(known)
-    if set(given) != set(known):
-        raise InputError(f"{name} effects are given for {', '.join(given)}; give exactly {', '.join(known)}")
+    exact = [count * total / sum(counts) for count in counts]
+    whole = [int(share) for share in exact]
+    by_remainder = sorted(range(len(counts)), key=lambda level: whole[level] - exact[level])
+    for level in by_remainder[: total - sum(whole)]:
+        whole[level] += 1
+    return whole
 
 
 def check_spread(**sds: float) -> None:
-    """Refuse a standard deviation below 0.
-
-    Raises
-    ------
-    InputError
-        Naming it.
-    """
+    """Refuse a standard deviation below 0."""
     for name, value in sds.items():
         if not value >= 0:
             raise InputError(f"{name} is {value:g}; a standard deviation is at least 0")
 
 
 def check_share(name: str, value: float, *, high: float = 0.5) -> None:
-    """Refuse a share that is not from 0 to `high`.
-
-    Raises
-    ------
-    InputError
-        Naming it.
-    """
+    """Refuse a share that is not from 0 to `high`."""
     if not 0 <= value <= high:
         raise InputError(f"{name} is {value:g}; give a proportion from 0 to {high:g}")
 
 
-def write_rows(
-    folder: str | Path, files: Sequence[tuple[str, Sequence[Mapping[str, object]]]], *, ending: str
-) -> list[Path]:
-    """Write each model's rows (model, rows) as JSON Lines to `<model>_<ending>.jsonl`; same rows, same bytes.
+def model_paths(folder: str | Path, models: Sequence[str], ending: str) -> list[Path]:
+    """Return a file for each model, `<model><ending>`, in a folder that is made where it is missing.
 
     Raises
     ------
     InputError
         If two models would share a file.
     """
-    names = [f"{re.sub(r'[^A-Za-z0-9.-]+', '_', model)}_{ending}.jsonl" for model, _ in files]
+    names = [re.sub(r"[^A-Za-z0-9.-]+", "_", model) + ending for model in models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(f"two models would be written to {twice}; give them names that differ in letters or digits")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    paths = [folder / name for name in names]
-    for path, (_, rows) in zip(paths, files, strict=True):
-        lines = (json.dumps(row, ensure_ascii=False, separators=(",", ":"), allow_nan=False) for row in rows)
-        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8", newline="\n")
-    return paths
+    return [folder / name for name in names]

@@ -5,20 +5,18 @@ The overall success rates are the published ones. Everything else is made up fro
 """
 
 import json
-import re
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TypedDict, Unpack
 
 import polars as pl
 
-from evalstats.errors import InputError
+from evalstats.simulate.draws import Calibrate, check_share, model_paths
 from evalstats.simulate.rutbench_samples import JUDGE, draw_facts, sample_row, summarise
 from evalstats.simulate.rutbench_truth import (
     BEHAVIOURS,
     N_TASKS,
     STABLE,
-    Calibrate,
     RutDesign,
     RutDraw,
     RutEffects,
@@ -131,19 +129,10 @@ def write_rutbench(
     ['GLM-5_eval_results.json']
     """
     chosen = [model_named(model) for model in (published_models() if models is None else models)]
-    names = [re.sub(r"[^A-Za-z0-9.-]+", "_", model.name) + "_eval_results.json" for model in chosen]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"two of the models would be written to {twice}; give them names that differ in letters or digits"
-        )
-    folder = Path(folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    paths: list[Path] = []
-    for model, name in zip(chosen, names, strict=True):
+    paths = model_paths(folder, [model.name for model in chosen], "_eval_results.json")
+    for model, path in zip(chosen, paths, strict=True):
         document = simulate_rutbench(model, seed=seed, n_tasks=n_tasks, **options)
-        paths.append(folder / name)
-        paths[-1].write_text(_as_json(document), encoding="utf-8", newline="\n")
+        path.write_text(_as_json(document), encoding="utf-8", newline="\n")
     return paths
 
 
@@ -190,9 +179,7 @@ def _truth_frame(draw: RutDraw) -> pl.DataFrame:
 
 def _draw(model: RutModel, design: RutDesign, seed: int, options: RutOptions) -> RutDraw:
     for name in ("crash_rate", "judge_error_rate"):
-        rate = options.get(name, 0.0)
-        if not 0 <= rate <= 0.5:
-            raise InputError(f"{name} is {rate:g}; give a proportion from 0 to 0.5")
+        check_share(name, options.get(name, 0.0))
     return draw_run(
         model,
         design,

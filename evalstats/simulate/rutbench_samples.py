@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
-from evalstats.simulate.draws import generator
-from evalstats.simulate.rutbench_truth import BEHAVIOURS, DIFFICULTIES, STABLE, RutDesign, RutDraw, intercept_for_rate
+from evalstats.simulate.draws import generator, intercept_for_rate
+from evalstats.simulate.rutbench_truth import BEHAVIOURS, DIFFICULTIES, STABLE, RutDesign, RutDraw
 
 JUDGE = "simulated-judge"
 FORBIDDEN = "forbidden action matched executed write tool 'delete_record': delete record"

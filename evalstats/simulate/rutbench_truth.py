@@ -1,10 +1,9 @@
 """The truth behind a simulated RUT-Bench: environments, tasks and users, the models, and a logistic model of success."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,14 @@ from scipy.special import expit
 
 from evalstats.datasets.tables import rows_of
 from evalstats.errors import InputError
-from evalstats.simulate.draws import generator, intercept_for_rate
+from evalstats.simulate.draws import (
+    Calibrate,
+    apportion,
+    check_spread,
+    generator,
+    intercept_for_count,
+    intercept_for_rate,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,22 +166,6 @@ class RutDesign:
         return f"{env}_{env}_cfg_1_task_{self.number[task]}"
 
 
-def apportion(counts: Sequence[int], total: int) -> list[int]:
-    """Scale counts to a new total by largest remainders; the first of equal remainders wins.
-
-    Examples
-    --------
-    >>> apportion([59, 118, 58], 234)
-    [59, 117, 58]
-    """
-    exact = [count * total / sum(counts) for count in counts]
-    whole = [int(share) for share in exact]
-    by_remainder = sorted(range(len(counts)), key=lambda level: whole[level] - exact[level])
-    for level in by_remainder[: total - sum(whole)]:
-        whole[level] += 1
-    return whole
-
-
 def make_design(*, seed: int = 0, n_tasks: int = N_TASKS) -> RutDesign:
     """Draw the base tasks: published margins of difficulty, user turns and fewest action turns.
 
@@ -216,8 +206,6 @@ def _user_turns(action_turns: NDArray[np.int64], rng: np.random.Generator) -> ND
         turns[rng.choice(able, size=min(wanted[level], able.size), replace=False)] = level
     return turns
 
-
-Calibrate = Literal["count", "rate"]
 
 # Invented, in logits against a cooperative user. The benchmark's numbers by behaviour were never published in a form
 # that could be carried over.
@@ -263,10 +251,8 @@ class RutEffects:
         ):
             if set(given) != set(known):
                 raise InputError(f"{name} effects are given for {', '.join(given)}; give exactly {', '.join(known)}")
-        for name in ("sd_env", "sd_task", "sd_task_behaviour", "sd_task_model", "sd_behaviour_model"):
-            value: float = getattr(self, name)
-            if not value >= 0:
-                raise InputError(f"{name} is {value:g}; a standard deviation is at least 0")
+        names = ("env", "task", "task_behaviour", "task_model", "behaviour_model")
+        check_spread(**{f"sd_{name}": getattr(self, f"sd_{name}") for name in names})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -327,7 +313,7 @@ def draw_run(
         intercept = intercept_for_rate(eta, model.success_rate)
     else:
         wanted = round(model.success_rate * eta.size) - int(passed_by_crash.sum())
-        intercept = _intercept_for_count(latent[~crashed], wanted)
+        intercept = intercept_for_count(latent[~crashed], wanted)
     return RutDraw(
         model=model,
         intercept=intercept,
@@ -335,14 +321,6 @@ def draw_run(
         success=np.where(crashed, passed_by_crash, intercept + latent > 0),
         crashed=crashed,
     )
-
-
-def _intercept_for_count(latent: NDArray[np.float64], wanted: int) -> float:
-    """Half-way between the last latent value that must be above zero and the first that must not."""
-    ordered = np.sort(latent)[::-1]
-    padded = np.concatenate([[ordered[0] + 2.0], ordered, [ordered[-1] - 2.0]])
-    place = min(max(wanted, 0), latent.size)
-    return -float(padded[place] + padded[place + 1]) / 2
 
 
 def _crashes(model: str, design: RutDesign, *, seed: int, run: int, crash_rate: float) -> NDArray[np.bool_]:

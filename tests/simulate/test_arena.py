@@ -9,20 +9,16 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
-from evalstats.simulate import (
-    ArenaAttack,
-    ArenaDesign,
-    ArenaEffects,
-    SamplingRule,
-    arena_truth,
-    simulate_arena,
-    write_arena,
-)
+from evalstats.simulate.arena import arena_truth, simulate_arena, write_arena
+from evalstats.simulate.arena_events import ArenaAttack
+from evalstats.simulate.arena_sampling import SamplingRule
 from evalstats.simulate.arena_world import (
     N_COMPARISONS,
     N_MODELS,
     N_USERS,
     TOP_FIVE,
+    ArenaDesign,
+    ArenaEffects,
     expected_shares,
     make_world,
     mean_share,

@@ -13,16 +13,20 @@ from evalstats.datasets.tables import device_repair_known
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
-from evalstats.simulate import (
-    RepairEffects,
-    RepairModel,
-    devicerepair_truth,
-    simulate_devicerepair,
+from evalstats.simulate import assumed_formats
+from evalstats.simulate.assumed_formats import (
+    CRITERIA,
+    CRITERION_EFFECTS,
+    CUTS,
+    DOMAIN_EFFECTS,
+    LANGUAGE_EFFECTS,
+    N_QUESTIONS,
+    PHONE_SAFETY,
+    repair_draw,
     simulated_repair_models,
     write_devicerepair,
 )
-from evalstats.simulate.devicerepair import CRITERIA, CUTS, DOMAINS, LANGUAGES
-from evalstats.simulate.draws import draw_points, expected_points
+from tests.simulate.points import expected_points
 
 PAGE = Path(__file__).resolve().parents[2] / "design" / "simulated-harm-and-repair.md"
 
@@ -44,11 +48,6 @@ def rows(folder: Path) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def data(folder: Path) -> EvalData:
     return read(folder, strict=True)
-
-
-@pytest.fixture(scope="module")
-def truth() -> pl.DataFrame:
-    return devicerepair_truth()
 
 
 def test_the_design_is_the_published_one(rows: list[dict[str, Any]]) -> None:
@@ -82,84 +81,9 @@ def test_scores_are_whole_points_on_the_scale(rows: list[dict[str, Any]]) -> Non
     assert all(row["model"].startswith("sim-") and row["simulated"].startswith("by evalstats, seed 0;") for row in rows)
 
 
-def test_the_loader_finds_what_was_drawn(data: EvalData, truth: pl.DataFrame) -> None:
-    key = ["model", "scenario", "language", "metric"]
-    counted = (
-        data.outcomes.filter(pl.col("status") == "scored")
-        .group_by("model", "scenario", pl.col("variant").alias("language"), "metric")
-        .agg(mean_score=pl.col("score").mean(), n_items=pl.len().cast(pl.Int64))
-    )
-    joined = counted.join(truth, on=key, suffix="_drawn")
-    assert joined.height == truth.height == 6 * 3 * 2 * 4
-    assert joined["n_items"].equals(joined["n_items_drawn"])
-    # means of at most 433 whole numbers: only the order of summation differs
-    assert (joined["mean_score"] - joined["mean_score_drawn"]).abs().max() < 1e-12
-    assert data.outcomes.height == 47_568
-    assert set(data.runs["n_error"]) == {0}
-
-
 def test_runs_say_that_they_are_simulated(data: EvalData) -> None:
     assert data.models() == tuple(f"sim-model-{n}" for n in range(1, 7))
     assert all(text.startswith("by evalstats, seed 0; the design is published") for text in data.runs["simulated"])
-
-
-def test_phones_are_hardest_bangla_is_below_english_and_models_keep_their_order(truth: pl.DataFrame) -> None:
-    by_domain = dict(truth.group_by("scenario").agg(pl.col("expected").mean()).rows())
-    assert min(by_domain, key=lambda name: by_domain[name]) == "phone_repair"
-    wide = truth.pivot("language", index=["model", "scenario", "metric"], values="expected")
-    assert (wide["bn"] < wide["en"]).all()
-    by_model = (
-        truth.group_by("model").agg(pl.col("expected").mean()).sort("expected", descending=True)["model"].to_list()
-    )
-    assert by_model == [model.name for model in simulated_repair_models()]
-    seen = (
-        truth.group_by("model", "language")
-        .agg(pl.col("mean_score").mean())
-        .pivot("language", index="model", values="mean_score")
-    )
-    assert (seen["bn"] < seen["en"]).all()
-
-
-def test_phones_ask_most_of_safety() -> None:
-    truth = devicerepair_truth(effects=RepairEffects(sd_domain_model=0.0)).pivot(
-        "scenario", index=["model", "language", "metric"], values="expected"
-    )
-    loss = (
-        truth.with_columns(loss=pl.col("computer_repair") - pl.col("phone_repair"))
-        .group_by("metric")
-        .agg(pl.col("loss").mean())
-    )
-    by_metric = dict(loss.rows())
-    assert max(by_metric, key=lambda name: by_metric[name]) == "safety"
-
-
-def test_the_truth_is_recovered_on_average() -> None:
-    """Over repeated runs, mean points scatter round what is expected by their sampling error, seen among the runs."""
-    n_runs = 40
-    effects = RepairEffects(sd_answer=1.5)
-    runs = [
-        devicerepair_truth(
-            ["sim-model-1"], run=run, n_questions=300, effects=effects, judge_error_rate=0.0, missing_rate=0.0
-        )
-        for run in range(n_runs)
-    ]
-    expected = runs[0]["expected"].to_numpy()
-    assert all((frame["expected"].to_numpy() == expected).all() for frame in runs)
-    means = np.array([frame["mean_score"].to_numpy() for frame in runs])
-    error = means.std(axis=0, ddof=1) / np.sqrt(n_runs)
-    # 24 cells: a t with 39 df beyond 4.5 has a chance of 24 * 6e-5 = 0.0015
-    assert (np.abs(means.mean(axis=0) - expected) < 4.5 * error).all()
-
-
-def test_expected_points_are_the_mean_of_drawn_points() -> None:
-    rng = np.random.default_rng(0)
-    n = 400_000
-    for eta in (-2.0, 0.3, 2.5):
-        drawn = draw_points(eta + 0.6 * rng.standard_normal(n) + rng.logistic(size=n), CUTS)
-        expected = expected_points(np.array([eta]), CUTS, sd=0.6)[0]
-        assert abs(drawn.mean() - expected) < 4.5 * drawn.std() / np.sqrt(n)
-        assert set(np.unique(drawn)) <= {1, 2, 3, 4, 5}
-    assert expected_points(np.array([40.0, -40.0]), CUTS).round(9).tolist() == [5.0, 1.0]
 
 
 def test_criteria_of_an_answer_and_models_on_a_question_go_together(data: EvalData) -> None:
@@ -178,47 +102,71 @@ def test_criteria_of_an_answer_and_models_on_a_question_go_together(data: EvalDa
     assert np.corrcoef(models.drop("item").to_numpy().T)[np.triu_indices(6, k=1)].min() > 0.1
 
 
+def test_the_loader_finds_what_was_drawn(data: EvalData) -> None:
+    scores = data.outcomes.filter(pl.col("status") == "scored")
+    assert data.outcomes.height == 47_568
+    assert set(data.runs["n_error"]) == {0}
+    for model in simulated_repair_models():
+        draw = repair_draw(model, 0, N_QUESTIONS)
+        for place, metric in enumerate(CRITERIA):
+            given, points = draw.given[..., place], draw.points[..., place]
+            found = scores.filter(model=model.name, metric=metric)["score"]
+            assert (found.len(), found.sum()) == (given.sum(), points[given].sum())
+
+
+def test_phones_are_hardest_and_bangla_is_below_english() -> None:
+    points = np.array([expected_points(repair_draw(model, 0, N_QUESTIONS)) for model in simulated_repair_models()])
+    domain = repair_draw(simulated_repair_models()[0], 0, N_QUESTIONS).domain
+    by_domain = np.array([points[:, domain == place].mean(axis=(1, 2)) for place in range(3)])
+    assert by_domain.mean(axis=(1, 2)).argmin() == 0
+    loss = (by_domain[1] - by_domain[0]).mean(axis=0)
+    assert loss.argmax() == CRITERIA.index("safety")
+    by_language = points.mean(axis=(1, 3))
+    assert (by_language[:, 1] < by_language[:, 0]).all()
+    assert (np.diff(points.mean(axis=(1, 2, 3))) < 0).all()
+
+
+def test_points_scatter_round_what_is_expected() -> None:
+    """Over seeds, mean points less expected ones have mean 0 by the error that they show."""
+    model, n_seeds = simulated_repair_models()[0], 40
+    draws = [repair_draw(model, seed, 300) for seed in range(n_seeds)]
+    excess = np.array([(draw.points - expected_points(draw)).mean(axis=0) for draw in draws])
+    error = excess.std(axis=0, ddof=1) / np.sqrt(n_seeds)
+    # 8 cells: a t with 39 df beyond 4.5 has a chance of 8 * 6e-5 = 0.0005
+    assert (np.abs(excess.mean(axis=0)) < 4.5 * error).all()
+
+
 def test_same_seed_same_bytes_and_other_models_change_nothing(tmp_path: Path) -> None:
     names = ["sim-model-2", "sim-model-5"]
     both = write_devicerepair(tmp_path / "both", names, seed=3, n_questions=20)
     alone = write_devicerepair(tmp_path / "alone", names[1:], seed=3, n_questions=20)
     assert both[1].read_bytes() == alone[0].read_bytes()
-    again = simulate_devicerepair(names[1], seed=3, n_questions=20)
-    assert [json.loads(line) for line in alone[0].read_text(encoding="utf-8").splitlines()] == again
 
 
-@pytest.mark.parametrize("n_questions", [1, 2, 7, 991])
-def test_any_number_of_questions(n_questions: int) -> None:
-    rows = simulate_devicerepair("sim-model-1", n_questions=n_questions)
+@pytest.mark.parametrize("n_questions", [1, 2, 7])
+def test_any_number_of_questions(n_questions: int, tmp_path: Path) -> None:
+    (path,) = write_devicerepair(tmp_path, ["sim-model-1"], n_questions=n_questions)
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 2 * n_questions
     assert len({row["question_id"] for row in rows}) == n_questions
 
 
-def test_faults_are_refused() -> None:
+def test_faults_are_refused(tmp_path: Path) -> None:
     with pytest.raises(
         InputError, match=r"no simulated model is called 'GPT-5\.4'; known are sim-model-1, sim-model-2"
     ):
-        simulate_devicerepair("GPT-5.4")
-    with pytest.raises(InputError, match=r"missing_rate is 0\.9"):
-        simulate_devicerepair("sim-model-1", missing_rate=0.9)
+        write_devicerepair(tmp_path, ["GPT-5.4"])
     with pytest.raises(InputError, match="n_questions is 0"):
-        simulate_devicerepair("sim-model-1", n_questions=0)
-    with pytest.raises(InputError, match="sd_answer is nan"):
-        RepairEffects(sd_answer=float("nan"))
-    with pytest.raises(InputError, match="domain effects are given for x; give exactly phone_repair"):
-        RepairEffects(domain={"x": 1.0})
-    with pytest.raises(InputError, match="ability of 'm' is inf"):
-        RepairModel(name="m", ability=float("inf"))
+        write_devicerepair(tmp_path, n_questions=0)
 
 
 def test_the_design_page_states_the_numbers_in_use() -> None:
     part = PAGE.read_text(encoding="utf-8").partition("## Device repair")[2].partition("\n## ")[0]
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in part.splitlines() if line[:1] == "|"]
     stated = {row[0]: float(row[1]) for row in cells if len(row) == 3 and row[1].lstrip("-")[:1].isdigit()}
-    effects = RepairEffects()
-    used = {f"domain: {name}": effects.domain[name] for name in DOMAINS}
-    used |= {f"language: {name}": effects.language[name] for name in LANGUAGES}
-    used |= {f"criterion: {name}": effects.criterion[name] for name in CRITERIA}
+    used = {f"domain: {name}": value for name, value in DOMAIN_EFFECTS.items()}
+    used |= {f"language: {name}": value for name, value in LANGUAGE_EFFECTS.items()}
+    used |= {f"criterion: {name}": value for name, value in CRITERION_EFFECTS.items()}
     used |= {f"ability: {model.name}": model.ability for model in simulated_repair_models()}
     names = (
         "question",
@@ -229,6 +177,7 @@ def test_the_design_page_states_the_numbers_in_use() -> None:
         "language_model",
         "answer",
     )
-    used |= {f"sd_{name}": getattr(effects, f"sd_{name}") for name in names} | {"phone_safety": effects.phone_safety}
+    used |= {f"sd_{name}": getattr(assumed_formats, f"SD_{name.upper()}") for name in names}
+    used["phone_safety"] = PHONE_SAFETY
     used |= {f"cut {n}": cut for n, cut in enumerate(CUTS, start=1)}
     assert stated == used

@@ -16,9 +16,15 @@ from evalstats.errors import InputError
 from evalstats.loaders.declarations import read_aliases
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine
-from evalstats.simulate import LabLiveDesign, simulate_lab_live, write_lab_live
+from evalstats.simulate.lab_live import simulate_lab_live, write_lab_live
 from evalstats.simulate.lab_live_truth import LabLiveDraw, LabLiveTruth, draw_lab_live, lab_live_truth
-from evalstats.simulate.lab_live_world import LabLiveWorld, logit_for_mean, make_lab_live_world, mean_of_logits
+from evalstats.simulate.lab_live_world import (
+    LabLiveDesign,
+    LabLiveWorld,
+    logit_for_mean,
+    make_lab_live_world,
+    mean_of_logits,
+)
 
 EXACT = 1e-9  # numbers that are solved for to the precision of floats
 # Differences of means and truths in standard errors: among some 100 of them 4.5 is passed once in 1,500 times.

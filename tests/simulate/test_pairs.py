@@ -5,8 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from evalstats.errors import InputError
-from evalstats.simulate import simulate_pairs
-from evalstats.simulate.pairs import _both_below
+from evalstats.simulate.pairs import _both_below, simulate_pairs
 
 MANY = 200_000
 

@@ -11,14 +11,16 @@ import polars as pl
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.simulate import RutEffects, RutModel, published_models, rutbench_truth, simulate_rutbench, write_rutbench
+from evalstats.simulate.draws import apportion, intercept_for_rate
+from evalstats.simulate.rutbench import rutbench_truth, simulate_rutbench, write_rutbench
 from evalstats.simulate.rutbench_truth import (
     BEHAVIOURS,
     DIFFICULTIES,
-    apportion,
+    RutEffects,
+    RutModel,
     draw_run,
-    intercept_for_rate,
     make_design,
+    published_models,
 )
 
 NULL = type(None)

@@ -7,7 +7,7 @@ import pytest
 
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
-from evalstats.simulate import rutbench_truth, write_rutbench
+from evalstats.simulate.rutbench import rutbench_truth, write_rutbench
 
 MODELS = ["GPT-5.4", "Llama3.1-8B-Instruct"]
 

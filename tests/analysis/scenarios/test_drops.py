@@ -1,27 +1,28 @@
 """Drops: how often one is shown where there is none, how often intervals hold, and what is planted is found."""
 
 import numpy as np
-import polars as pl
 import pytest
 from scipy import stats
 
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.scenarios.term_tests import term_tests
 from evalstats.loaders.registry import read
-from evalstats.simulate import (
-    HarmEffects,
-    RutEffects,
-    RutModel,
-    devicerepair_truth,
-    harmamp_truth,
-    rutbench_truth,
+from evalstats.simulate.assumed_formats import (
+    CATEGORIES,
+    DOMAINS,
+    harm_design,
+    harm_draws,
+    repair_draw,
+    simulated_harm_models,
+    simulated_repair_models,
     write_devicerepair,
     write_harmamp,
-    write_rutbench,
 )
-from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS
+from evalstats.simulate.rutbench import rutbench_truth, write_rutbench
+from evalstats.simulate.rutbench_truth import BEHAVIOUR_EFFECTS, RutEffects, RutModel
 from tests.analysis.scenarios.inner import LEVEL, inner
 from tests.analysis.scenarios.tables import binary, graded, table
+from tests.simulate.points import expected_points
 
 N_SIMULATED = 250
 ALPHA = 1 - LEVEL
@@ -215,19 +216,18 @@ def test_simulated_rut_bench_is_recovered(tmp_path):
 
 def test_simulated_harm_is_lower_better(tmp_path):
     """Harm: a rate above the average of categories is a loss."""
-    options = {"calibrate": "rate", "seed": 2}
-    write_harmamp(tmp_path, ["sim-frontier"], **options, effects=HarmEffects(sd_category_system=0.0))
+    write_harmamp(tmp_path, ["sim-frontier"], seed=2)
     data = read(tmp_path, strict=True)
     found = scenarios(data, metric="harmfulness", contrast="defense", n_resamples=0)
     assert not found.higher_is_better
-    truth = harmamp_truth(["sim-frontier"], **options, effects=HarmEffects(sd_category_system=0.0)).filter(
-        metric="harmfulness"
-    )
     for row in found.drops:
         if row.verdict in ("drop", "gain"):
             assert (row.estimate > 0) == (row.verdict == "drop")
+    design = harm_design(2)
     probability = {
-        (defense, level): p for defense, level, p in truth.select("defense", "scenario", "probability").iter_rows()
+        (draw.defense, level): draw.probability[design.malicious & (design.category == place)].mean()
+        for draw in harm_draws(simulated_harm_models()[2], design)
+        for place, level in enumerate(CATEGORIES)
     }
     inside = [
         row.conf_low is None or row.conf_low - 0.05 <= probability[row.model, row.scenario] <= row.conf_high + 0.05
@@ -243,10 +243,11 @@ def test_simulated_device_repair_is_recovered(tmp_path):
     write_devicerepair(tmp_path, names, **options)
     found = scenarios(read(tmp_path, strict=True), metric="correctness", n_resamples=0)
     assert found.family == "gaussian"
-    truth = devicerepair_truth(names, **options).filter(metric="correctness")
+    draws = [repair_draw(model, 1, 90) for model in simulated_repair_models() if model.name in names]
     expected = {
-        (model, level): value
-        for model, level, value in truth.group_by("model", "scenario").agg(pl.col("expected").mean()).iter_rows()
+        (draw.model.name, level): expected_points(draw)[draw.domain == place, :, 0].mean()
+        for draw in draws
+        for place, level in enumerate(DOMAINS)
     }
     assert {(row.model, row.scenario) for row in found.cells} == set(expected)
     for row in found.cells:
