@@ -115,6 +115,12 @@ class Canvas:
             style = {"color": self.colors.ink, "va": "center_baseline", **style}
             self.base.text(x, y, words, ha=align, fontsize=letters * self.font, parse_math=False, **style)
 
+    def small_lines(self, lines: Sequence[str], y: float, *, step: float = 1.25, **style: Any) -> None:
+        """Write lines of small muted words below each other from the left edge, the first one at `y`."""
+        for down, words in enumerate(lines):
+            at = y + step * SMALL * self.font * down
+            self.text(0, at, words, letters=SMALL, **{"color": self.colors.muted, **style})
+
     def line(self, xs: Sequence[float], ys: Sequence[float], **style: Any) -> None:
         """Draw a line between pixels."""
         self.base.plot(xs, ys, **{"solid_capstyle": "butt", "clip_on": False, **style})

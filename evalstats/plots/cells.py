@@ -81,15 +81,8 @@ def heatmap(
         The value without a colour, and how far from it the colour is deepest; by itself the farthest value.
     digits, sign
         How numbers are written where there are no `words`.
-    note
-        A line below the map.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -274,9 +267,7 @@ def _draw(sheet: Sheet, grid: _Grid) -> Canvas:
                     canvas, part, part.box(across, down, canvas.font), cell, same=grid.diagonal and name == column
                 )
         _draw_intervals(canvas, grid, part)
-    for down, words in enumerate(notes):
-        y = _bottom(parts, grid) + canvas.font * (0.9 + 1.25 * SMALL * down)
-        canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+    canvas.small_lines(notes, _bottom(parts, grid) + 0.9 * canvas.font)
     return canvas
 
 

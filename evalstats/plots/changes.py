@@ -38,15 +38,8 @@ def waterfall(
         Further columns of `rows` to write at the end of each row, with their headings.
     digits
         Decimals of the numbers where there are no `words`.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -167,15 +160,8 @@ def arrows(
         What the two ends are, as headings of their numbers.
     digits
         Decimals of the numbers.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -236,15 +222,8 @@ def dumbbell(
         What the axis measures.
     columns
         Further columns of `rows` to write at the end of each row, with their headings.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -74,15 +74,8 @@ def curves(
         The ends of the axis upwards; by itself from 0 up.
     percent
         Whether numbers upwards are percentages.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -140,9 +133,7 @@ def curves(
                 marks=_of_panel(beside[1], name),
             )
             _draw_panel(panel)
-        for turn, words in enumerate(notes):
-            y = canvas.height - font * (foot - 0.6 - 1.25 * SMALL * turn)
-            canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+        canvas.small_lines(notes, canvas.height - font * (foot - 0.6))
         return canvas
 
     return drawn(ax, size, figure)
@@ -353,15 +344,8 @@ def sequence(
         The tone of the interval.
     digits
         Decimals of the last estimate.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -391,10 +375,7 @@ def sequence(
         tall = 20.0 * font if sheet.most is None else max(min(20.0 * font, sheet.most - top - foot), 4 * font)
         canvas = sheet.canvas(top + tall + foot)
         bottom = canvas.height - foot
-        for down, line in enumerate(heads):
-            canvas.text(
-                0, font * (0.6 + 1.3 * SMALL * down), line, letters=SMALL, weight="bold", color=canvas.colors.muted
-            )
+        canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
         color = canvas.tone(tone)
         y = top - 0.9 * font if apart else 0.6 * font
         canvas.text(
@@ -421,8 +402,7 @@ def sequence(
             letters=SMALL,
             color=canvas.colors.muted,
         )
-        for down, line in enumerate(notes):
-            canvas.text(0, bottom + font * (3.5 + 1.25 * SMALL * down), line, letters=SMALL, color=canvas.colors.muted)
+        canvas.small_lines(notes, bottom + 3.5 * font)
         return canvas
 
     return drawn(ax, size, figure)
@@ -489,17 +469,10 @@ def timeline(
         any of: `strong`, `tone`.
     title
         What the axis measures.
-    note
-        A line below the figure.
     most_named
         How many models are named; without strong ones all, if they are so few.
     ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -530,10 +503,7 @@ def timeline(
         tall = 21.0 * font if sheet.most is None else max(min(21.0 * font, sheet.most - top - foot), 4 * font)
         canvas = sheet.canvas(top + tall + foot)
         bottom = canvas.height - foot
-        for down, line in enumerate(heads):
-            canvas.text(
-                0, font * (0.6 + 1.3 * SMALL * down), line, letters=SMALL, weight="bold", color=canvas.colors.muted
-            )
+        canvas.small_lines(heads, 0.6 * font, step=1.3, weight="bold")
         ups = round_ticks(low, high)
         left = max(text_width(tick_words(tick), SMALL * font) for tick in ups) + 0.6 * font
         texts = fitted_names(named, 0.36 * canvas.width, font)
@@ -550,8 +520,7 @@ def timeline(
             canvas.text(x, bottom + 0.9 * font, periods[place], align=align, letters=SMALL, color=canvas.colors.muted)
         ends = {name: _draw_period_line(axes, canvas, own, periods) for name, own in lines}
         _write_ends(axes, canvas, dict(zip(named, texts, strict=True)), ends, (top, bottom, right))
-        for down, line in enumerate(notes):
-            canvas.text(0, bottom + font * (2.3 + 1.25 * SMALL * down), line, letters=SMALL, color=canvas.colors.muted)
+        canvas.small_lines(notes, bottom + 2.3 * font)
         return canvas
 
     return drawn(ax, size, figure)

@@ -71,15 +71,8 @@ def forest(
         Whether equal distances are equal ratios.
     reverse
         Whether less is on the right.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -234,12 +227,7 @@ def caterpillar(rows: object, *, group: str = "group", unit: str = "", ax: Any =
     unit
         The unit of the estimates.
     ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------

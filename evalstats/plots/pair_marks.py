@@ -56,15 +56,8 @@ def pairs(
         The models from the first to the last; by itself as they appear.
     counts
         How many pairs of each kind the key says there are, where not all are drawn.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -104,9 +97,7 @@ def _draw(sheet: Sheet, names: Sequence[str], kinds: Sequence[_Kind], numbers: S
     shown = fitted_names(names, canvas.width - n * wide - 0.6 * font, letters * font)
     for down, name in enumerate(shown):
         canvas.text((down + 0.2) * wide + 0.3 * font, top + (down + 0.5) * tall, name, letters=letters)
-    for down, words in enumerate(notes):
-        y = top + n * tall + font * (0.6 + 1.25 * SMALL * down)
-        canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+    canvas.small_lines(notes, top + n * tall + 0.6 * font)
     return canvas
 
 

@@ -140,15 +140,8 @@ def scatter(
         Whether less is on the right, or above.
     keys
         What each `kind` means, for the key, in its order.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -207,15 +200,8 @@ def frontier(
         Whether less is above.
     keys
         What each `kind` means, for the key, in its order.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -383,9 +369,7 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
     numbered = "; ".join(f"{name.text}\N{NO-BREAK SPACE}{name.spot.name}" for name in names if name.numbered)
     notes = [*notes, *wrapped(numbered, sheet.width, SMALL * font)]
     canvas = sheet.canvas(top + tall + foot(notes))
-    for down, words in enumerate(title):
-        y = font * (0.6 + 1.3 * SMALL * down)
-        canvas.text(0, y, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
+    canvas.small_lines(title, 0.6 * font, step=1.3, weight="bold")
     draw_keys(canvas, keys, font * (1.3 * SMALL * len(title) + 0.3))
     axes = canvas.panel(left, top, left + frame.wide, top + tall, "points")
     _draw_axes(axes, frame)
@@ -398,9 +382,7 @@ def _draw(sheet: Sheet, plot: _Plot) -> Canvas:
         right = left + frame.wide
         canvas.text(right, y, words, align="right", letters=SMALL, weight="bold", color=canvas.colors.muted)
         y += 1.3 * SMALL * font
-    for words in notes:
-        canvas.text(0, y + 0.3 * font, words, letters=SMALL, color=canvas.colors.muted)
-        y += 1.25 * SMALL * font
+    canvas.small_lines(notes, y + 0.3 * font)
     return canvas
 
 

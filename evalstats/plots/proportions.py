@@ -22,12 +22,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
     title, note
         Lines above and below the bars.
     ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -49,8 +44,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
         canvas = sheet.canvas(row * table.n + around * sheet.font)
         font, colors = canvas.font, canvas.colors
         top = 1.25 * SMALL * font * len(heads)
-        for down, line in enumerate(heads):
-            canvas.text(0, font * (0.6 + 1.25 * SMALL * down), line, letters=SMALL, weight="bold", color=colors.muted)
+        canvas.small_lines(heads, 0.6 * font, weight="bold")
         widest = max(text_width(each, SMALL * font) for each in words) + 0.5 * font
         room = canvas.width if canvas.narrow else 0.5 * canvas.width
         shown = fitted_names(names, room, font)
@@ -65,9 +59,7 @@ def bars(rows: object, *, title: str = "", note: str = "", ax: Any = None, size:
             canvas.line([left] * 2, [level - 0.6 * font, level + 0.6 * font], color=colors.muted, linewidth=0.08 * font)
             ink = colors.muted if faint[place] else colors.ink
             canvas.text(end + 0.5 * font, level, words[place], letters=SMALL, color=ink)
-        for down, line in enumerate(notes):
-            y = top + row * table.n + font * (0.6 + 1.25 * SMALL * down)
-            canvas.text(0, y, line, letters=SMALL, color=colors.muted)
+        canvas.small_lines(notes, top + row * table.n + 0.6 * font)
         return canvas
 
     return drawn(ax, size, figure)
@@ -106,15 +98,8 @@ def rates(
         The range that is accepted.
     limits
         The ends of the axis; by itself it is logarithmic from 0.5% on.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------

@@ -67,15 +67,8 @@ def network(rows: object, *, edges: object, note: str = "", ax: Any = None, size
         are several), `detail` (beside the name), `weak` (a square in the colour of what is bad).
     edges
         A row for each line: `first`, `second` (names of points) and `n`; and `dashed` for one that is too weak to count.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no points.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -113,9 +106,7 @@ def _draw(sheet: Sheet, graph: _Graph) -> Canvas:
     canvas = sheet.canvas(below + height - _rings(sheet, graph)[1])
     for ring in rings:
         _draw_ring(canvas, ring, graph)
-    for down, words in enumerate(notes):
-        y = below + canvas.font * (0.6 + 1.25 * SMALL * down)
-        canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+    canvas.small_lines(notes, below + 0.6 * canvas.font)
     return canvas
 
 

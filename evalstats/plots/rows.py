@@ -155,9 +155,7 @@ def row_figure(sheet: Sheet, lines: Sequence[Line], columns: Sequence[Words | Ma
         for up, words in enumerate(reversed(title)):
             level = bottom - 1.3 * SMALL * canvas.font * up
             canvas.text(left, level, words, letters=SMALL, weight="bold", color=canvas.colors.muted)
-    for down, words in enumerate(notes):
-        y = layout.bottom + layout.foot + SMALL * canvas.font * (0.4 + 1.25 * down)
-        canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+    canvas.small_lines(notes, layout.bottom + layout.foot + 0.4 * SMALL * canvas.font)
     return canvas
 
 

@@ -56,15 +56,8 @@ def ranks(
         Decimals of the scores where there are no `words`.
     bounds
         The lowest and highest score that can occur.
-    note
-        A line below the rows.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -220,15 +213,8 @@ def slopes(
         The lowest and highest value that can occur.
     reverse
         Whether less is above.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -268,9 +254,7 @@ def slopes(
             _draw_panel(
                 canvas, own, (name, *ends), (left, top, left + each, top + tall * font), (low, high), reverse=reverse
             )
-        for down, words in enumerate(notes):
-            y = canvas.height - font * (foot - 0.6 - 1.25 * SMALL * down)
-            canvas.text(0, y, words, letters=SMALL, color=canvas.colors.muted)
+        canvas.small_lines(notes, canvas.height - font * (foot - 0.6))
         return canvas
 
     return drawn(ax, size, figure)
@@ -424,15 +408,8 @@ def bump(
         `end_low`, `end_high` (the sets of ranks); and any of: `tone`, `sign` (a sign beside the name).
     ends
         What the two rankings are called.
-    note
-        A line below the figure.
-    ax, size
-        Axes to draw in; else the size of a new figure in inches, as its width or both.
-
-    Raises
-    ------
-    InputError
-        If a column is missing, or there are no rows.
+    note, ax, size
+        As in every figure of `evalstats.plots`.
 
     Examples
     --------
@@ -490,9 +467,7 @@ def _draw_bump(sheet: Sheet, table: Columns, sides: Sequence[_Side], last: int, 
     for place, (side, (names, sets)) in enumerate(zip(sides, rooms, strict=True)):
         near = left - 0.8 * font if place == 0 else right + 0.8 * font
         _write_side(canvas, table, side, (near, names, sets), y=y, letters=letters, on_left=place == 0)
-    for down, words in enumerate(notes):
-        level = top + step * last + font * (0.8 + 1.25 * SMALL * down)
-        canvas.text(0, level, words, letters=SMALL, color=canvas.colors.muted)
+    canvas.small_lines(notes, top + step * last + 0.8 * font)
     return canvas
 
 

@@ -104,17 +104,6 @@ def luminance(color: str) -> float:
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
 
-def css_variables(palette: Palette) -> dict[str, str]:
-    """Return the palette as CSS variables: `--es-ink` and so on.
-
-    Examples
-    --------
-    >>> css_variables(DARK)["--es-good"]
-    '#62bbee'
-    """
-    return {f"--es-{role}": color for role, color in asdict(palette).items()}
-
-
 def untyped(thing: object) -> Any:
     """Return `thing` without its type: matplotlib leaves the types of its keyword arguments unknown.
 

@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from evalstats.plots import forest
-from evalstats.plots.style import DARK, LIGHT, Palette, contrast, css_variables, svg
+from evalstats.plots.style import DARK, LIGHT, Palette, contrast, svg
 from tests.plots.gallery import DIFFERENCES
 
 EXTENSION = Path(__file__).resolve().parents[2] / "_extensions" / "evalstats"
@@ -45,6 +45,10 @@ def blocks_of(css: str) -> list[dict[str, str]]:
     return [
         dict(re.findall(r"(--es-[a-z]+):\s*(#[0-9a-f]{6})", block)) for block in re.findall(r":root\s*\{([^}]*)\}", css)
     ]
+
+
+def css_variables(palette: Palette) -> dict[str, str]:
+    return {f"--es-{role}": color for role, color in asdict(palette).items()}
 
 
 def test_the_style_sheet_has_the_same_colours() -> None:
