@@ -1,32 +1,65 @@
 """Whom do live users prefer? `arena()`: ratings from votes, what is certain of them, and whether to trust them."""
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Literal, cast
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
 
 from evalstats.analysis.arena.adjustments import Covariates, relative_differences, style_pairs
-from evalstats.analysis.arena.merged_votes import merged_votes
+from evalstats.analysis.arena.checks import VoteGraph, graph_of
 from evalstats.analysis.arena.options import ArenaOptions, Scale
-from evalstats.analysis.arena.ranking import Beside, Material, ranking_of
-from evalstats.analysis.arena.ratings import Options, Part, rate
-from evalstats.analysis.arena.result import ArenaRanking
-from evalstats.analysis.arena.votes import VoteTable, comparisons_of, restricted, vote_table
-from evalstats.analysis.provenance import run_notes, sources_of
+from evalstats.analysis.arena.ratings import (
+    Options,
+    Part,
+    cluster_counts,
+    covariate_rows,
+    rate,
+    vote_level_ratio,
+)
+from evalstats.analysis.arena.result import ArenaRanking, VoteCovariate
+from evalstats.analysis.arena.standings import TIES, alternatives_of, categories_of, pair_rows, rating_rows
+from evalstats.analysis.arena.trust import check_votes
+from evalstats.analysis.arena.votes import (
+    VoteCounts,
+    VoteTable,
+    comparisons_of,
+    merged_votes,
+    restricted,
+    vote_table,
+)
+from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
+from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
 from evalstats.stats.arena.existence import Connection, connection
 from evalstats.stats.arena.likelihood import Ties
-from evalstats.stats.arena.votes import vote_rows
+from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import check_count, check_level
 
 DEFAULT_LEVEL = 0.95
-TIES: tuple[Ties, ...] = ("half", "davidson", "rao-kupper")
+METHODS: dict[Ties, str] = {
+    "half": "Bradley-Terry, ties as half wins",
+    "davidson": "Bradley-Terry with Davidson ties",
+    "rao-kupper": "Bradley-Terry with Rao-Kupper ties",
+}
+_REASONS: dict[Ties, str] = {
+    "half": "it estimates strengths whatever makes ties, and standard errors come from the votes themselves",
+    "davidson": "it was asked for: a tie is an outcome with a probability of its own, likeliest between equals",
+    "rao-kupper": "it was asked for: a tie is a difference too small to see",
+}
+_PLURALS = {
+    "item": "prompts",
+    "prompt": "prompts",
+    "rater": "raters",
+    "judge": "judges",
+    "session": "sessions",
+    "event": "events",
+}
 
 
 def arena(
@@ -132,7 +165,6 @@ def arena(
     >>> [row.name for row in found.rows], found.n_votes
     (['x', 'y'], 60)
     """
-    given = (None if cluster is None else list(_listed(cluster)), conf_level)
     asked = ArenaOptions(
         ties=ties,
         cluster=_listed(cluster) or None,
@@ -151,75 +183,75 @@ def arena(
         top=tuple(top),
         seed=seed,
     )
-    if plan is not None:
-        battles, cluster, conf_level = _planned(battles, plan, *given)
-    options = _checked(asked, conf_level=DEFAULT_LEVEL if conf_level is None else conf_level)
-    clusters = "auto" if cluster is None else cluster
-    if not isinstance(clusters, str) and len(clusters) == 1 and clusters[0] in ("auto", "none"):
+    return _ranked(battles, asked) if plan is None else _planned(battles, asked, plan)
+
+
+def _planned(battles: object, asked: ArenaOptions, plan: Plan) -> ArenaRanking:
+    """Rank the votes under the plan's aliases, with what it declares wherever nothing was given."""
+    data = with_aliases(battles, plan.aliases) if isinstance(battles, EvalData) else battles
+    benchmark = _about(battles)[0]
+    given: dict[str, Any] = {"clusters": asked.cluster and list(asked.cluster), "conf_level": asked.conf_level}
+    declared: dict[str, Any] = settled(plan, benchmark=benchmark, **given)
+    clusters = _listed(declared["clusters"]) or None
+    result = _ranked(data, replace(asked, cluster=clusters, conf_level=declared["conf_level"]))
+    account = plan_account(plan, benchmark=benchmark, span=None, **given)
+    notes = (*as_notes("plan", account.departures), *result.notes)
+    return replace(result, asked=asked, plan=account, notes=notes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Votes:
+    """The votes with the covariates of the headline; `styled` and `sided` are the same with those shown beside it."""
+
+    table: VoteTable
+    counts: VoteCounts
+    covariates: Covariates
+    styled: tuple[VoteRows, Covariates] | None = None
+    sided: tuple[VoteRows, Covariates] | None = None
+
+
+def _votes(battles: object, asked: ArenaOptions, arena_name: str) -> _Votes:
+    clusters = "auto" if asked.cluster is None else asked.cluster
+    if len(clusters) == 1 and clusters[0] in ("auto", "none"):
         clusters = clusters[0]
-    name, sources, remarks = _about(battles)
+    keep_both_bad = asked.both_bad == "tie"
     if isinstance(battles, pl.LazyFrame) or _is_lazy(battles):
-        if covariates or side or by:
+        if asked.covariates or asked.side or asked.by:
             raise InputError("covariates, side and by need single votes; collect the lazy frame first")
         table, counts = merged_votes(
-            battles, arena=name, cluster=clusters, models=models, keep_both_bad=both_bad == "tie"
+            battles, arena=arena_name, cluster=clusters, models=asked.models, keep_both_bad=keep_both_bad
         )
-        beside = Covariates(names=(), values=np.zeros((0, 0)))
-        styled = sided = None
-    else:
-        frame = comparisons_of(battles)
-        known_style = _listed(covariates) == ("auto",)
-        wanted = style_pairs(frame) if known_style else _listed(covariates)
-        if known_style and not wanted:
+        return _Votes(table=table, counts=counts, covariates=Covariates(values=np.zeros((0, 0))))
+    frame = comparisons_of(battles)
+    wanted = asked.covariates or ()
+    if wanted == ("auto",):
+        wanted = style_pairs(frame)
+        if not wanted:
             raise InputError(
                 "covariates='auto' looks for pairs of columns such as assistant_tokens_a and assistant_tokens_b, header_count, "
                 "list_count, bold_count; the votes have none: name a pair of numeric columns"
             )
-        table, counts, beside = vote_table(
-            frame,
-            arena=name,
-            cluster=clusters,
-            covariates=wanted,
-            side=side,
-            models=models,
-            keep_both_bad=both_bad == "tie",
-            graded=ties == "half",
-        )
-        styled, sided = _further(table, beside)
-    if anchor is not None and anchor not in table.models:
-        have = ", ".join(table.models[:12]) + (", ..." if table.n_models > 12 else "")
-        raise InputError(f"the anchor {anchor!r} has no votes; models with votes: {have}")
-    found = connection(table.rows)
-    made = Material(
+    table, counts, held = vote_table(
+        frame,
+        arena=arena_name,
+        cluster=clusters,
+        covariates=wanted,
+        side=asked.side,
+        models=asked.models,
+        keep_both_bad=keep_both_bad,
+        graded=asked.ties == "half",
+    )
+    style = () if held.names else style_pairs(frame)
+    return _Votes(
         table=table,
         counts=counts,
-        covariates=beside,
-        connection=found,
-        parts=_parts(table, found, options),
-        options=options,
-        styled=styled,
-        sided=sided,
-        arena=name,
-        sources=sources,
-        remarks=remarks,
+        covariates=held,
+        styled=_with(table, style, side=False) if style else None,
+        sided=None if "side" in held.names else _with(table, held.names, side=True),
     )
-    result = replace(ranking_of(made, by=by, checks=checks), asked=asked)
-    if plan is None:
-        return result
-    account = plan_account(plan, benchmark=name, span=None, clusters=given[0], conf_level=given[1])
-    return replace(result, plan=account, notes=(*as_notes("plan", account.departures), *result.notes))
 
 
-def _planned(
-    battles: object, plan: Plan, clusters: list[str] | None, conf_level: float | None
-) -> tuple[object, Sequence[str] | None, float | None]:
-    """Return the votes under the plan's aliases, and what it declares wherever nothing was given."""
-    data = with_aliases(battles, plan.aliases) if isinstance(battles, EvalData) else battles
-    found = settled(plan, benchmark=_about(battles)[0], clusters=clusters, conf_level=conf_level)
-    return data, cast("Sequence[str] | None", found["clusters"]), cast("float | None", found["conf_level"])
-
-
-def _checked(asked: ArenaOptions, *, conf_level: float) -> Options:
+def _checked(asked: ArenaOptions) -> Options:
     if asked.ties not in TIES:
         raise InputError(f"ties is {asked.ties!r}; use one of {', '.join(TIES)}")
     if asked.both_bad not in {"tie", "drop"}:
@@ -234,7 +266,7 @@ def _checked(asked: ArenaOptions, *, conf_level: float) -> Options:
         prior=asked.prior or 0.0,
         anchor=asked.anchor,
         scale=asked.scale,
-        conf_level=check_level(conf_level),
+        conf_level=check_level(DEFAULT_LEVEL if asked.conf_level is None else asked.conf_level),
         n_resamples=None if resamples is None else check_count(resamples, "n_resamples", least=100),
         online=asked.online,
         top=tuple(check_count(k, "an entry of top", least=1) for k in asked.top),
@@ -263,19 +295,8 @@ def _about(battles: object) -> tuple[str, tuple[tuple[str, str], ...], tuple[Not
     return " + ".join(names) or "votes", sources_of(battles, runs), run_notes(battles, runs)
 
 
-def _further(table: VoteTable, beside: Covariates) -> tuple[Beside | None, Beside | None]:
-    """Return the votes with style, and with the side, as covariates, where the headline has none."""
-    if table.votes is None:
-        return None, None
-    styled = None
-    style = style_pairs(table.votes)
-    if not beside.names and style:
-        styled = _with(table, style, side=False)
-    sided = None if "side" in beside.names else _with(table, beside.names, side=True)
-    return styled, sided
-
-
-def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> Beside | None:
+def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> tuple[VoteRows, Covariates] | None:
+    """Return the votes with other covariates; None where they cannot be had, or only of less than half of the votes."""
     if table.votes is None:
         return None
     try:
@@ -295,7 +316,7 @@ def _with(table: VoteTable, names: Sequence[str], *, side: bool) -> Beside | Non
         covariates=found.values,
         clusters=tuple(codes[at] for codes in table.codes),
     )
-    return Beside(rows=rows, covariates=found)
+    return rows, found
 
 
 def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
@@ -309,3 +330,178 @@ def _parts(table: VoteTable, found: Connection, options: Options) -> list[Part]:
             f"no two models can be put on one scale ({graph}); collect votes between them, or give a prior (prior=0.5)"
         )
     return [rate(restricted(table, part), part, options, number=1 + found.components.index(part)) for part in large]
+
+
+def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
+    options = _checked(asked)
+    name, sources, remarks = _about(battles)
+    votes = _votes(battles, asked, name)
+    table, counts = votes.table, votes.counts
+    if asked.anchor is not None and asked.anchor not in table.models:
+        have = ", ".join(table.models[:12]) + (", ..." if table.n_models > 12 else "")
+        raise InputError(f"the anchor {asked.anchor!r} has no votes; models with votes: {have}")
+    found = connection(table.rows)
+    parts = _parts(table, found, options)
+    graph = graph_of(table.rows, table.models, found)
+    main = max(parts, key=lambda part: part.table.n_votes)
+    whole = len(parts) == 1 and main.table.n_models == table.n_models
+    checked = check_votes(table, main, graph, options, wanted=asked.checks)
+    rows, order = rating_rows(table, parts, found, options)
+    covariates, further = _covariates(votes, main, whole=whole)
+    styled, sided = (None if each is None else each[0] for each in (votes.styled, votes.sided))
+    return ArenaRanking(
+        arena=name,
+        ties=options.ties,
+        scale=options.scale,
+        unit="Elo points" if options.scale == "elo" else "log-odds",
+        anchor=options.anchor,
+        conf_level=options.conf_level,
+        method=METHODS[options.ties],
+        method_reason=_REASONS[options.ties],
+        rank_method="none" if main.claims is None else main.claims.rank_method,
+        estimand=_estimand(votes, main, whole=found.is_connected or options.prior > 0.0),
+        rows=rows,
+        pairs=tuple(pair for part in parts for pair in pair_rows(part, options)),
+        covariance=_covariance(parts, table.n_models, order),
+        clusters=cluster_counts(main),
+        df=main.df,
+        vote_level_ratio=vote_level_ratio(main),
+        covariates=covariates,
+        alternatives=alternatives_of(main, table.rows, order, styled=styled, sided=sided) if whole else (),
+        categories=None
+        if asked.by is None
+        else categories_of(
+            main.table,
+            asked.by,
+            conf_level=options.conf_level,
+            seed=options.seed,
+            points=options.points,
+            overall=main.ratings,
+        ),
+        graph=graph,
+        fit=checked.fit,
+        trust=checked.trust,
+        drift=checked.drift,
+        checks=checked.lines,
+        prior=options.prior,
+        tie_parameter=main.fit.tie,
+        n_models=table.n_models,
+        n_votes=counts.n_votes,
+        n_decided=counts.n_decided,
+        n_ties=counts.n_ties,
+        n_both_bad=counts.n_both_bad,
+        n_unscored=counts.n_unscored,
+        unscored_reasons=counts.reasons,
+        n_events=counts.n_events,
+        n_resamples=options.n_resamples,
+        converged=all(part.fit.converged for part in parts),
+        rank_reason=_rank_reason(graph, main, options),
+        seed=options.seed,
+        version=toolkit_version(),
+        sources=sources,
+        notes=_ordered(
+            *remarks,
+            *_no_one_scale(graph, options),
+            *table.notes,
+            *main.notes,
+            *further,
+            *checked.notes,
+            *_facts(votes, graph, main),
+        ),
+        asked=asked,
+    )
+
+
+def _covariates(votes: _Votes, main: Part, *, whole: bool) -> tuple[tuple[VoteCovariate, ...], list[Note]]:
+    """Return the coefficients of the headline, and of side and style estimated beside it."""
+    found = list(covariate_rows(main, votes.covariates, held=True))
+    notes: list[Note] = []
+    for beside, is_style in ((votes.sided, False), (votes.styled, True)) if whole else ():
+        if beside is None:
+            continue
+        rows, covariates = beside
+        table = replace(votes.table, rows=rows, covariates=covariates.values, covariate_names=covariates.names)
+        try:
+            refit = rate(table, main.models, main.options, number=1, bare=True)
+        except (CannotAnswerError, InputError) as error:
+            if is_style:
+                notes.append(Note(kind="fit", text=f"style could not be estimated: {error}"))
+            continue
+        known = {row.name for row in found}
+        found.extend(row for row in covariate_rows(refit, covariates, held=False) if row.name not in known)
+    return tuple(found), notes
+
+
+def _covariance(
+    parts: Sequence[Part], n_models: int, order: Sequence[int]
+) -> tuple[tuple[float | None, ...], ...] | None:
+    """Return the covariance of ratings in the order of the rows, None between parts."""
+    if all(part.rating_covariance is None for part in parts):
+        return None
+    full = np.full((n_models, n_models), np.nan)
+    for part in parts:
+        if part.rating_covariance is not None:
+            full[np.ix_(part.models, part.models)] = part.rating_covariance
+    ordered: list[list[float]] = full[np.ix_(order, order)].tolist()
+    return tuple(tuple(value if np.isfinite(value) else None for value in row) for row in ordered)
+
+
+def _estimand(votes: _Votes, main: Part, *, whole: bool) -> str:
+    shared = [_PLURALS.get(cluster.name, f"levels of {cluster.name}") for cluster in cluster_counts(main)]
+    new = f"for new {' and '.join(shared)} like these" if shared else "for new votes like these, each on its own"
+    held = f", with {' and '.join(votes.covariates.names)} held equal" if votes.covariates.names else ""
+    against = main.options.anchor or ("the mean of all models" if whole else "the mean of the models of its part")
+    return f"strength in votes against {against}{held}, {new}"
+
+
+def _rank_reason(graph: VoteGraph, main: Part, options: Options) -> str | None:
+    if main.rank_reason is not None:
+        return main.rank_reason
+    if graph.connected or options.prior > 0.0:
+        return None
+    return (
+        f"votes do not put all {graph.n_models} models on one scale, but {len(graph.components)} parts of them: ranks are "
+        "counted within each part, and there is none over all"
+    )
+
+
+def _no_one_scale(graph: VoteGraph, options: Options) -> tuple[Note, ...]:
+    if graph.connected:
+        return ()
+    n = len(graph.components)
+    if options.prior > 0.0:
+        text = (
+            f"the votes alone leave {n} parts; how these lie to each other rests on the prior of {options.prior:g} wins"
+        )
+        return (Note(kind="comparability", text=text),)
+    # The answer says so itself.
+    text = f"the votes leave {n} parts, and ratings can be compared within a part only"
+    return (Note(kind="comparability", text=text, caution=False),)
+
+
+def _facts(votes: _Votes, graph: VoteGraph, main: Part) -> list[Note]:
+    notes: list[Note] = []
+    used = sorted(main.covariance.used, key=lambda way: way.n_clusters)
+    if main.covariance.few_clusters and len(used) > 1:
+        few, other = used[0], used[-1]
+        what = _PLURALS.get(few.name, few.name)
+        text = (
+            f"claims are for {what} like these {few.n_clusters}; to speak of these alone, cluster by {other.name} only"
+        )
+        notes.append(Note(kind="choice", text=text, caution=False))
+    if graph.few_votes:
+        few = several([f"{name} ({count})" for name, count in graph.few_votes])
+        notes.append(Note(kind="few", text=f"little can be said of models with fewer than 10 votes: {few}"))
+    if votes.table.votes is not None and votes.counts.n_events:
+        size = votes.table.votes["event_size"].max()
+        if isinstance(size, int) and size > 2:
+            text = f"events of up to {size} models are taken apart into pairs, and the event is a cluster"
+            notes.append(Note(kind="choice", text=text, caution=False))
+    return notes
+
+
+def _ordered(*notes: Note) -> tuple[Note, ...]:
+    """Return cautions first, with one note on simulated data before all: what the votes say goes before what a file says."""
+    made_up = [note for note in notes if note.kind == "simulated"][-1:]
+    rest = [note for note in notes if note.kind != "simulated"]
+    return (*made_up, *(note for note in rest if note.caution), *(note for note in rest if not note.caution))

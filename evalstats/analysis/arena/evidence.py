@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.arena import figures
-from evalstats.analysis.arena.check_result import CheckLine, CheckStatus
+from evalstats.analysis.arena.checks import CheckLine, CheckStatus
 from evalstats.analysis.arena.figures import apart, compared, digits_of, level, percent, points, rough, unit_of, whole
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, CategoryRating, PairContrast, VoteCovariate
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence

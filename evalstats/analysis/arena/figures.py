@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 
-from evalstats.analysis.arena.check_result import VoteGraph, WeakLink
+from evalstats.analysis.arena.checks import VoteGraph, WeakLink
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import interval, number, plural

@@ -395,9 +395,9 @@ def cluster_counts(part: Part) -> tuple[ClusterCount, ...]:
     )
 
 
-def covariate_rows(part: Part, covariates: Covariates, options: Options, *, held: bool) -> tuple[VoteCovariate, ...]:
+def covariate_rows(part: Part, covariates: Covariates, *, held: bool) -> tuple[VoteCovariate, ...]:
     """Return the coefficients of the side and of style with their intervals."""
-    fit, found = part.fit, part.covariance
+    fit, found, options = part.fit, part.covariance, part.options
     rows: list[VoteCovariate] = []
     for place, name in enumerate(covariates.names):
         weights = np.zeros((1, fit.n_parameters))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from evalstats.analysis.arena.check_result import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
+from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
 from evalstats.analysis.result import Estimate, Result, row_named
 from evalstats.document.escape import one_line

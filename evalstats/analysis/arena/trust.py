@@ -1,4 +1,4 @@
-"""Can the votes be trusted? Sides, repeated votes, bursts, named answers, few votes, private testing; all checks together."""
+"""Can the votes be trusted? Raters, sides, repeated votes, bursts, named answers, few votes, private testing."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -8,10 +8,11 @@ from functools import partial
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import special
 from scipy.special import expit
 
-from evalstats.analysis.arena.check_result import (
+from evalstats.analysis.arena.checks import (
     TEST_LEVEL,
     Burst,
     CheckLine,
@@ -19,31 +20,271 @@ from evalstats.analysis.arena.check_result import (
     Drift,
     FewVotesFlip,
     FitChecks,
+    RaterFlag,
+    RaterInfluence,
     TrustChecks,
     VoteGraph,
     check_line,
     connection_line,
     guarded,
 )
-from evalstats.analysis.arena.drift import drift_of
-from evalstats.analysis.arena.fit import fit_checks
-from evalstats.analysis.arena.raters import MERGED, Voters, influence_check, rater_check, voters_of
+from evalstats.analysis.arena.goodness_of_fit import drift_of, fit_checks
 from evalstats.analysis.arena.ratings import Options, Part
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.document.numbers import interval, number, p_value, plural
-from evalstats.errors import InputError
-from evalstats.stats.arena.elo import selection_bias
-from evalstats.stats.arena.influence import smallest_flip
+from evalstats.document.numbers import interval, number, p_value, plural, several
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, selection_bias
+from evalstats.stats.arena.influence import largest_influences, smallest_flip, without_each
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.manipulation import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
 from evalstats.stats.arena.predictive_accuracy import clustered_mean
-from evalstats.stats.arena.rater_effects import decided_line
-from evalstats.stats.arena.raters import side_preference
-from evalstats.stats.arena.votes import A_WINS, TIE
-from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.arena.rater_effects import BoolArray, decided_line, decided_votes
+from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence, side_preference
+from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows
+from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import two_sided_normal_p, two_sided_t_p
+
+MERGED = "votes came merged, without single votes to look at"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Voters:
+    """Raters of votes: the column "rater", or "session" where votes have no rater; `reason` says why there are none.
+
+    Attributes
+    ----------
+    codes
+        int64, shape (n_votes,): the place in `names`; the number of raters where nobody is known.
+    seconds
+        float64, shape (n_votes,): times, NaN where none is known; None where no vote has one.
+    rows
+        The votes, one row each, in the order of the table, with `codes` as clusters; None without raters.
+    """
+
+    column: str = ""
+    names: tuple[str, ...] = ()
+    codes: IntArray
+    seconds: FloatArray | None = None
+    rows: VoteRows | None = None
+    reason: str = ""
+
+    @property
+    def n_raters(self) -> int:
+        """Raters who are known."""
+        return len(self.names)
+
+
+def voters_of(table: VoteTable) -> Voters:
+    """Return who voted: the column rater, else session."""
+    nobody = np.zeros(table.first.size, dtype=np.int64)
+    if table.votes is None:
+        return Voters(codes=nobody, reason=MERGED)
+    seconds = _seconds(table.votes)
+    for column in ("rater", "session"):
+        if column not in table.votes.columns:
+            continue
+        values = table.votes[column]
+        known = values.drop_nulls().unique().sort()
+        if not len(known):
+            continue
+        codes = values.cast(pl.String).replace_strict(
+            known.cast(pl.String), pl.Series(range(len(known)), dtype=pl.Int64), default=len(known)
+        )
+        coded = codes.to_numpy().astype(np.int64)
+        return Voters(
+            column=column,
+            names=tuple(str(name) for name in known.to_list()),
+            codes=coded,
+            seconds=seconds,
+            rows=_single(table, coded),
+        )
+    return Voters(codes=nobody, seconds=seconds, reason="votes have neither a rater nor a session")
+
+
+def _seconds(votes: pl.DataFrame) -> FloatArray | None:
+    if "timestamp" not in votes.columns or votes["timestamp"].null_count() == votes.height:
+        return None
+    return votes["timestamp"].dt.epoch("us").cast(pl.Float64).fill_null(float("nan")).to_numpy() / 1e6
+
+
+def first_of_event(table: VoteTable) -> NDArray[np.bool_]:
+    """Tell the votes that are the first of their event: the K - 1 votes of an event of K answers are one choice."""
+    if table.votes is None or "event" not in table.votes.columns:
+        return np.ones(table.first.size, dtype=np.bool_)
+    event = table.votes["event"]
+    return (event.is_first_distinct() | event.is_null()).to_numpy()
+
+
+def _single(table: VoteTable, codes: IntArray) -> VoteRows:
+    return VoteRows(
+        n_models=table.n_models,
+        first=table.first,
+        second=table.second,
+        outcome=table.outcome,
+        share=table.share,
+        weight=table.weight,
+        weight_squares=table.weight**2,
+        count=np.ones(table.first.size, dtype=np.int64),
+        covariates=table.covariates,
+        clusters=(codes,),
+    )
+
+
+_SHOWN = 5
+_FEWEST_RATERS = 3
+_LARGEST_E = 1e300
+
+
+def rater_check(
+    found: TrustChecks, table: VoteTable, fit: PairFit, voters: Voters, *, conf_level: float, seed: int
+) -> tuple[TrustChecks, CheckLine]:
+    """Flag raters by e-values: always one side, against the ratings, loyal to one model; and rings behind a model."""
+    if voters.rows is None:
+        raise CannotAnswerError(voters.reason)
+    evidence = _evidence(fit, voters, voters.rows, first_of_event(table), seed)
+    if evidence is None:
+        raise CannotAnswerError(f"none of {plural(voters.n_raters, voters.column)} has {FEWEST_VOTES} decided votes")
+    tested = f"{plural(evidence.rater.size, voters.column)} with {FEWEST_VOTES} or more decided votes"
+    if evidence.rater.size < _FEWEST_RATERS:
+        raise CannotAnswerError(f"{tested}: nobody to be unlike")
+    fdr = 1.0 - conf_level
+    behind = np.flatnonzero(evidence.ring_adjusted <= fdr).tolist()
+    flags: dict[tuple[str, str], RaterFlag] = {}
+    for flag in (*_alone(evidence, table, voters, fdr), *_together(evidence, table, voters, behind, fdr)):
+        # A rater who is loyal alone is not named once more as a member of a ring.
+        flags.setdefault((flag.rater, flag.check), flag)
+    rings = [f"a group of them pushes {table.models[m]}" for m in behind]
+    if not flags and not rings:
+        finding = f"none of {tested} stands out against honest tastes (standard deviation {number(evidence.taste, 2)} log-odds)"
+        line = check_line("raters", "ok", finding)
+    else:
+        who = several(list(dict.fromkeys(f"{flag.rater} ({flag.detail})" for flag in flags.values())), _NAMED)
+        count = len({flag.rater for flag in flags.values()})
+        named = f"votes of {count} stand out: {who}" if flags else "no single one stands out for certain"
+        finding = "; ".join([f"of {tested}, {named}", *rings])
+        line = check_line("raters", "warning", finding)
+    return replace(found, n_raters=voters.n_raters, raters=tuple(flags.values())), line
+
+
+def influence_check(
+    found: TrustChecks, table: VoteTable, fit: PairFit, voters: Voters, *, points: float
+) -> tuple[TrustChecks, CheckLine]:
+    """Leave out single raters and look who is first."""
+    if voters.rows is None or voters.n_raters < 2:
+        raise CannotAnswerError(voters.reason or f"all votes are of one {voters.column}")
+    steps = without_each(fit, voters.rows, voters.codes)
+    largest = largest_influences(steps, n_clusters=voters.n_raters)
+    told = tuple(
+        RaterInfluence(
+            rater=voters.names[one.rater],
+            n_votes=one.n_votes,
+            model=table.models[one.model],
+            move=one.move * points,
+            new_first=None if one.new_first is None else table.models[one.new_first],
+        )
+        for one in largest[:_SHOWN]
+    )
+    if not told:
+        raise CannotAnswerError(f"without the {voters.column}s who matter most, models are no longer connected")
+    turning = [one for one in told if one.new_first is not None]
+    if turning:
+        first = turning[0]
+        finding = (
+            f"without {first.rater} ({plural(first.n_votes, 'vote')}) {first.new_first} would be rated first; "
+            f"{plural(len(turning), voters.column)} of those tried would change who is first"
+        )
+        line = check_line("one rater", "warning", finding)
+    else:
+        most = max(told, key=lambda one: abs(one.move))
+        finding = (
+            f"no single {voters.column} changes who is rated first; the largest move is that of {most.model} by "
+            f"{number(most.move, 1, sign=True)} points without {most.rater} ({plural(most.n_votes, 'vote')})"
+        )
+        line = check_line("one rater", "ok", finding)
+    return replace(found, influences=told), line
+
+
+def _evidence(fit: PairFit, voters: Voters, rows: VoteRows, choices: BoolArray, seed: int) -> RaterEvidence | None:
+    """Return evidence from decided choices of known raters, in the order of time, against ratings without each rater."""
+    used = np.flatnonzero((rows.outcome < TIE) & (voters.codes < voters.n_raters) & choices)
+    when = np.zeros(rows.n_rows) if voters.seconds is None else np.nan_to_num(voters.seconds, nan=np.inf)
+    used = used[np.lexsort((when[used], voters.codes[used]))]
+
+    def rated(with_fit: PairFit, votes: VoteRows) -> tuple[FloatArray, FloatArray]:
+        steps = without_each(with_fit, votes, votes.clusters[0])
+        eta = steps.eta(voters.codes[used], rows.first[used], rows.second[used], rows.covariates[used])
+        return eta, np.diag(with_fit.bread)[: rows.n_models].copy()
+
+    def rate(believed: BoolArray) -> tuple[FloatArray, FloatArray] | None:
+        # Votes of nobody known stay.
+        kept = rows.take(np.pad(believed, (0, voters.n_raters + 1 - believed.size), constant_values=True)[voters.codes])
+        try:
+            return rated(fit_strengths(kept, ties=fit.ties, prior=fit.prior, start=fit), kept)
+        except CannotAnswerError:
+            return None
+
+    if not used.size:
+        return None
+    eta, uncertainty = rated(fit, rows)
+    votes = decided_votes(
+        voters.codes[used], (rows.first[used], rows.second[used]), rows.outcome[used] == 0, eta, uncertainty
+    )
+    return rater_evidence(votes, rate=rate, seed=seed)
+
+
+def _alone(evidence: RaterEvidence, table: VoteTable, voters: Voters, fdr: float) -> list[RaterFlag]:
+    flags: list[RaterFlag] = []
+    for i, k in np.argwhere(evidence.adjusted <= fdr).tolist():
+        n, check = int(evidence.n_votes[i]), CHECKS[k]
+        if check == "side":
+            on_a = int(evidence.n_first_side[i])
+            side, count = ("a", on_a) if 2 * on_a >= n else ("b", n - on_a)
+            detail = f"{count} of {n} decided votes for side {side}"
+        elif check == "disagreement":
+            agreed = int(evidence.n_agree[i])
+            detail = (
+                f"{agreed} of {n} for the model rated higher, {number(float(evidence.expected_agree[i]), 1)} expected"
+            )
+        else:
+            met, won = int(evidence.loyal_met[i]), int(evidence.loyal_won[i])
+            detail = f"{won} of {met} votes on {table.models[int(evidence.loyal_to[i])]} for it"
+        flags.append(
+            RaterFlag(
+                rater=voters.names[int(evidence.rater[i])],
+                check=check,
+                n_votes=n,
+                e_value=_e(float(evidence.log_e[i, k])),
+                detail=detail,
+            )
+        )
+    return sorted(flags, key=lambda flag: (-flag.e_value, flag.rater))
+
+
+def _together(
+    evidence: RaterEvidence, table: VoteTable, voters: Voters, behind: list[int], fdr: float
+) -> list[RaterFlag]:
+    """Return members of rings; the e-value is that of the ring."""
+    n_votes: dict[int, int] = dict(zip(evidence.rater.tolist(), evidence.n_votes.tolist(), strict=True))
+    flags: list[RaterFlag] = []
+    for model in behind:
+        members: list[int] = evidence.rings.members(model, fdr).tolist()
+        together = f"one of {plural(len(members), voters.column)} who together push {table.models[model]}"
+        e_value = _e(float(evidence.rings.log_e[model]))
+        flags.extend(
+            RaterFlag(
+                rater=voters.names[code], check="loyalty", n_votes=n_votes[code], e_value=e_value, detail=together
+            )
+            for code in members
+        )
+    return flags
+
+
+def _e(log_e: float) -> float:
+    return min(math.exp(min(log_e, 690.0)), _LARGEST_E)
+
 
 _MANY = 0.01  # of the votes
 _MANY_REPEATS = 20.0  # above, their number is near a normal one
@@ -54,16 +295,15 @@ _FEWEST_DECIDED = 6  # 2 x .5^6 is the first p below .05
 
 def side_check(found: TrustChecks, table: VoteTable, conf_level: float) -> tuple[TrustChecks, CheckLine]:
     """Test that either side wins half of the decided votes."""
-    try:
-        sides = side_preference(table.rows, conf_level=conf_level)
-    except InputError as problem:
-        return found, check_line("sides", "not run", str(problem))
-    if one_order(table):
-        reason = "every pair of models stands in one order only, so that side and model cannot be told apart"
-        return found, check_line("sides", "not run", reason)
+    sides = side_preference(table.rows, conf_level=conf_level)
+    if _one_order(table):
+        raise CannotAnswerError(
+            "every pair of models stands in one order only, so that side and model cannot be told apart"
+        )
     if sides.n < _FEWEST_DECIDED:
-        reason = f"{plural(sides.n, 'decided vote')}: fewer than {_FEWEST_DECIDED} could show no preference, whatever they were"
-        return found, check_line("sides", "not run", reason)
+        raise CannotAnswerError(
+            f"{plural(sides.n, 'decided vote')}: fewer than {_FEWEST_DECIDED} could show no preference, whatever they were"
+        )
     told = f"side a won {number(100 * sides.estimate, 1)}% of {plural(sides.n, 'decided vote')}"
     kept = replace(
         found, side_share=sides.estimate, side_low=sides.conf_low, side_high=sides.conf_high, side_p=sides.p_value
@@ -79,7 +319,7 @@ def _status(p: float) -> CheckStatus:
     return "warning" if p <= TEST_LEVEL else "ok"
 
 
-def one_order(table: VoteTable) -> bool:
+def _one_order(table: VoteTable) -> bool:
     """Tell whether no two models were ever shown in both orders (a baseline that is always on side a)."""
     n = table.n_models
     there = np.unique(table.rows.first * n + table.rows.second)
@@ -90,8 +330,7 @@ def duplicate_check(found: TrustChecks, table: VoteTable) -> tuple[TrustChecks, 
     """Count votes beyond the first by one rater on the same prompt and pair, and how often they agree with the first."""
     names = {name for name in ("rater", "item") if table.votes is not None and name in table.votes.columns}
     if table.votes is None or len(names) < 2:
-        reason = MERGED if table.votes is None else "needs the rater and the prompt of each vote"
-        return found, check_line("duplicates", "not run", reason)
+        raise CannotAnswerError(MERGED if table.votes is None else "needs the rater and the prompt of each vote")
     turned = table.first > table.second
     share = np.where(turned, 1.0 - table.share, table.share)
     frame = table.votes.select("rater", "item").with_columns(
@@ -101,8 +340,7 @@ def duplicate_check(found: TrustChecks, table: VoteTable) -> tuple[TrustChecks, 
     )
     known = frame.drop_nulls()
     if not known.height:
-        reason = "no vote names both its rater and its prompt"
-        return found, check_line("duplicates", "not run", reason)
+        raise CannotAnswerError("no vote names both its rater and its prompt")
     key = ["rater", "item", "low", "high"]
     again = known.with_columns(
         place=pl.int_range(pl.len()).over(key), same=pl.col("share") == pl.col("share").first().over(key)
@@ -152,8 +390,8 @@ def burst_check(found: TrustChecks, table: VoteTable, fit: PairFit, voters: Vote
     seconds = voters.seconds
     timed = np.zeros(0, dtype=np.int64) if seconds is None else np.flatnonzero(np.isfinite(seconds))
     if seconds is None or np.unique(seconds[timed]).size < FEWEST_TIMES:
-        reason = MERGED if table.votes is None else f"votes have fewer than {FEWEST_TIMES} different times"
-        return replace(found, bursts_reason=reason), check_line("bursts", "not run", reason)
+        few = f"votes have fewer than {FEWEST_TIMES} different times"
+        raise CannotAnswerError(MERGED if table.votes is None else few)
     level = TEST_LEVEL / 2.0
     bursts = [_burst(one, "model", table.models[one.code]) for one in _of_models(table, fit, voters, timed, level)]
     if voters.n_raters:
@@ -178,14 +416,13 @@ def burst_check(found: TrustChecks, table: VoteTable, fit: PairFit, voters: Vote
 def identity_check(found: TrustChecks, table: VoteTable, fit: PairFit) -> tuple[TrustChecks, CheckLine]:
     """Compare votes in which just one answer names its model with what the ratings expect."""
     names = ("names_itself_a", "names_itself_b")
-    if table.votes is None or not set(names) <= set(table.votes.columns):
-        reason = MERGED if table.votes is None else "the answers' texts are not known"
-        return found, check_line("identity", "not run", reason)
-    a, b = (table.votes[name].cast(pl.Boolean) for name in names)
-    known = int((a.is_not_null() | b.is_not_null()).sum())
+    if table.votes is None:
+        raise CannotAnswerError(MERGED)
+    texts = table.votes.select(pl.col(name).cast(pl.Boolean) for name in names if name in table.votes.columns)
+    known = 0 if texts.width < 2 else texts.select(pl.any_horizontal(pl.all().is_not_null()).sum()).item()
     if not known:
-        reason = "the answers' texts are not known"
-        return found, check_line("identity", "not run", reason)
+        raise CannotAnswerError("the answers' texts are not known")
+    a, b = texts.get_columns()
     on_a = np.asarray(a.fill_null(value=False).to_numpy(), dtype=np.bool_)
     on_b = np.asarray(b.fill_null(value=False).to_numpy(), dtype=np.bool_)
     n = int(np.count_nonzero(on_a | on_b))
@@ -256,7 +493,6 @@ def _burst(one: BurstFound, kind: str, name: str) -> Burst:
     )
 
 
-ELO_POINTS = 400.0 / math.log(10.0)
 _FEW = 10  # votes that should not decide who is first
 
 
@@ -267,35 +503,19 @@ def trust_checks(
     std_errors: FloatArray | None,
     conf_level: float = 0.95,
     seed: int = 0,
-    points: float = ELO_POINTS,
+    points: float = ELO_PER_LOG_ODDS,
 ) -> tuple[TrustChecks, tuple[CheckLine, ...]]:
     """Check raters, sides, duplicates, bursts, identity leaks, single raters, few votes and private testing.
 
-    Parameters
-    ----------
-    table, fit
-        Votes between models on one scale, and their ratings.
-    std_errors
-        float64, shape (n_models,), of the ratings, in points; NaN where there is none. None: no standard errors at all.
-    conf_level
-        Raters are flagged at a false discovery rate of 1 - conf_level. Each other test warns of honest votes in at most .5%
-        (`TEST_LEVEL`), so that all of them together do so in at most 7.5%, with change over time.
-    seed
-        For what is drawn where there are very many raters.
-    points
-        Rating points of one log-unit (Elo: 400/ln 10), in which moves and gaps are given.
-
-    Returns
-    -------
-    TrustChecks, and a line for each check
-        What could not be checked has a reason in its place. A warning says where to look; it proves nobody a cheat, and
-        silence proves nobody honest (`validation.arena_manipulators` measures what is found).
+    `table` and `fit` are of models on one scale. `std_errors` of the ratings, shape (n_models,), are in points, of which
+    `points` make a log-unit; NaN where there is none, None for none at all. Raters are flagged at a false discovery rate of
+    1 - conf_level; each other test warns of honest votes in at most .5% (`TEST_LEVEL`). A warning says where to look; it proves
+    nobody a cheat, and silence proves nobody honest (`validation.arena_manipulators` measures what is found).
     """
-    level = check_level(conf_level)
     voters = voters_of(table)
     checks: dict[str, Callable[[TrustChecks], tuple[TrustChecks, CheckLine]]] = {
-        "sides": lambda found: side_check(found, table, level),
-        "raters": lambda found: rater_check(found, table, fit, voters, conf_level=level, seed=seed),
+        "sides": lambda found: side_check(found, table, conf_level),
+        "raters": lambda found: rater_check(found, table, fit, voters, conf_level=conf_level, seed=seed),
         "duplicates": lambda found: duplicate_check(found, table),
         "bursts": lambda found: burst_check(found, table, fit, voters),
         "identity": lambda found: identity_check(found, table, fit),
@@ -312,10 +532,7 @@ def trust_checks(
 
 def flip_check(found: TrustChecks, table: VoteTable, fit: PairFit, *, points: float) -> tuple[TrustChecks, CheckLine]:
     """Look for few votes without which the second model would be first."""
-    try:
-        flip = smallest_flip(fit, table.rows)
-    except InputError as problem:
-        return found, check_line("few votes", "not run", str(problem))
+    flip = smallest_flip(fit, table.rows)
     first, second = table.models[flip.first], table.models[flip.second]
     told = FewVotesFlip(
         first=first,
@@ -343,8 +560,9 @@ def selection_check(found: TrustChecks, std_errors: FloatArray | None) -> tuple[
     """Say what private testing of several variants would add by luck."""
     known = np.zeros(0) if std_errors is None else std_errors[np.isfinite(std_errors) & (std_errors > 0.0)]
     if not known.size:
-        finding = "what the best of several variants gains by luck needs standard errors, and there are none"
-        return found, check_line("selection", "not run", finding)
+        raise CannotAnswerError(
+            "what the best of several variants gains by luck needs standard errors, and there are none"
+        )
     gains = selection_bias(float(np.median(known)))
     digits = 0 if gains[0][1] >= 1.0 else 2
     told = ", ".join(f"{number(gain, digits)} of {n}" for n, gain in gains)
@@ -370,13 +588,7 @@ class Checked:
 
 
 def check_votes(table: VoteTable, part: Part, graph: VoteGraph, options: Options, *, wanted: bool) -> Checked:
-    """Check the votes of one part (the largest) of the graph; the connection is that of all models.
-
-    Parameters
-    ----------
-    wanted
-        Whether more than the connection is to be checked.
-    """
+    """Check the votes of one part (the largest) of the graph, where `wanted`; the connection is that of all models."""
     first = connection_line(graph)
     if not wanted:
         return Checked(lines=(first,), notes=as_notes("choice", _UNCHECKED, caution=False))

@@ -4,17 +4,19 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import narwhals as nw
 import numpy as np
 import polars as pl
 
-from evalstats.analysis.arena.adjustments import Covariates, no_covariates, relative_differences
+from evalstats.aggregate.votes import VoteCells, cluster_chunks, vote_cells
+from evalstats.analysis.arena.adjustments import Covariates, relative_differences
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, EvalStatsWarning, InputError
 from evalstats.schema.data import EvalData, alike, lookalike_note, renamed, same_votes
 from evalstats.schema.tables import as_polars, check_table
-from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, VoteRows, vote_rows
+from evalstats.stats.arena.votes import BOTH_BAD, OUTCOMES, TIE, VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 
 
@@ -29,19 +31,15 @@ class VoteTable:
     votes
         One row per vote, columns of the glossary and the factors of the file. None where votes came merged (a lazy frame too
         large to hold); then checks that need single votes are not run.
-    first, second, outcome, share, weight
-        Shape (n_votes,): the same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
+    first, second, outcome, share, weight, codes, covariates
+        The same votes coded as in `VoteRows`, in the order of `votes`; empty where `votes` is None.
     rows
         All of them merged, with covariates and clusters.
-    cluster_names
-        What `rows.clusters` are, in order.
-    codes
-        For each cluster its codes per vote, shape (n_votes,), in the order of `votes`.
+    cluster_names, covariate_names
+        What clusters and covariates are, in order; "side" first where it is one.
     chunks
         Where `votes` is None and `cluster_names` has one name: gives the merged votes by that cluster, whole clusters at a
         time; `rows` has no clusters then.
-    covariates
-        float64, shape (n_votes, n_covariates), as in `rows`; `covariate_names` names them, "side" first where it is one.
     """
 
     arena: str
@@ -88,16 +86,11 @@ class Shared:
 
 
 def shared_sources(votes: pl.DataFrame, asked: str | Sequence[str]) -> Shared:
-    """Return what standard errors are clustered by.
+    """Return what standard errors are clustered by: named columns as they are, nothing for "none".
 
     "auto" takes prompt, rater (or judge, where there are many), session and event, whichever the votes have with at least two
     votes in some level. A source with fewer than six levels is left out with a warning, since nothing could be said about new
-    levels of it. "none" takes nothing. Named columns are taken as they are.
-
-    Raises
-    ------
-    InputError
-        If there is no such column, or it has no value.
+    levels of it.
 
     Examples
     --------
@@ -201,40 +194,32 @@ _FULL_SHARE = np.array([1.0, 0.0, 0.5, 0.5])
 class VoteCounts:
     """Votes by what became of them; `reasons` are those of votes without an outcome, the most frequent first."""
 
-    n_votes: int
-    n_decided: int
-    n_ties: int
-    n_both_bad: int
-    n_unscored: int
-    reasons: tuple[tuple[str, int], ...]
-    n_events: int | None
+    n_votes: int = 0
+    n_decided: int = 0
+    n_ties: int = 0
+    n_both_bad: int = 0
+    n_unscored: int = 0
+    reasons: tuple[tuple[str, int], ...] = ()
+    n_events: int | None = None
 
 
 def comparisons_of(battles: EvalData | object) -> pl.DataFrame:
-    """Return the table of comparisons of whatever was given.
-
-    Raises
-    ------
-    InputError
-        If it holds no comparisons, or is a table of votes in a source's own words.
-    """
+    """Return the table of comparisons of whatever was given; `InputError` where it holds none, or a source's own words."""
     if isinstance(battles, EvalData):
         if battles.comparisons.height:
             return battles.comparisons
         have = (
             "outcomes" if battles.outcomes.height else "published numbers" if battles.aggregates.height else "nothing"
         )
-        message = (
+        raise InputError(
             f"the data hold {have} and no votes between two models; for outcomes and published numbers use leaderboard"
         )
-        raise InputError(message)
     frame = as_polars(battles)
     if "outcome" not in frame.columns and {"winner", "model_a", "model_b"} <= set(frame.columns):
-        message = (
+        raise InputError(
             "the table has a column 'winner' in its source's own words and no 'outcome' (a, b, tie, both_bad): "
             "pass it through evalstats.from_votes, which reads the labels"
         )
-        raise InputError(message)
     table = check_table(_with_keys(frame), "comparisons")
     names = alike([*table["model_a"].unique().sort(), *table["model_b"].unique().sort()])
     if names:
@@ -253,20 +238,7 @@ def vote_table(
     keep_both_bad: bool,
     graded: bool,
 ) -> tuple[VoteTable, VoteCounts, Covariates]:
-    """Check, code and merge votes.
-
-    Parameters
-    ----------
-    graded
-        Whether a graded preference counts as given; else only who won.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown.
-    CannotAnswerError
-        If no vote has an outcome, or only one model has votes.
-    """
+    """Check, code and merge votes; unless `graded`, a graded preference counts as who won."""
     if models is not None and len(set(models)) < 2:
         raise InputError(f"{plural(len(set(models)), 'model')} to keep: at least two are needed for a comparison")
     frame = comparisons if models is None else _between(comparisons, models)
@@ -277,7 +249,7 @@ def vote_table(
     if not scored.height:
         told = "; ".join(f"{plural(n, 'vote')}: {reason}" for reason, n in counts.reasons[:_SHOWN]) or "there are none"
         raise CannotAnswerError(f"no vote has an outcome ({told}); nothing can be rated")
-    beside = relative_differences(scored, covariates, side=side) if covariates or side else no_covariates(scored.height)
+    beside = relative_differences(scored, covariates, side=side)
     if beside.kept is not None:
         scored = scored.filter(beside.kept)
         counts = _recounted(counts, scored)
@@ -341,8 +313,8 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
         clusters=tuple(np.unique(codes, return_inverse=True)[1].astype(np.int64) for codes in kept.clusters),
     )
     mask = (place[table.first] >= 0) & (place[table.second] >= 0)
-    return VoteTable(
-        arena=table.arena,
+    return replace(
+        table,
         models=tuple(table.models[int(number)] for number in chosen.tolist()),
         votes=None if table.votes is None else table.votes.filter(pl.Series(mask)),
         first=place[table.first[mask]],
@@ -351,11 +323,9 @@ def restricted(table: VoteTable, models: Sequence[int]) -> VoteTable:
         share=table.share[mask],
         weight=table.weight[mask],
         rows=rows,
-        cluster_names=table.cluster_names,
         codes=tuple(np.unique(codes[mask], return_inverse=True)[1].astype(np.int64) for codes in table.codes),
         covariates=table.covariates[mask],
-        covariate_names=table.covariate_names,
-        notes=table.notes,
+        chunks=None,
     )
 
 
@@ -395,21 +365,15 @@ def _scored(frame: pl.DataFrame) -> tuple[pl.DataFrame, VoteCounts, list[Note]]:
     )
     reasons = lost.group_by("reason").len().sort("len", "reason", descending=[True, False])
     scored = frame.filter(~without)
-    counts = VoteCounts(
-        n_votes=0,
-        n_decided=0,
-        n_ties=0,
-        n_both_bad=0,
-        n_unscored=lost.height,
-        reasons=tuple(reasons.iter_rows()),
-        n_events=None,
-    )
-    notes: list[Note] = []
-    if lost.height:
-        told = ", ".join(f"{n:,} {reason}" for reason, n in counts.reasons[:_SHOWN])
-        text = f"{lost.height:,} of {frame.height:,} votes have no outcome and are left out, not taken for ties: {told}"
-        notes.append(Note(kind="missing", text=text))
+    counts = VoteCounts(n_unscored=lost.height, reasons=tuple(reasons.iter_rows()))
+    notes = [_without_outcome(counts, frame.height)] if lost.height else []
     return scored, _recounted(counts, scored), [*notes, *_mixtures(scored)]
+
+
+def _without_outcome(counts: VoteCounts, n_rows: int) -> Note:
+    told = ", ".join(f"{n:,} {reason}" for reason, n in counts.reasons[:_SHOWN])
+    text = f"{counts.n_unscored:,} of {n_rows:,} votes have no outcome and are left out, not taken for ties: {told}"
+    return Note(kind="missing", text=text)
 
 
 def _mixtures(scored: pl.DataFrame) -> list[Note]:
@@ -468,13 +432,12 @@ def _copied(scored: pl.DataFrame) -> tuple[Note, ...]:
 def _recounted(counts: VoteCounts, scored: pl.DataFrame) -> VoteCounts:
     by = dict(scored.group_by("outcome").len().iter_rows())
     events = scored["event"].drop_nulls()
-    return VoteCounts(
+    return replace(
+        counts,
         n_votes=scored.height,
         n_decided=by.get("a", 0) + by.get("b", 0),
         n_ties=by.get("tie", 0),
         n_both_bad=by.get("both_bad", 0),
-        n_unscored=counts.n_unscored,
-        reasons=counts.reasons,
         n_events=int(events.n_unique()) if len(events) else None,
     )
 
@@ -522,3 +485,120 @@ def _weights(scored: pl.DataFrame) -> tuple[FloatArray, tuple[Note, ...]]:
     weight /= high
     text = f"votes count with their weights, from {low:g} to {high:g}"
     return weight / weight.mean(), as_notes("choice", [text], caution=False)
+
+
+_ONE_SOURCE = ("rater", "user", "judge", "session", "event", "item")
+_MERGED = Note(
+    kind="choice",
+    text="votes were merged without being held: covariates, categories and checks of single votes are left out",
+    caution=False,
+)
+
+
+def merged_votes(
+    frame: object, *, arena: str, cluster: str | Sequence[str], models: Sequence[str] | None, keep_both_bad: bool
+) -> tuple[VoteTable, VoteCounts]:
+    """Merge the votes of a lazy frame.
+
+    Standard errors are clustered by one column at most (or by what several agree in): "auto" takes the first of rater, user,
+    judge, session, event and item that the frame has.
+    """
+    if models is not None:
+        raise InputError("models cannot be chosen from a lazy frame; filter the frame first")
+    cells = vote_cells(frame)
+    if cells.first.size == 0:
+        raise CannotAnswerError(f"none of {cells.n_rows:,} votes has an outcome between two different models")
+    names, unused = _clusters(frame, cluster)
+    rows = VoteRows(
+        n_models=len(cells.models),
+        first=cells.first,
+        second=cells.second,
+        outcome=cells.outcome,
+        share=cells.share,
+        weight=cells.weight,
+        weight_squares=cells.weight_squares,
+        count=cells.count,
+        covariates=cells.covariates,
+    )
+    kept = np.ones(rows.n_rows, dtype=np.bool_) if keep_both_bad else rows.outcome != BOTH_BAD
+
+    def chunks() -> Iterator[VoteRows]:
+        for chunk in cluster_chunks(frame, cells, names):
+            part = replace(
+                rows.take(chunk.cell),
+                weight=chunk.weight,
+                weight_squares=chunk.weight_squares,
+                count=chunk.count,
+                clusters=(chunk.cluster,),
+            )
+            yield part if keep_both_bad else part.take(kept[chunk.cell])
+
+    none = np.zeros(0, dtype=np.int64)
+    counts = _counts(cells)
+    table = VoteTable(
+        arena=arena,
+        models=cells.models,
+        votes=None,
+        first=none,
+        second=none,
+        outcome=none,
+        share=np.zeros(0),
+        weight=np.zeros(0),
+        rows=rows if keep_both_bad else rows.take(kept),
+        cluster_names=(" and ".join(names),) if names else (),
+        covariates=np.zeros((0, 0)),
+        chunks=chunks if names else None,
+        notes=(*_left_out(cells, counts), *_unused(names, unused), _MERGED),
+    )
+    return table, counts
+
+
+def _clusters(frame: object, cluster: str | Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the column to cluster by, and those that an analysis of held votes would also take."""
+    if cluster == "none":
+        return (), ()
+    columns = nw.from_native(frame).collect_schema().names()  # pyright: ignore - any frame that narwhals knows
+    if cluster == "auto":
+        found = tuple(name for name in _ONE_SOURCE if name in columns)
+        return found[:1], found[1:]
+    wanted = (cluster,) if isinstance(cluster, str) else tuple(cluster)
+    if len(wanted) > 1:
+        raise InputError(
+            f"a lazy frame is clustered by one column, and {len(wanted)} were named ({', '.join(wanted)}); collect the frame, "
+            "or name the one that matters most (the rater, as a rule)"
+        )
+    return wanted, ()
+
+
+def _counts(cells: VoteCells) -> VoteCounts:
+    by = np.bincount(cells.outcome, weights=cells.count, minlength=4).astype(np.int64)
+    unknown = sum(count for _, count in cells.unknown)
+    reasons = {
+        "the winner's label is not known": unknown,
+        "there is no winner's label": cells.n_unscored,
+        "a model against itself": cells.n_self,
+        "a model without a name": cells.n_unnamed,
+    }
+    return VoteCounts(
+        n_votes=cells.n_votes,
+        n_decided=int(by[:TIE].sum()),
+        n_ties=int(by[TIE]),
+        n_both_bad=int(by[BOTH_BAD]),
+        n_unscored=sum(reasons.values()),
+        reasons=tuple(sorted(((why, n) for why, n in reasons.items() if n), key=lambda pair: -pair[1])),
+    )
+
+
+def _left_out(cells: VoteCells, counts: VoteCounts) -> tuple[Note, ...]:
+    if not counts.n_unscored:
+        return ()
+    labels = ", ".join(f"{label[:40]!r} ({n:,})" for label, n in cells.unknown[:_SHOWN])
+    note = _without_outcome(counts, cells.n_rows)
+    return (replace(note, text=f"{note.text}; labels: {labels}") if labels else note,)
+
+
+def _unused(names: tuple[str, ...], unused: tuple[str, ...]) -> tuple[Note, ...]:
+    if not unused:
+        return ()
+    text = f"merged votes are clustered by {names[0]} alone; those of one {' or '.join(unused)} count as independent"
+    return (Note(kind="dependence", text=text, remedy="read the votes in full where that matters"),)

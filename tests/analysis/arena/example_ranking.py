@@ -13,12 +13,10 @@ from statistics import NormalDist
 
 import numpy as np
 
-from evalstats.analysis.arena.check_result import (
+from evalstats.analysis.arena.checks import (
     Burst,
-    CalibrationBin,
     CheckLine,
     Drift,
-    Expected,
     FewVotesFlip,
     FitChecks,
     ModelDrift,
@@ -42,6 +40,8 @@ from evalstats.analysis.arena.result import (
 )
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn
+from evalstats.stats.arena.predictive_accuracy import ShareBin
 
 POINTS = 400 / math.log(10)
 CLUSTERS = (
@@ -476,8 +476,8 @@ def categories(models: Sequence[str], levels: Sequence[str] = ("coding", "creati
 
 
 def _fit(names: Sequence[str]) -> FitChecks:
-    def beside(observed: float, expected: float, p: float) -> Expected:
-        return Expected(
+    def beside(observed: float, expected: float, p: float) -> AgainstDrawn:
+        return AgainstDrawn(
             observed=observed, expected=expected, low=0.8 * expected, high=1.2 * expected, p_value=p, n_resamples=200
         )
 
@@ -488,12 +488,8 @@ def _fit(names: Sequence[str]) -> FitChecks:
             PairResidual(first=names[1], second=names[2], n_votes=600, observed=0.61, expected=0.53, residual=3.9),
         ),
         calibration=(
-            CalibrationBin(
-                low=0.2, high=0.4, n_votes=800, predicted=0.31, observed=0.37, conf_low=0.33, conf_high=0.41
-            ),
-            CalibrationBin(
-                low=0.6, high=0.8, n_votes=820, predicted=0.69, observed=0.62, conf_low=0.58, conf_high=0.66
-            ),
+            ShareBin(low=0.2, high=0.4, n_votes=800, predicted=0.31, observed=0.37, conf_low=0.33, conf_high=0.41),
+            ShareBin(low=0.6, high=0.8, n_votes=820, predicted=0.69, observed=0.62, conf_low=0.58, conf_high=0.66),
         ),
         brier=0.221,
         brier_constant=0.25,

@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.analysis.arena.categories import POINTS, categories_of
+from evalstats.analysis.arena.standings import categories_of
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from tests.analysis.arena.vote_tables import some_votes, vote_table
 
 NAMES = ("code", "essay", "maths")
@@ -22,29 +23,40 @@ def by_topic(seed=0, *, n=6000, tau=0.4, **more):
         return deviations[topic, first] - deviations[topic, second]
 
     table = some_votes(seed, n=n, extra=extra, ties=0.0, scenario=[NAMES[k] for k in topic], **more)
-    return table, POINTS * (deviations - deviations.mean(axis=1, keepdims=True))
+    return table, ELO_PER_LOG_ODDS * (deviations - deviations.mean(axis=1, keepdims=True))
+
+
+def by_category(table, by, *, points=ELO_PER_LOG_ODDS, overall=None):
+    """Ratings by category, over 1000 + points x strength where nothing else is given."""
+    if overall is None:
+        overall = np.full(table.n_models, 1000.0)
+        if table.votes is not None and by in table.votes.columns:
+            overall += points * fit_strengths(table.rows, prior=1e-9).strengths
+    return categories_of(table, by, conf_level=0.95, seed=0, points=points, overall=overall)
 
 
 def test_deviations_are_found():
     table, true = by_topic(1)
-    found = categories_of(table, "scenario")
+    found = by_category(table, "scenario")
     assert (found.by, found.levels, found.reason) == ("scenario", NAMES, None)
     assert sum(found.n_votes) == 6000
-    assert found.tau_low < 0.4 * POINTS < found.tau_high
+    assert found.tau_low < 0.4 * ELO_PER_LOG_ODDS < found.tau_high
     assert found.p_value == 1 / 500
     inside = [row.conf_low <= true[NAMES.index(row.category), int(row.model[1])] <= row.conf_high for row in found.rows]
     assert len(inside) == 15
     assert sum(inside) >= 12
     strengths = fit_strengths(table.rows).strengths
     for row in found.rows:
-        assert row.estimate == pytest.approx(1000 + POINTS * strengths[int(row.model[1])] + row.deviation, abs=15)
+        assert row.estimate == pytest.approx(
+            1000 + ELO_PER_LOG_ODDS * strengths[int(row.model[1])] + row.deviation, abs=15
+        )
         assert abs(row.unpooled - row.deviation) < 3 * row.std_error
         assert row.reason is None
 
 
 def test_no_deviations_no_claim():
     table, _ = by_topic(2, tau=0.0)
-    found = categories_of(table, "scenario")
+    found = by_category(table, "scenario")
     assert found.tau_low == 0.0
     assert found.p_value > 0.05
     assert all(row.conf_low < 0 < row.conf_high for row in found.rows)
@@ -53,18 +65,18 @@ def test_no_deviations_no_claim():
 def test_ratings_are_added_to_those_given():
     table, _ = by_topic(3)
     ratings = np.array([1100.0, 1050.0, 1000.0, 950.0, 900.0])
-    found = categories_of(table, "scenario", overall=ratings)
+    found = by_category(table, "scenario", overall=ratings)
     for row in found.rows:
         assert row.estimate == pytest.approx(ratings[int(row.model[1])] + row.deviation)
-    plain = categories_of(table, "scenario", points=1.0)
-    assert plain.tau == pytest.approx(found.tau / POINTS)
+    plain = by_category(table, "scenario", points=1.0)
+    assert plain.tau == pytest.approx(found.tau / ELO_PER_LOG_ODDS)
 
 
 def test_a_vote_counts_in_each_of_its_tags():
     table, _ = by_topic(4)
     tags = [["all", topic] for topic in table.votes["scenario"]]
     tagged = replace(table, votes=table.votes.with_columns(tags=np.array(tags)))
-    found = categories_of(tagged, "tags")
+    found = by_category(tagged, "tags")
     assert found.levels == ("all", *NAMES)
     assert found.n_votes[0] == 6000
     assert sum(found.n_votes[1:]) == 6000
@@ -79,7 +91,7 @@ def test_the_same_tag_twice_counts_once():
     table, _ = by_topic(5, n=600)
     twice = [[topic, topic] for topic in table.votes["scenario"]]
     tagged = replace(table, votes=table.votes.with_columns(tags=np.array(twice)))
-    one, two = categories_of(table, "scenario"), categories_of(tagged, "tags")
+    one, two = by_category(table, "scenario"), by_category(tagged, "tags")
     assert replace(two, by="scenario") == one
 
 
@@ -88,7 +100,7 @@ def test_small_categories_are_left_out_by_name():
     topics = table.votes["scenario"].to_list()
     topics[:5] = ["rare"] * 5
     topics[5:10] = [None] * 5
-    found = categories_of(replace(table, votes=table.votes.with_columns(scenario=np.array(topics))), "scenario")
+    found = by_category(replace(table, votes=table.votes.with_columns(scenario=np.array(topics))), "scenario")
     assert found.levels == NAMES
     assert found.left_out == (("rare", "only 5 votes; at least 20 are needed"),)
     assert sum(found.n_votes) == 590
@@ -101,7 +113,7 @@ def test_models_that_a_category_does_not_connect_say_so():
     first, second, won = table.first, table.second, table.outcome
     pair = ((first == 0) & (second == 1)) | ((first == 0) & (second == 2) & (won == 0))
     topics[pair] = "pair"
-    found = categories_of(
+    found = by_category(
         replace(table, votes=table.votes.with_columns(scenario=np.array(topics, dtype=str))), "scenario"
     )
     rows = {row.model: row for row in found.rows if row.category == "pair"}
@@ -128,21 +140,21 @@ def test_clusters_widen():
         clusters={"prompt": prompt},
         scenario=[NAMES[k % 3] for k in prompt],
     )
-    found = categories_of(table, "scenario")
-    bare = categories_of(replace(table, codes=(), cluster_names=()), "scenario")
+    found = by_category(table, "scenario")
+    bare = by_category(replace(table, codes=(), cluster_names=()), "scenario")
     assert found.p_value > bare.p_value
     assert "times those of single votes, for what is common to votes by one prompt" in found.method
 
 
 def test_what_cannot_be_answered_says_why():
     table, _ = by_topic(9, n=300)
-    assert "came merged" in categories_of(replace(table, votes=None), "scenario").reason
+    assert "came merged" in by_category(replace(table, votes=None), "scenario").reason
     with pytest.raises(InputError, match="no column 'topic'; they have model_a"):
-        categories_of(table, "topic")
+        by_category(table, "topic")
     one = replace(table, votes=table.votes.with_columns(scenario=np.array(["code"] * 300)))
-    assert "2 are needed" in categories_of(one, "scenario").reason
+    assert "2 are needed" in by_category(one, "scenario").reason
     few = replace(table, codes=(np.arange(300) % 4,), cluster_names=("rater",))
-    assert "come from 4 clusters" in categories_of(few, "scenario").reason
+    assert "come from 4 clusters" in by_category(few, "scenario").reason
 
 
 def test_categories_that_share_no_votes_with_the_rest():
@@ -151,5 +163,5 @@ def test_categories_that_share_no_votes_with_the_rest():
     topic = np.arange(400) % 2
     first, second = np.where(topic == 0, 0, 2), np.where(topic == 0, 1, 3)
     table = vote_table(first, second, rng.integers(0, 2, 400), scenario=[NAMES[k] for k in topic])
-    found = categories_of(table, "scenario")
+    found = by_category(table, "scenario")
     assert found.reason is not None or "half a win and half a loss was added" in found.method

@@ -8,8 +8,8 @@ import pytest
 
 from evalstats import arena
 from evalstats.analysis.arena import trust
-from evalstats.analysis.arena.check_result import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
-from evalstats.analysis.arena.drift import drift_of
+from evalstats.analysis.arena.checks import BUDGET, SIZES, TEST_LEVEL, CheckLine, check_line, guarded
+from evalstats.analysis.arena.goodness_of_fit import drift_of
 from evalstats.analysis.arena.votes import comparisons_of, vote_table
 from evalstats.datasets.validation import load_validation
 from evalstats.errors import EvalStatsWarning, InputError

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 import evalstats as es
-from evalstats.analysis.arena.document import answer_of
+from evalstats.analysis.arena.document import answer_of, error_method, methods_of
 from evalstats.analysis.arena.evidence import evidence, nearest_open, turned_choices
 from evalstats.analysis.arena.figures import digits_of, percent
-from evalstats.analysis.arena.method import error_method, methods_of
 from evalstats.analysis.arena.result import ArenaRanking, PairContrast
 from evalstats.analysis.method_texts import texts_for
 from evalstats.document import terminal

@@ -7,8 +7,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arena.drift import POINTS, drift_of
+from evalstats.analysis.arena.goodness_of_fit import drift_of
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from tests.analysis.arena.vote_tables import days, some_votes, vote_table
 
 HALF_YEAR = 182
@@ -46,7 +47,7 @@ def test_a_rising_model_is_named():
     first = found.models[0]
     assert (first.model, first.flagged) == ("m0", True)
     # 0.8 log-units in six months, in points a month.
-    assert first.slope == pytest.approx(POINTS * 0.8 / 6, abs=4 * first.std_error)
+    assert first.slope == pytest.approx(ELO_PER_LOG_ODDS * 0.8 / 6, abs=4 * first.std_error)
     assert [each.model for each in found.models if each.flagged] == ["m0"]
 
 
@@ -84,7 +85,7 @@ def test_months_without_votes_are_counted_as_time():
     )
     found, _ = drift(table, period="month")
     assert found.n_periods == 2
-    assert found.models[0].slope == pytest.approx(POINTS * 1.2 / 6, abs=4 * found.models[0].std_error)
+    assert found.models[0].slope == pytest.approx(ELO_PER_LOG_ODDS * 1.2 / 6, abs=4 * found.models[0].std_error)
 
 
 def test_votes_without_a_time_are_left_out_and_counted():
@@ -169,8 +170,8 @@ def test_other_zones_and_naive_times():
 def test_points_scale_everything():
     table = over_half_a_year(13, n=3000, rise=0.5)
     elo, odds = drift(table)[0], drift(table, points=1.0)[0]
-    assert elo.models[0].slope == pytest.approx(POINTS * odds.models[0].slope)
-    assert elo.ratings[3].std_error == pytest.approx(POINTS * odds.ratings[3].std_error)
+    assert elo.models[0].slope == pytest.approx(ELO_PER_LOG_ODDS * odds.models[0].slope)
+    assert elo.ratings[3].std_error == pytest.approx(ELO_PER_LOG_ODDS * odds.ratings[3].std_error)
     assert elo.p_value == odds.p_value
 
 

@@ -7,10 +7,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.arena.check_result import CheckLine, TrustChecks
-from evalstats.analysis.arena.trust import ELO_POINTS, trust_checks
+from evalstats.analysis.arena.checks import CheckLine, TrustChecks
+from evalstats.analysis.arena.trust import trust_checks
 from evalstats.analysis.arena.votes import VoteTable, comparisons_of, vote_table
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from tests.stats.arena.voting_by_hand import Votes, honest, one_side, ring
 
 KEYS = ["sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes", "selection"]
@@ -45,7 +46,7 @@ def _of(frame: pl.DataFrame, cluster: str = "auto") -> VoteTable:
 
 def _checked(table: VoteTable, **options: float) -> tuple[TrustChecks, dict[str, CheckLine]]:
     fit = fit_strengths(table.rows, prior=0.5)
-    errors = np.sqrt(np.diag(fit.bread)) * ELO_POINTS
+    errors = np.sqrt(np.diag(fit.bread)) * ELO_PER_LOG_ODDS
     found, lines = trust_checks(table, fit, std_errors=errors[: table.n_models], **options)
     assert [line.check for line in lines] == KEYS
     assert all(line.title and line.finding for line in lines)
@@ -155,9 +156,8 @@ def test_what_cannot_be_checked_has_a_reason() -> None:
     told = {line.check: line for line in lines}
     for key in ("raters", "duplicates", "bursts", "identity", "one rater", "selection"):
         assert told[key].status == "not run"
-    assert "neither a rater nor a session" in (found.raters_reason or "")
-    assert found.influences_reason == found.raters_reason
-    assert found.bursts_reason is not None
+    assert "neither a rater nor a session" in told["raters"].finding
+    assert told["one rater"].finding == told["raters"].finding
     assert found.n_duplicates is None
     assert found.identity_votes is None
     assert found.selection == ()
@@ -195,8 +195,8 @@ def test_moves_and_gaps_are_in_the_points_asked_for() -> None:
     elo, logs = _checked(table)[0], _checked(table, points=1.0)[0]
     assert elo.flip is not None
     assert logs.flip is not None
-    assert elo.flip.gap == pytest.approx(logs.flip.gap * ELO_POINTS)
-    assert elo.influences[0].move == pytest.approx(logs.influences[0].move * ELO_POINTS)
+    assert elo.flip.gap == pytest.approx(logs.flip.gap * ELO_PER_LOG_ODDS)
+    assert elo.influences[0].move == pytest.approx(logs.influences[0].move * ELO_PER_LOG_ODDS)
 
 
 def test_seeds_and_shuffling_do_not_change_what_is_found() -> None:
@@ -255,6 +255,6 @@ def test_the_votes_of_one_event_are_one_choice() -> None:
     votes = honest(np.random.default_rng(2), ties=0.0)
     n = votes.rater.size
     _, alone = _checked(_table(votes, event=[f"e{k}" for k in range(n)]))
-    found, _ = _checked(_table(votes, event=[f"e{votes.rater[k]}-{k % 2}" for k in range(n)]))
+    _, together = _checked(_table(votes, event=[f"e{votes.rater[k]}-{k % 2}" for k in range(n)]))
     assert alone["raters"].status == "ok"
-    assert found.raters_reason is not None  # two choices a rater are no ground for anything
+    assert together["raters"].status == "not run"  # two choices a rater are no ground for anything

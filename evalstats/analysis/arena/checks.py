@@ -8,9 +8,11 @@ from typing import Literal, TypeVar
 
 import numpy as np
 
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
 from evalstats.stats.arena.existence import Connection, weak_links
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn
+from evalstats.stats.arena.predictive_accuracy import ShareBin
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import IntArray
 
@@ -62,19 +64,15 @@ TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckLine:
-    """One check in a sentence.
+    """One check in a sentence; `check` is a key of `TITLES`.
 
     Attributes
     ----------
-    check
-        A key of `TITLES`.
-    title
-        Its name for a reader.
     status
         "warning": something that honest votes hardly show. "limit": what honest votes can have, and what can then not be said
         (parts that votes do not connect).
     finding
-        A sentence: what was found, against what; or why the check was not run.
+        What was found, against what; or why the check was not run.
     size
         Share of simulated honest arenas, of the worst kind, in which this check warned; None where it never warns or was not
         simulated.
@@ -101,7 +99,7 @@ def guarded(check: str, run: Callable[[], tuple[Found, CheckLine]], otherwise: F
     """Run one check; where it fails its line says why, and all else goes on.
 
     Errors raised on purpose and numbers that fail (an overflow, a singular matrix) are reasons enough. Anything else is a
-    fault of the check: it is a Python warning too, which is an error wherever tests run.
+    fault of the check, and a Python warning too.
     """
     try:
         return run()
@@ -118,19 +116,10 @@ def guarded(check: str, run: Callable[[], tuple[Found, CheckLine]], otherwise: F
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeakLink:
-    """Two groups of models that few votes hold together.
+    """A group of models that few votes tie to the rest.
 
-    Attributes
-    ----------
-    group
-        The smaller group, or some of it.
-    n_models
-        Models in it.
-    n_wins
-        Votes (ties count as half) that the smaller group won against the rest, or lost to it, whichever are fewer: without
-        them its ratings could not be compared with the others'.
-    side
-        "wins" where the group's wins are the few, "losses" where its losses are.
+    `n_wins` counts votes (ties count as half) that it won against the rest (`side` "wins") or lost to it ("losses"), whichever
+    are fewer: without them its ratings could not be compared with the others'.
     """
 
     group: tuple[str, ...]
@@ -151,7 +140,7 @@ class VoteGraph:
     islands
         Parts between which there is no vote at all.
     unbeaten, winless
-        Models without any loss (or tie); models without any win (or tie).
+        Models without any loss (or tie), without any win (or tie).
     few_votes
         Models with fewer than 10 votes, with their number.
     links
@@ -175,19 +164,6 @@ class VoteGraph:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CalibrationBin:
-    """Votes whose predicted share for the model named first lies between `low` and `high`."""
-
-    low: float
-    high: float
-    n_votes: int
-    predicted: float
-    observed: float
-    conf_low: float | None = None
-    conf_high: float | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class PairResidual:
     """A pair that does not go as the ratings say: shares of the first model, standardised difference."""
 
@@ -200,48 +176,30 @@ class PairResidual:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """A statistic beside what it would be if the fitted model were true and raters (prompts, ...) had honest tastes (simulated).
-
-    Attributes
-    ----------
-    p_value
-        Share of simulated tables with at least as large a value, the observed one counted in.
-    """
-
-    observed: float
-    expected: float
-    low: float
-    high: float
-    p_value: float
-    n_resamples: int
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class FitChecks:
     """Whether one rating a model describes the votes.
 
+    Each `AgainstDrawn` is a statistic beside what it would be if the fitted model were true and raters (prompts, ...) had honest
+    tastes (simulated).
+
     Attributes
     ----------
-    deviance
-        Of pairs against the fit, beside its simulated law.
-    triples, violations, transitivity
-        Triples i > j > k by majority and those in which k beats i; their share beside what the fitted ratings would show.
+    transitivity
+        Share of `violations` (k beats i) among the `triples` i > j > k by majority.
     calibration, calibration_error
         Held-out votes by predicted share; and how far shares of all votes are from those that ratings predict (root mean
-        square over bins of pairs), beside its simulated law.
+        square over bins of pairs).
     curl
-        Share of the energy of the observed log-odds that no rating can describe (HodgeRank), beside its expectation.
+        Share of the energy of the observed log-odds that no rating can describe (HodgeRank).
     log_loss, log_loss_constant
         Held-out log loss of a vote, and that of a constant (the observed shares of outcomes); `folds_by` says what was
         held out together.
     """
 
-    deviance: Expected | None = None
+    deviance: AgainstDrawn | None = None
     worst_pairs: tuple[PairResidual, ...] = ()
-    calibration: tuple[CalibrationBin, ...] = ()
-    calibration_error: Expected | None = None
+    calibration: tuple[ShareBin, ...] = ()
+    calibration_error: AgainstDrawn | None = None
     brier: float | None = None
     brier_constant: float | None = None
     log_loss: float | None = None
@@ -250,21 +208,16 @@ class FitChecks:
     folds_by: str = ""
     triples: int = 0
     violations: int = 0
-    transitivity: Expected | None = None
-    curl: Expected | None = None
-    reason: str | None = None
+    transitivity: AgainstDrawn | None = None
+    curl: AgainstDrawn | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaterFlag:
     """A rater whose votes do not go as those of others.
 
-    Attributes
-    ----------
-    check
-        "side" (always the same side), "disagreement" (against the ratings), "loyalty" (one model more than all others).
-    e_value
-        Evidence: at most 1 on average for an honest rater; raters are flagged by e-BH.
+    `check` is "side" (always the same side), "disagreement" (against the ratings) or "loyalty" (one model more than all
+    others); `e_value` is at most 1 on average for an honest rater, and raters are flagged by e-BH.
     """
 
     rater: str
@@ -300,16 +253,10 @@ class RaterInfluence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FewVotesFlip:
-    """The smallest set of votes found whose removal puts `second` above `first`.
+    """The smallest set of votes found whose removal puts `second` above `first`; None in `n_votes` where none was found.
 
-    Attributes
-    ----------
-    n_votes, share
-        Its size, and that over all votes. None where no set was found.
-    gap, gap_after
-        Rating of `first` less that of `second`, before and after (by refit), on the result's scale.
-    confirmed
-        Whether a refit without those votes turned the order.
+    `share` is over all votes; `gap` and `gap_after` are the rating of `first` less that of `second`, before and after, on the
+    result's scale; `confirmed` says whether a refit without those votes turned the order.
     """
 
     first: str
@@ -341,7 +288,6 @@ class TrustChecks:
 
     n_raters: int | None = None
     raters: tuple[RaterFlag, ...] = ()
-    raters_reason: str | None = None
     side_share: float | None = None
     side_low: float | None = None
     side_high: float | None = None
@@ -350,11 +296,9 @@ class TrustChecks:
     duplicates_expected: float | None = None
     duplicates_agree: float | None = None
     bursts: tuple[Burst, ...] = ()
-    bursts_reason: str | None = None
     identity_votes: int | None = None
     identity_share: float | None = None
     influences: tuple[RaterInfluence, ...] = ()
-    influences_reason: str | None = None
     flip: FewVotesFlip | None = None
     selection: tuple[tuple[int, float], ...] = ()
 
@@ -400,7 +344,7 @@ class Drift:
 
 
 FEW_VOTES = 10
-_WEAK_BELOW = 10.0  # wins: below this a group's place rests on a handful of votes
+_FEW_WINS = 10.0  # below this a group's place rests on a handful of votes
 _NAMED = 4
 
 
@@ -408,24 +352,22 @@ def graph_of(rows: VoteRows, names: tuple[str, ...], found: Connection) -> VoteG
     """Name the parts of the vote graph, and the links that hold it."""
     votes = votes_of(rows)
     low, high = np.minimum(rows.first, rows.second), np.maximum(rows.first, rows.second)
-    met = int(np.unique(low * rows.n_models + high).size)
+
+    def named_all(models: tuple[int, ...]) -> tuple[str, ...]:
+        return tuple(names[model] for model in models)
+
     links = weak_links(rows) if found.is_connected else ()
     return VoteGraph(
         n_models=rows.n_models,
         n_pairs=rows.n_models * (rows.n_models - 1) // 2,
-        n_pairs_met=met,
-        components=tuple(tuple(names[model] for model in part) for part in found.components),
-        islands=tuple(tuple(names[model] for model in part) for part in found.islands),
-        unbeaten=tuple(names[model] for model in found.unbeaten),
-        winless=tuple(names[model] for model in found.winless),
+        n_pairs_met=int(np.unique(low * rows.n_models + high).size),
+        components=tuple(map(named_all, found.components)),
+        islands=tuple(map(named_all, found.islands)),
+        unbeaten=named_all(found.unbeaten),
+        winless=named_all(found.winless),
         few_votes=tuple((names[model], int(votes[model])) for model in np.flatnonzero(votes < FEW_VOTES)),
         links=tuple(
-            WeakLink(
-                group=tuple(names[model] for model in link.group),
-                n_models=len(link.group),
-                n_wins=link.n_wins,
-                side=link.side,
-            )
+            WeakLink(group=named_all(link.group), n_models=len(link.group), n_wins=link.n_wins, side=link.side)
             for link in links
         ),
     )
@@ -440,40 +382,25 @@ def votes_of(rows: VoteRows) -> IntArray:
 def connection_line(graph: VoteGraph) -> CheckLine:
     """Say whether there is one scale, and how firmly."""
     if not graph.connected:
+        shown = [f"{plural(len(part), 'model')}: {several(part)}" for part in graph.components[:_NAMED]]
+        more = len(graph.components) - len(shown)
+        parts = "; ".join(shown) + (f"; and {plural(more, 'part')} more" if more else "")
         finding = (
             f"the votes do not put the {graph.n_models} models on one scale: they fall into {len(graph.components)} parts "
-            f"({_parts(graph)}), between which one side never won or there is no vote; ratings and ranks hold within a part"
+            f"({parts}), between which one side never won or there is no vote; ratings and ranks hold within a part"
         )
         return check_line("connected", "limit", finding)
-    weak = [link for link in graph.links if link.n_wins < _WEAK_BELOW]
     met = f"{graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
+    weak = weak_links_of(graph)
     if not weak:
-        finding = f"each model beat each other, directly or by a chain; {met}"
-        return check_line("connected", "ok", finding)
-    hung = "; ".join(_weak(link) for link in weak[:_NAMED])
-    finding = f"the scale hangs by few votes ({met}): {hung}"
-    return check_line("connected", "limit", finding)
+        return check_line("connected", "ok", f"each model beat each other, directly or by a chain; {met}")
+    hung = "; ".join(
+        f"{several(link.group)} {'won' if link.side == 'wins' else 'lost'} {link.n_wins:g} against all others"
+        for link in weak[:_NAMED]
+    )
+    return check_line("connected", "limit", f"the scale hangs by few votes ({met}): {hung}")
 
 
-def named(models: tuple[str, ...]) -> str:
-    """Name some models, and count the rest.
-
-    Examples
-    --------
-    >>> named(("a", "b", "c", "d", "e", "f"))
-    'a, b, c, d and 2 more'
-    """
-    if len(models) <= _NAMED + 1:
-        return ", ".join(models)
-    return f"{', '.join(models[:_NAMED])} and {len(models) - _NAMED} more"
-
-
-def _parts(graph: VoteGraph) -> str:
-    shown = [f"{plural(len(part), 'model')}: {named(part)}" for part in graph.components[:_NAMED]]
-    more = len(graph.components) - len(shown)
-    return "; ".join(shown) + (f"; and {plural(more, 'part')} more" if more else "")
-
-
-def _weak(link: WeakLink) -> str:
-    what = "won" if link.side == "wins" else "lost"
-    return f"{named(link.group)} {what} {link.n_wins:g} against all others"
+def weak_links_of(graph: VoteGraph) -> list[WeakLink]:
+    """Return the links that hang by fewer than 10 wins or losses."""
+    return [link for link in graph.links if link.n_wins < _FEW_WINS]
