@@ -18,7 +18,7 @@ from evalstats.analysis.gap.result import DecompositionRow, LabLiveGap, Part
 from evalstats.datasets import rutbench_live_mix
 from evalstats.errors import EvalStatsError
 from evalstats.simulate.lab_live import simulate_lab_live
-from evalstats.simulate.lab_live_truth import LabLiveTruth
+from evalstats.simulate.lab_live_world import LabLiveTruth
 
 REPLICATES = 300
 RESAMPLES = 400

@@ -25,16 +25,15 @@ from evalstats.simulate.arena_world import (
     make_world,
     truth_frame,
 )
-from evalstats.simulate.draws import generator
+from evalstats.simulate.draws import VOTE_LABELS, generator, named, numbered, times_after
 from evalstats.stats.arena.votes import OUTCOMES
-from evalstats.stats.checks import IntArray, check_count
+from evalstats.stats.checks import check_count
 
 N_VOTES = 50_000
 RUN = "simulated arena"
 FILE = "simulated_arena_votes.jsonl"
 START = datetime(2025, 4, 1, tzinfo=UTC)  # invented; the published votes end in July 2025
 
-_LABELS = ("model_a", "model_b", "tie", "tie (bothbad)")
 _MADE_AS = ("honest", "ring", "side", "copy")
 _COPY = 3
 _DAY = 86_400_000  # milliseconds
@@ -228,31 +227,31 @@ def _tables(codes: pl.DataFrame, names: Sequence[str], design: ArenaDesign, seed
     frame = pl.DataFrame(
         {
             "run": pl.repeat(RUN, n, eager=True),
-            "battle": _numbered("b", np.arange(1, n + 1)),
+            "battle": numbered("b", np.arange(1, n + 1)),
             # Numbered in order of time, as an arena would.
-            "event": _numbered("e", codes["event"].rank("dense").to_numpy()),
+            "event": numbered("e", codes["event"].rank("dense").to_numpy()),
             "event_size": pl.repeat(design.event_size, n, eager=True, dtype=pl.Int64),
             "rank_a": pl.select(pl.when(ranked).then(codes["rank_a"])).to_series(),
             "rank_b": pl.select(pl.when(ranked).then(codes["rank_b"])).to_series(),
-            "item": _numbered("p", codes["prompt"].to_numpy())
+            "item": numbered("p", codes["prompt"].to_numpy())
             if design.n_prompts
             else pl.Series([None] * n, dtype=pl.String),
-            "model_a": _named(names, codes["first"]),
-            "model_b": _named(names, codes["second"]),
-            "outcome": _named(OUTCOMES, codes["outcome"]),
-            "rater": _numbered("u", codes["rater"].to_numpy() + 1),
-            "app": _named(APPS, codes["app"]),
-            "scenario": _named(SCENARIOS, codes["scenario"]),
-            "language": _named(LANGUAGES, codes["language"]),
+            "model_a": named(names, codes["first"]),
+            "model_b": named(names, codes["second"]),
+            "outcome": named(OUTCOMES, codes["outcome"]),
+            "rater": numbered("u", codes["rater"].to_numpy() + 1),
+            "app": named(APPS, codes["app"]),
+            "scenario": named(SCENARIOS, codes["scenario"]),
+            "language": named(LANGUAGES, codes["language"]),
             "turn": codes["turn"],
             "phase": codes["phase"].cast(pl.String),
-            "timestamp": _times(codes["time"]),
+            "timestamp": times_after(START, (codes["time"] * _DAY).round()),
             "setting": pl.repeat("live", n, eager=True),
             "status": pl.repeat("scored", n, eager=True),
-            "value_raw": _named(_LABELS, codes["outcome"]),
+            "value_raw": named(VOTE_LABELS, codes["outcome"]),
             "assistant_tokens_a": codes["length_a"].cast(pl.Float64),
             "assistant_tokens_b": codes["length_b"].cast(pl.Float64),
-            "made_as": _named(_MADE_AS, codes["made_as"]),
+            "made_as": named(_MADE_AS, codes["made_as"]),
         }
     )
     note = (
@@ -271,19 +270,3 @@ def _tables(codes: pl.DataFrame, names: Sequence[str], design: ArenaDesign, seed
         }
     ]
     return EvalData(comparisons=check_table(frame, "comparisons"), runs=frame_from_rows(runs, "runs"))
-
-
-def _named(names: Sequence[str], codes: pl.Series) -> pl.Series:
-    return pl.Series(list(names), dtype=pl.String).gather(codes)
-
-
-def _numbered(letter: str, numbers: IntArray) -> pl.Series:
-    width = len(str(int(numbers.max(initial=1))))
-    return pl.select(pl.lit(letter) + pl.Series(numbers).cast(pl.String).str.zfill(width)).to_series()
-
-
-def _times(days: pl.Series) -> pl.Series:
-    """Return times, to the millisecond: a file's seconds then say the same."""
-    start = int(START.timestamp() * 1000)
-    whole = (days * _DAY).round().cast(pl.Int64) + start
-    return whole.cast(pl.Datetime("ms", "UTC")).cast(pl.Datetime("us", "UTC"))

@@ -3,17 +3,21 @@
 import hashlib
 import re
 from collections.abc import Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import polars as pl
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray
+from evalstats.stats.checks import FloatArray, IntArray
 
 Calibrate = Literal["count", "rate"]
+# Names of the four outcomes of a vote in public arena data.
+VOTE_LABELS = ("model_a", "model_b", "tie", "tie (bothbad)")
 
 
 def generator(seed: int, purpose: str, *labels: str) -> np.random.Generator:
@@ -87,6 +91,23 @@ def check_share(name: str, value: float, *, high: float = 0.5) -> None:
     """Refuse a share that is not from 0 to `high`."""
     if not 0 <= value <= high:
         raise InputError(f"{name} is {value:g}; give a proportion from 0 to {high:g}")
+
+
+def named(names: Sequence[str], codes: IntArray | pl.Series) -> pl.Series:
+    """Return the names of codes."""
+    return pl.Series(list(names), dtype=pl.String).gather(pl.Series(codes))
+
+
+def numbered(prefix: str, numbers: IntArray) -> pl.Series:
+    """Return ids of one width: `u001`, `u002`, ..."""
+    width = len(str(int(numbers.max(initial=1))))
+    return pl.select(pl.lit(prefix) + pl.Series(numbers).cast(pl.String).str.zfill(width)).to_series()
+
+
+def times_after(start: datetime, milliseconds: pl.Series) -> pl.Series:
+    """Return times, to the millisecond: a file's seconds then say the same."""
+    whole = milliseconds.cast(pl.Int64) + int(start.timestamp() * 1000)
+    return whole.cast(pl.Datetime("ms", "UTC")).cast(pl.Datetime("us", "UTC"))
 
 
 def model_paths(folder: str | Path, models: Sequence[str], ending: str) -> list[Path]:

@@ -4,19 +4,29 @@ import json
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Literal, Unpack
+from typing import Any, Literal
 
 import numpy as np
 import polars as pl
+from scipy.special import expit
 
-from evalstats.errors import InputError
+from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
-from evalstats.simulate.draws import generator
-from evalstats.simulate.lab_live_truth import LabLiveDraw, LabLiveTruth, draw_lab_live, lab_live_truth
-from evalstats.simulate.lab_live_world import LabLiveDesign, LabLiveOptions, LabLiveWorld, make_lab_live_world
-from evalstats.stats.arena.votes import OUTCOMES
-from evalstats.stats.checks import IntArray
+from evalstats.simulate.arena_world import zipf
+from evalstats.simulate.draws import VOTE_LABELS, generator, named, numbered, times_after
+from evalstats.simulate.lab_live_world import (
+    LabLiveDesign,
+    LabLiveTruth,
+    LabLiveWorld,
+    lab_live_truth,
+    make_lab_live_world,
+)
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.covariance import covariance_of
+from evalstats.stats.arena.votes import A_WINS, B_WINS, OUTCOMES, TIE, vote_rows
+from evalstats.stats.checks import BoolArray, IntArray
+from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
 
 LAB, APP, ARENA = "simulated lab", "simulated app", "simulated arena"
 METRIC = "success"
@@ -24,8 +34,164 @@ LAB_DAY = datetime(2026, 3, 2, 12, tzinfo=UTC)
 START = datetime(2026, 4, 1, tzinfo=UTC)
 N_DAYS = 60
 
-_LABELS = ("model_a", "model_b", "tie", "tie (bothbad)")
 _MINUTE = 60_000  # milliseconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LabLiveDraw:
+    """One sample of both sides; codes count from 0.
+
+    Attributes
+    ----------
+    lab_item, lab_scenario
+        int64, shape (n_lab,): item and scenario of each thing that was played.
+    lab_success
+        bool, shape (n_lab, n_names): outcome of every model.
+    user, scenario
+        int64, shape (n_live,): of each session or vote.
+    model, success
+        int64 and bool, shape (n_live,), for sessions: model chosen and outcome; empty for votes.
+    first, second, outcome
+        int64, shape (n_live,), for votes: models on sides a and b, and who won; empty for sessions.
+    """
+
+    world: LabLiveWorld
+    lab_item: IntArray
+    lab_scenario: IntArray
+    lab_success: BoolArray
+    user: IntArray
+    scenario: IntArray
+    model: IntArray
+    success: BoolArray
+    first: IntArray
+    second: IntArray
+    outcome: IntArray
+
+    def scores(self) -> LabLiveScores:
+        """Estimate every model on both sides, with errors clustered by item and by user.
+
+        The lab's scenarios are fixed shares of its items, which the errors do not use: they are somewhat too large.
+
+        Raises
+        ------
+        CannotAnswerError
+            If a model has too few clusters, or votes do not connect the models.
+        """
+        n = self.world.n_models
+        rows, model = np.indices((self.lab_item.size, n)).reshape(2, -1)
+        lab = cluster_means(
+            self.lab_item[rows],
+            model,
+            np.ones(rows.size),
+            self.lab_success[:, :n].astype(np.float64).ravel(),
+            n_clusters=self.world.design.n_items,
+            n_models=n,
+        )
+        live = None
+        if self.world.strengths is None:
+            users, cluster = np.unique(self.user, return_inverse=True)
+            ones, success = np.ones(cluster.size), self.success.astype(np.float64)
+            live = cluster_means(cluster, self.model, ones, success, n_clusters=users.size, n_models=n)
+            estimate, covariance = live.estimate, live.covariance
+        else:
+            votes = vote_rows(self.first, self.second, self.outcome, n_models=n, clusters=(self.user,))
+            fit = fit_strengths(votes)
+            estimate = fit.strengths
+            covariance = covariance_of(fit, votes, names=("user",)).joint
+        if lab.covariance is None or covariance is None:
+            reason = lab.reason if live is None or live.reason is None else live.reason
+            raise CannotAnswerError(f"no error can be estimated: {reason}")
+        return LabLiveScores(lab=lab.estimate, live=estimate, lab_covariance=lab.covariance, live_covariance=covariance)
+
+
+def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
+    """Draw one sample. Another `draw` has other items, users and luck; models, scenarios and gaps stay.
+
+    Parameters
+    ----------
+    draw
+        Which sample of this truth, from 0.
+
+    Examples
+    --------
+    >>> sample = draw_lab_live(make_lab_live_world(LabLiveDesign(n_models=8)))
+    >>> sample.lab_success.shape, sample.user.shape, sample.scores().n_models
+    ((420, 8), (6000,), 8)
+    """
+    lab = generator(world.seed, "lab-live", "lab", str(draw))
+    live = generator(world.seed, "lab-live", "live", str(draw))
+    item, scenario, success = _lab_side(world, lab)
+    user = live.choice(
+        world.design.n_users, size=world.design.sessions, p=zipf(world.design.n_users, world.design.activity)
+    )
+    brought = _brought(world, user, live)
+    none, nothing = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+    parts = {"model": none, "first": none, "second": none, "outcome": none}
+    lived = nothing
+    if world.live_logits is not None:
+        parts["model"], lived = _live_sessions(world, user, brought, live)
+    else:
+        parts["first"], parts["second"], parts["outcome"] = _live_votes(world, user, live)
+    return LabLiveDraw(
+        world=world, lab_item=item, lab_scenario=scenario, lab_success=success, user=user, scenario=brought, success=lived,
+        **parts,
+    )  # fmt: skip
+
+
+def _lab_side(world: LabLiveWorld, rng: np.random.Generator) -> tuple[IntArray, IntArray, BoolArray]:
+    design = world.design
+    difficulty = design.sd_item * rng.standard_normal(design.n_items)
+    item, scenario = np.arange(design.n_items), world.item_scenario
+    if design.crossed:
+        n_scenarios = len(design.scenarios)
+        item, scenario = np.repeat(item, n_scenarios), np.tile(np.arange(n_scenarios), design.n_items)
+    chance = expit(world.lab_logits[:, scenario].T + difficulty[item, None])
+    # One stream for each model would let a model more move no other; one table of draws by item does the same.
+    return item, scenario, chance > rng.random((len(world.names), item.size)).T
+
+
+def _brought(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -> IntArray:
+    """Return the scenario of every session: from the user's own mix, whose mean is the live mix."""
+    mix, own = world.live_mix, world.design.user_mix
+    place = rng.random(user.size)
+    if own is None:
+        shares = np.broadcast_to(mix, (world.design.n_users, mix.size))
+    else:
+        # A Dirichlet draw is a row of gammas over their sum; a share of 0 stays 0.
+        drawn = rng.gamma(np.maximum(own * mix, 1e-300), size=(world.design.n_users, mix.size)) * (mix > 0.0)
+        total = drawn.sum(axis=1, keepdims=True)
+        shares = np.where(total > 0.0, drawn / np.where(total > 0.0, total, 1.0), mix)
+    edges = np.cumsum(shares, axis=1)
+    edges[:, -1] = np.inf
+    last = int(np.flatnonzero(mix > 0.0)[-1])
+    return np.minimum((place[:, None] >= edges[user]).sum(axis=1), last).astype(np.int64)
+
+
+def _live_sessions(
+    world: LabLiveWorld, user: IntArray, scenario: IntArray, rng: np.random.Generator
+) -> tuple[IntArray, BoolArray]:
+    design, n = world.design, world.n_models
+    assert world.live_logits is not None, "sessions have probabilities of success"  # noqa: S101 - for the type
+    ease = design.sd_user * rng.standard_normal(design.n_users)
+    liking = design.sd_user_model * rng.standard_normal((design.n_users, n))
+    model = rng.integers(n, size=user.size)
+    chance = expit(world.live_logits[model, scenario] + ease[user] + liking[user, model])
+    return model, rng.random(user.size) < chance
+
+
+def _live_votes(world: LabLiveWorld, user: IntArray, rng: np.random.Generator) -> tuple[IntArray, IntArray, IntArray]:
+    """Votes whose shares (a tie as half) are Bradley-Terry's over all users, whatever the ties and likings."""
+    design, n = world.design, world.n_models
+    assert world.pair_logits is not None, "votes have strengths"  # noqa: S101 - for the type
+    liking = design.sd_user_model * rng.standard_normal((design.n_users, n))
+    first = rng.integers(n, size=user.size)
+    second = (first + rng.integers(1, n, size=user.size)) % n
+    share = expit(world.pair_logits[first, second] + liking[user, first] - liking[user, second])
+    # Half of a tie is taken from either side's wins, so that wins plus half the ties stay the share.
+    half = design.tie * share * (1.0 - share)
+    place = rng.random(user.size)
+    outcome = np.where(place < share - half, A_WINS, np.where(place < share + half, TIE, B_WINS))
+    return first, second, outcome.astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -37,9 +203,7 @@ class LabLive:
     truth: LabLiveTruth
 
 
-def simulate_lab_live(
-    n_models: int | tuple[str, ...] = 15, *, seed: int = 0, draw: int = 0, **options: Unpack[LabLiveOptions]
-) -> LabLive:
+def simulate_lab_live(n_models: int | tuple[str, ...] = 15, *, seed: int = 0, draw: int = 0, **options: Any) -> LabLive:
     """Simulate results of the same models in the lab and with live users.
 
     Parameters
@@ -82,25 +246,15 @@ def simulate_lab_live(
     """
     design = LabLiveDesign(n_models=n_models, **options)
     world = make_lab_live_world(design, seed=seed)
-    return lab_live_tables(draw_lab_live(world, draw=draw), draw=draw)
-
-
-def lab_live_tables(sample: LabLiveDraw, *, draw: int = 0) -> LabLive:
-    """Write one sample as tidy tables.
-
-    Parameters
-    ----------
-    draw
-        Its number, for the times and the note of the runs.
-    """
-    world = sample.world
+    sample = draw_lab_live(world, draw=draw)
     truth = lab_live_truth(world)
-    if world.design.live == "aggregates":
+    if design.live == "aggregates":
         return LabLive(
             lab=_published(sample, truth, live=False), live=_published(sample, truth, live=True), truth=truth
         )
     lab = _lab(sample, truth)
-    times = _times(generator(world.seed, "lab-live", "times", str(draw)), sample.user.size)
+    minutes = generator(seed, "lab-live", "times", str(draw)).integers(N_DAYS * 24 * 60, size=sample.user.size)
+    times = times_after(START, pl.Series(np.sort(minutes) * _MINUTE))
     live = _sessions(sample, truth, times) if world.live_cells is not None else _votes(sample, truth, times)
     return LabLive(lab=lab, live=live, truth=truth)
 
@@ -151,7 +305,7 @@ def _outcomes(
     truth: LabLiveTruth,
     names: tuple[str, ...],
     model: IntArray,
-    success: np.ndarray[tuple[int, ...], np.dtype[np.bool_]],
+    success: BoolArray,
     scenario: IntArray,
 ) -> pl.DataFrame:
     kinds = ["ideal" if name == truth.ideal else "non_ideal" for name in truth.scenarios]
@@ -221,7 +375,7 @@ def _votes(sample: LabLiveDraw, truth: LabLiveTruth, times: pl.Series) -> EvalDa
             "timestamp": times,
             "setting": pl.repeat("live", n, eager=True),
             "status": pl.repeat("scored", n, eager=True),
-            "value_raw": named(_LABELS, sample.outcome),
+            "value_raw": named(VOTE_LABELS, sample.outcome),
         }
     )
     runs = [
@@ -282,24 +436,6 @@ def _published_row(model: str, benchmark: str, estimate: float, std_error: float
     }
 
 
-def _times(rng: np.random.Generator, n: int) -> pl.Series:
-    """Return times in order, to the minute."""
-    minutes = np.sort(rng.integers(N_DAYS * 24 * 60, size=n))
-    start = int(START.timestamp() * 1000)
-    return pl.Series(start + minutes * _MINUTE).cast(pl.Datetime("ms", "UTC")).cast(pl.Datetime("us", "UTC"))
-
-
-def named(names: tuple[str, ...] | list[str], codes: IntArray) -> pl.Series:
-    """Return the names of codes."""
-    return pl.Series(list(names), dtype=pl.String).gather(pl.Series(codes))
-
-
-def numbered(prefix: str, numbers: IntArray) -> pl.Series:
-    """Return ids of one width: `u001`, `u002`, ..."""
-    width = len(str(int(numbers.max(initial=1))))
-    return pl.select(pl.lit(prefix) + pl.Series(numbers).cast(pl.String).str.zfill(width)).to_series()
-
-
 Form = Literal["csv", "jsonl", "parquet"]
 
 _LAB = ("benchmark", "model", "item", "variant", "scenario", "user_kind", "metric", "score", "setting", "timestamp")
@@ -322,7 +458,7 @@ def write_lab_live(
     form: Form = "csv",
     seed: int = 0,
     draw: int = 0,
-    **options: Unpack[LabLiveOptions],
+    **options: Any,
 ) -> list[Path]:
     """Write a simulated lab and live world; same numbers and seed, same bytes.
 

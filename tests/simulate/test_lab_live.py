@@ -16,11 +16,12 @@ from evalstats.errors import InputError
 from evalstats.loaders.declarations import read_aliases
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine
-from evalstats.simulate.lab_live import simulate_lab_live, write_lab_live
-from evalstats.simulate.lab_live_truth import LabLiveDraw, LabLiveTruth, draw_lab_live, lab_live_truth
+from evalstats.simulate.lab_live import LabLiveDraw, draw_lab_live, simulate_lab_live, write_lab_live
 from evalstats.simulate.lab_live_world import (
     LabLiveDesign,
+    LabLiveTruth,
     LabLiveWorld,
+    lab_live_truth,
     logit_for_mean,
     make_lab_live_world,
     mean_of_logits,
