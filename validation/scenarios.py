@@ -8,7 +8,7 @@ from scipy import optimize, special, stats
 
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from evalstats.stats.mixed.interaction import parallelism_test
-from evalstats.stats.mixed.marginal_means import CellMeans, cell_means
+from evalstats.stats.mixed.robust import CellMeans, cell_means
 from evalstats.stats.proportion_contrasts import proportion_contrasts
 from validation.sign_contrasts import max_contrast
 from validation.study import Case, Promise, Question, Tally, Task, of_claims, simulated

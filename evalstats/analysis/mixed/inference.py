@@ -12,7 +12,7 @@ from scipy import linalg
 from evalstats.analysis.mixed.formula import INTERCEPT, Term, term_name
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.contrasts import LinearEstimates, linear_estimates
+from evalstats.stats.mixed.contrasts import LinearEstimates, joint_test, linear_estimates
 from evalstats.stats.mixed.degrees_of_freedom import (
     MOST_EFFECTS,
     MOST_ROWS,
@@ -26,7 +26,6 @@ from evalstats.stats.mixed.degrees_of_freedom import (
     variance_parameters,
 )
 from evalstats.stats.mixed.design import Family, Floats, MixedFit
-from evalstats.stats.mixed.families import joint_test
 
 MOST_GRID_ROWS = 50_000
 _RANK = 1e-9

@@ -16,8 +16,11 @@ from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.checks import check_level
 from evalstats.stats.mixed.contrasts import (
+    Adjustment,
     Contrasts,
+    FamilyEstimates,
     LinearEstimates,
+    adjusted,
     against,
     against_mean,
     custom,
@@ -26,10 +29,13 @@ from evalstats.stats.mixed.contrasts import (
     within_each,
 )
 from evalstats.stats.mixed.design import Floats
-from evalstats.stats.mixed.families import Adjustment, FamilyEstimates, adjusted
-from evalstats.stats.mixed.marginal_means import MarginalMeans, ReferenceGrid, Weights, expanded, marginal_means
-from evalstats.stats.mixed.population_means import (
+from evalstats.stats.mixed.marginal_means import (
+    MarginalMeans,
     ProbabilityMeans,
+    ReferenceGrid,
+    Weights,
+    expanded,
+    marginal_means,
     population_means,
     probability_differences,
     random_effect_sd,
@@ -187,9 +193,6 @@ class _Grid:
 def _grid(frame: ModelFrame) -> _Grid:
     table = factor_grid(frame)
     names = tuple(frame.factors)
-    codes = np.stack(
-        np.unravel_index(np.arange(table.height), [len(levels) for levels in frame.factors.values()]), axis=1
-    )
     counts = (
         frame.cells.select(names).with_columns(pl.Series("", frame.design.count)).group_by(names).agg(pl.col("").sum())
     )
@@ -197,7 +200,6 @@ def _grid(frame: ModelFrame) -> _Grid:
     reference = ReferenceGrid(
         factors=names,
         levels=tuple(frame.factors.values()),
-        codes=codes.astype(np.int64),
         rows=frame.all_rows(table),
         count=joined[""].fill_null(0.0).to_numpy().astype(np.float64),
     )
@@ -266,7 +268,7 @@ def _linear(
         return linear_estimates(rows, beta, covariance, df=free, conf_level=level, names=names, null_basis=nothing)
 
     found = estimates(marginal.rows, marginal.names)
-    rows = [_mean_row(found, at, marginal.reasons[at] or found.reasons[at]) for at in range(len(marginal.names))]
+    rows = [_mean_row(found, at) for at in range(len(marginal.names))]
     if wanted is None:
         return rows, (), ()
     compared = estimates(wanted.weights @ marginal.rows, wanted.names)
@@ -274,7 +276,7 @@ def _linear(
     return rows, _contrast_rows(wanted, compared, family), family.warnings
 
 
-def _mean_row(found: LinearEstimates, at: int, reason: str | None) -> MeanRow:
+def _mean_row(found: LinearEstimates, at: int) -> MeanRow:
     return MeanRow(
         name=found.names[at],
         levels=(),
@@ -283,7 +285,7 @@ def _mean_row(found: LinearEstimates, at: int, reason: str | None) -> MeanRow:
         df=_finite(found.df[at]),
         conf_low=_finite(found.conf_low[at]),
         conf_high=_finite(found.conf_high[at]),
-        reason=reason,
+        reason=found.reasons[at],
     )
 
 
@@ -369,18 +371,14 @@ def _population(result: Fitted, grid: _Grid, marginal: MarginalMeans, level: flo
     n = grid.frame.height
     lost = ~frame.estimable(grid.reference.rows)
     said = "not estimable: the data hold nothing about some combination it needs"
-    reasons = [
-        reason or (said if bool(np.any(weight[lost] > 0.0)) else None)
-        for reason, weight in zip(marginal.reasons, marginal.weights, strict=True)
-    ]
+    reasons = [said if bool(np.any(weight[lost] > 0.0)) else None for weight in marginal.weights]
     joint = fit.joint_covariance
     return population_means(
         frame.kept_rows(grid.reference.rows),
         fit.beta,
         np.broadcast_to(sd, (n,)),
-        joint_covariance=joint,
+        fit.covariance if joint is None else joint,
         sd_jacobian=None if joint is None else np.broadcast_to(by_theta, (n, by_theta.shape[1])),
-        covariance=fit.covariance if joint is None else None,
         weights=marginal.weights,
         names=marginal.names,
         reasons=reasons,

@@ -14,8 +14,8 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import InputError
 from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.mixed.contrasts import Adjustment
 from evalstats.stats.mixed.design import Convergence, Family
-from evalstats.stats.mixed.families import Adjustment
 from evalstats.stats.mixed.marginal_means import Weights
 
 

@@ -16,10 +16,9 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedFit
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.marginal_means import cell_means
-from evalstats.stats.mixed.population_means import averaged_expit
+from evalstats.stats.mixed.marginal_means import averaged_expit
 from evalstats.stats.mixed.prediction import pooled_table, prediction_covariance
-from evalstats.stats.mixed.robust import RobustCovariance, robust_covariance
+from evalstats.stats.mixed.robust import RobustCovariance, cell_means, robust_covariance
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -341,7 +341,7 @@ def _answer(
         drops=drops,
         pairs=() if random else pair_rows(table, fitted, asked.shares, level),
         tests=tests,
-        ranking=None if random else ranking(table, fitted, conf_level=level, seed=asked.seed),
+        ranking=None if random else ranking(table, fitted, conf_level=level),
         variances=variances,
         effects=effect_rows(fitted, level),
         reliability=reliability_of(table, choice, conf_level=level, seed=asked.seed),

@@ -14,11 +14,10 @@ from evalstats.analysis.scenarios.table import COUNT, ScenarioTable
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
-from evalstats.stats.mixed.interaction import parallelism_test
+from evalstats.stats.mixed.interaction import parallelism_test, ranking_change
 from evalstats.stats.mixed.likelihood_ratio import likelihood_ratio, variance_ratio
 from evalstats.stats.mixed.linear import fit_linear
 from evalstats.stats.mixed.parametric_bootstrap import null_design, parametric_bootstrap
-from evalstats.stats.mixed.qualitative_interaction import ranking_change
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -266,7 +265,7 @@ def _without(fit: MixedFit, design: MixedDesign, group: str, role: str) -> TermT
     )
 
 
-def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float, seed: int) -> RankingChange | None:
+def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float) -> RankingChange | None:
     """Say whether the order of models changes between scenarios; None where there is one model or no interval."""
     if len(table.models) < 2 or fitted.no_interval or table.measured.apart:
         return None
@@ -285,7 +284,6 @@ def ranking(table: ScenarioTable, fitted: FittedScenarios, *, conf_level: float,
             scenarios=table.scenarios,
             df=float(max(1, table.n_clusters - 1)),
             conf_level=conf_level,
-            seed=seed,
         )
     except (InputError, CannotAnswerError) as error:
         return RankingChange(shown=False, words=f"whether the ranking changes was not tested: {error}")

@@ -1,37 +1,39 @@
-"""Linear combinations of fixed effects with their uncertainty, and the usual contrasts of means as weights."""
+"""Linear combinations of fixed effects: each on its own, adjusted within families, and all of them tested together.
 
+Contrasts of means are weights over them. Holm 1979, Scandinavian Journal of Statistics 6:65; Kramer 1956,
+doi:10.2307/3001469; Hothorn, Bretz & Westfall 2008, doi:10.1002/bimj.200810425; Wald 1943,
+doi:10.1090/S0002-9947-1943-0012401-3; Lenth, emmeans.
+"""
+
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, check_level
-from evalstats.stats.estimate import SMALLEST_P
+from evalstats.stats.checks import FloatArray, IntArray, check_level
+from evalstats.stats.estimate import SMALLEST_P, positive_p
+from evalstats.stats.many.max_t import MaxLaw, range_critical, range_p
+from evalstats.stats.many.multiplicity import holm
 
-RowDf = Callable[[FloatArray], float]
+Adjustment = Literal["none", "holm", "tukey", "max-t"]
 
 _ROUNDING = 1e-10  # relative: a variance this small against its terms is rounding, and so is a sum of weights
+_RANK = 1e-10  # an eigenvalue of the correlation below this share of the largest is rounding
+_DEGREE = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearEstimates:
     """Estimates of several linear combinations, one entry each; null is NaN here and `reasons` says why.
 
-    Attributes
-    ----------
-    names
-        What each is.
-    estimate, std_error, statistic, df, p_value, conf_low, conf_high
-        float64, shape (n_estimates,). `df` is infinite where the normal law is used; `p_value` is two-sided, of "it is 0",
-        and never 0. Each interval holds on its own.
-    covariance
-        Of the estimates together, shape (n_estimates, n_estimates).
-    reasons
-        Why an entry is null; None where it is not.
+    All arrays have shape (n_estimates,), but for `covariance`, that of the estimates together. `df` is infinite where the
+    normal law is used; `p_value` is two-sided, of "it is 0", and never 0. Each interval holds on its own.
     """
 
     names: tuple[str, ...]
@@ -45,27 +47,16 @@ class LinearEstimates:
     conf_level: float
     covariance: FloatArray
     reasons: tuple[str | None, ...]
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrasts:
-    """Weights over means, each row adding up to 0.
+    """Weights over means, shape (n_contrasts, n_means), each row adding up to 0.
 
-    Attributes
-    ----------
-    names
-        Names of the contrasts.
-    means
-        Names of the means, in the order of the columns.
-    weights
-        float64, shape (n_contrasts, n_means).
-    family
-        Family of each contrast, within which p-values are adjusted; "" for one family.
+    `family` names for each contrast the family within which p-values are adjusted; "" for one family.
     """
 
     names: tuple[str, ...]
-    means: tuple[str, ...]
     weights: FloatArray
     family: tuple[str, ...]
 
@@ -75,31 +66,26 @@ def linear_estimates(
     beta: ArrayLike,
     covariance: ArrayLike,
     *,
-    df: float | ArrayLike | RowDf | None = None,
+    df: float | ArrayLike | None = None,
     conf_level: float = 0.95,
     names: Sequence[str] | None = None,
     null_basis: FloatArray | None = None,
-    reasons: Sequence[str | None] | None = None,
 ) -> LinearEstimates:
     """Estimates L beta with standard errors, tests and intervals, each on its own.
 
-    For several that are read together, adjust with `families.adjusted`.
+    For several that are read together, use `adjusted`.
 
     Parameters
     ----------
     L
         float64, shape (n_estimates, n_fixed).
     beta, covariance
-        Fixed effects and their covariance, shapes (n_fixed,) and (n_fixed, n_fixed), from any estimator: the model's, or a
-        cluster-robust one.
+        Fixed effects and their covariance, from any estimator: the model's, or a cluster-robust one.
     df
-        Degrees of freedom: None for the normal law, a number, one number a row, or a function of a row of L
-        (Satterthwaite, Kenward-Roger).
+        Degrees of freedom: None for the normal law, a number, or one number a row.
     null_basis
-        Directions of the coefficients that the data say nothing about (`means.null_basis`), shape (n_fixed, n_missing).
-        Rows of L that touch one are null.
-    reasons
-        Rows that are null from the start (`means.MarginalMeans.reasons`), which may then hold NaN.
+        Directions of the coefficients that the data say nothing about, shape (n_fixed, n_missing). Rows of L that touch one
+        are null.
 
     Returns
     -------
@@ -110,7 +96,7 @@ def linear_estimates(
     Raises
     ------
     InputError
-        Shapes that do not fit, numbers that are not finite, or a covariance that gives a negative variance.
+        Numbers that are not finite, or a covariance that gives a negative variance.
 
     Examples
     --------
@@ -119,22 +105,18 @@ def linear_estimates(
     ([2.0, 3.0, 1.0], [0.2, 0.224, 0.3], 0.0033)
     """
     level = check_level(conf_level)
-    given, why = _null_rows(L, reasons)
-    rows, b, v = as_linear(given, beta, covariance)
-    labels = _labels(names, len(rows))
+    rows, b, v = as_linear(L, beta, covariance)
+    n = len(rows)
+    labels = tuple(f"row {i}" for i in range(n)) if names is None else tuple(names)
     estimate, together = rows @ b, rows @ v @ rows.T
     variance, terms = np.diagonal(together).copy(), np.square(np.abs(rows) @ np.sqrt(np.diagonal(v)))
     wrong = variance < -_ROUNDING * terms
     if wrong.any():
         raise InputError(f"the variance of {labels[int(np.argmax(wrong))]} is negative; covariance must be one")
-    lost = np.array([reason is not None for reason in why])
-    free = np.full(len(rows), np.nan)
-    free[~lost] = _degrees_of_freedom(df, rows, ~lost)
-    if null_basis is not None:
-        lost |= not_estimable(rows, null_basis)
-    for i in range(len(rows)):
-        if why[i] is not None:
-            continue
+    lost = np.zeros(n, dtype=np.bool_) if null_basis is None else _not_estimable(rows, null_basis)
+    free = np.broadcast_to(np.asarray(np.inf if df is None else df, dtype=np.float64), (n,))
+    why: list[str | None] = [None] * n
+    for i in range(n):
         if lost[i]:
             why[i] = "not estimable: the data hold nothing about some cell or combination it needs"
         elif variance[i] <= _ROUNDING * terms[i]:
@@ -147,14 +129,14 @@ def linear_estimates(
     std_error = np.where(std_error > 0.0, std_error, np.nan)
     free = np.where(open_, free, np.nan)
     statistic = np.where(open_, estimate / std_error, np.nan)
-    half = quantile(1.0 - level, free) * std_error
+    half = _quantile(1.0 - level, free) * std_error
     return LinearEstimates(
         names=labels,
         estimate=estimate,
         std_error=std_error,
         df=free,
         statistic=statistic,
-        p_value=two_sided_p(statistic, free),
+        p_value=_two_sided_p(statistic, free),
         conf_low=np.where(open_, estimate - half, np.nan),
         conf_high=np.where(open_, estimate + half, np.nan),
         conf_level=level,
@@ -168,37 +150,28 @@ def as_linear(
     beta: ArrayLike,
     covariance: ArrayLike,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return L, beta and the covariance as float64 arrays that fit each other and are finite."""
+    """Return L (in rows), beta and the covariance, symmetric, as finite float64 arrays."""
     rows, b = np.atleast_2d(np.asarray(L, dtype=np.float64)), np.asarray(beta, dtype=np.float64)
     v = np.asarray(covariance, dtype=np.float64)
-    if b.ndim != 1 or rows.ndim != 2 or rows.shape[1] != b.size or v.shape != (b.size, b.size):
-        raise InputError(
-            f"L has shape {rows.shape}, beta {b.shape} and covariance {v.shape}; expected (n, p), (p,) and (p, p)"
-        )
     for what, array in (("L", rows), ("beta", b), ("covariance", v)):
         if not np.isfinite(array).all():
             raise InputError(f"{what} holds NaN or infinite numbers; leave out what was not estimated")
-    if not np.allclose(v, v.T, rtol=1e-8, atol=1e-10 * float(np.abs(v).max(initial=0.0))):
-        raise InputError("covariance is not symmetric; give the covariance matrix of beta")
     return rows, b, 0.5 * (v + v.T)
 
 
-def not_estimable(rows: FloatArray, null_basis: FloatArray) -> np.ndarray:
-    """Return which rows are not combinations of the rows of the design, given a basis of its null space."""
-    if null_basis.shape[0] != rows.shape[1]:
-        raise InputError(f"null_basis has {null_basis.shape[0]} rows; expected {rows.shape[1]}, one a coefficient")
+def _not_estimable(rows: FloatArray, null_basis: FloatArray) -> NDArray[np.bool_]:
+    """Say which rows are not combinations of the rows of the design, given a basis of its null space."""
     size = np.maximum(np.linalg.norm(rows, axis=1), 1e-300)
     return (np.abs(rows @ null_basis) > 1e-8 * size[:, np.newaxis]).any(axis=1)
 
 
-def two_sided_p(statistic: FloatArray, df: FloatArray) -> FloatArray:
-    """Return P(|T| >= |t|) entry by entry, in (0, 1]; NaN stays NaN."""
+def _two_sided_p(statistic: FloatArray, df: FloatArray) -> FloatArray:
     normal = 2.0 * special.ndtr(-np.abs(statistic))
     student = 2.0 * special.stdtr(np.where(np.isinf(df), 1.0, df), -np.abs(statistic))
     return np.clip(np.where(np.isinf(df), normal, student), SMALLEST_P, 1.0)
 
 
-def quantile(beyond: float | FloatArray, df: FloatArray) -> FloatArray:
+def _quantile(beyond: float, df: FloatArray) -> FloatArray:
     """Return q with P(|T| > q) = `beyond`, entry by entry."""
     student = -special.stdtrit(np.where(np.isinf(df), 1.0, df), 0.5 * np.asarray(beyond))
     return np.where(np.isinf(df), -special.ndtri(0.5 * np.asarray(beyond)), student)
@@ -214,7 +187,7 @@ def pairwise(means: Sequence[str]) -> Contrasts:
     """
     eye = _eye(means)
     pairs = list(combinations(range(len(means)), 2))
-    return _contrasts([f"{means[i]} - {means[j]}" for i, j in pairs], means, [eye[i] - eye[j] for i, j in pairs])
+    return _contrasts([f"{means[i]} - {means[j]}" for i, j in pairs], [eye[i] - eye[j] for i, j in pairs])
 
 
 def against(means: Sequence[str], reference: str) -> Contrasts:
@@ -230,21 +203,12 @@ def against(means: Sequence[str], reference: str) -> Contrasts:
         raise InputError(f"reference {reference!r} is not one of {', '.join(means)}")
     eye, at = _eye(means), list(means).index(reference)
     others = [i for i in range(len(means)) if i != at]
-    return _contrasts([f"{means[i]} - {reference}" for i in others], means, [eye[i] - eye[at] for i in others])
+    return _contrasts([f"{means[i]} - {reference}" for i in others], [eye[i] - eye[at] for i in others])
 
 
-def against_mean(means: Sequence[str], *, of_others: bool = False) -> Contrasts:
-    """Every mean minus the plain mean of all, or `of_others`.
-
-    Examples
-    --------
-    >>> against_mean(["a", "b"], of_others=True).weights.tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
-    eye, k = _eye(means), len(means)
-    scale = k / (k - 1.0) if of_others else 1.0
-    what = "mean of the others" if of_others else "mean"
-    return _contrasts([f"{name} - {what}" for name in means], means, list(scale * (eye - 1.0 / k)))
+def against_mean(means: Sequence[str]) -> Contrasts:
+    """Every mean minus the plain mean of all."""
+    return _contrasts([f"{name} - mean" for name in means], list(_eye(means) - 1.0 / len(means)))
 
 
 def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> Contrasts:
@@ -268,31 +232,13 @@ def custom(means: Sequence[str], weights: Mapping[str, Mapping[str, float]]) -> 
                 f"weights of contrast {name!r} add up to {total:g}; they must differ from 0 and add up to 0"
             )
         rows.append(row)
-    return _contrasts(list(weights), means, rows)
-
-
-def interaction(first: Contrasts, second: Contrasts) -> Contrasts:
-    """Differences of differences: every contrast of one factor in every contrast of another.
-
-    The means are those of the grid of both factors, the second one running fastest.
-
-    Examples
-    --------
-    >>> found = interaction(pairwise(["A", "B"]), against(["ideal", "rude"], "ideal"))
-    >>> found.names, found.weights.tolist()
-    (('(A - B) in (rude - ideal)',), [[-1.0, 1.0, 1.0, -1.0]])
-    """
-    return _contrasts(
-        [f"({a}) in ({b})" for a in first.names for b in second.names],
-        [f"{a}, {b}" for a in first.means for b in second.means],
-        list(np.kron(first.weights, second.weights)),
-    )
+    if not rows:
+        raise InputError("no contrast was given; name at least one")
+    return _contrasts(list(weights), rows)
 
 
 def within_each(groups: Sequence[str], contrasts: Contrasts) -> Contrasts:
-    """Repeat contrasts within each group, each group a family of its own.
-
-    The means are those of the grid, groups slowest.
+    """Repeat contrasts within each group, each group a family of its own; the means are those of the grid, groups slowest.
 
     Examples
     --------
@@ -302,7 +248,6 @@ def within_each(groups: Sequence[str], contrasts: Contrasts) -> Contrasts:
     """
     return Contrasts(
         names=tuple(f"{group}: {name}" for group in groups for name in contrasts.names),
-        means=tuple(f"{group}, {mean}" for group in groups for mean in contrasts.means),
         weights=np.asarray(np.kron(np.eye(len(groups)), contrasts.weights), dtype=np.float64),
         family=tuple(group for group in groups for _ in contrasts.names),
     )
@@ -314,38 +259,188 @@ def _eye(means: Sequence[str]) -> FloatArray:
     return np.eye(len(means))
 
 
-def _contrasts(names: Sequence[str], means: Sequence[str], rows: Sequence[FloatArray]) -> Contrasts:
-    if not rows:
-        raise InputError("no contrast was given; name at least one")
-    return Contrasts(names=tuple(names), means=tuple(means), weights=np.array(rows) + 0.0, family=("",) * len(names))
+def _contrasts(names: Sequence[str], rows: Sequence[FloatArray]) -> Contrasts:
+    return Contrasts(names=tuple(names), weights=np.array(rows) + 0.0, family=("",) * len(names))
 
 
-def _labels(names: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    if names is not None and len(names) != n:
-        raise InputError(f"{len(names)} names for {n} rows of L; give one each")
-    return tuple(names) if names is not None else tuple(f"row {i}" for i in range(n))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FamilyEstimates:
+    """Adjusted p-values and intervals, one entry for each estimate; NaN where the estimate's own are."""
+
+    p_adjusted: FloatArray
+    conf_low: FloatArray
+    conf_high: FloatArray
+    warnings: tuple[str, ...] = ()
 
 
-def _null_rows(
-    L: ArrayLike,  # noqa: N803
-    reasons: Sequence[str | None] | None,
-) -> tuple[FloatArray, list[str | None]]:
-    """Return L with rows of 0 where there is a reason, and a reason or None for each row."""
-    rows = np.atleast_2d(np.asarray(L, dtype=np.float64))
-    why: list[str | None] = [None] * len(rows) if reasons is None else list(reasons)
-    if len(why) != len(rows):
-        raise InputError(f"{len(why)} reasons for {len(rows)} rows of L; give one each, None where a row is not null")
-    null = np.array([reason is not None for reason in why])
-    return np.where(null[:, np.newaxis], 0.0, rows), why
+def adjusted(
+    estimates: LinearEstimates, method: Adjustment = "holm", *, family: Sequence[str] | None = None
+) -> FamilyEstimates:
+    """Adjust tests and intervals within families (None: all are one); intervals are at the level of the estimates.
+
+    "holm": valid under any dependence, with Bonferroni intervals, which may contain 0 where Holm's p is small. "tukey": all
+    pairwise differences of means, exact where the means have equal variances and equal covariances, nearly so elsewhere
+    (Tukey-Kramer). "max-t": single-step, from the estimates' correlation; never less powerful than Bonferroni. "none": p and
+    intervals as they are. Null estimates are not adjusted for, which a warning says. Where degrees of freedom differ within
+    a family, "tukey" and "max-t" use each estimate's own, as emmeans does.
+
+    Examples
+    --------
+    >>> contrasts = pairwise(["a", "b", "c"])
+    >>> found = linear_estimates(contrasts.weights, [0.9, 0.7, 0.6], 0.005 * np.eye(3))
+    >>> adjusted(found, "tukey").p_adjusted.round(4).tolist()
+    [0.1122, 0.0076, 0.5768]
+    """
+    if method not in ("none", "holm", "tukey", "max-t"):
+        raise InputError(f"adjustment is {method!r}; use one of none, holm, tukey, max-t")
+    n = len(estimates.names)
+    labels = [""] * n if family is None else list(family)
+    level = estimates.conf_level
+    tested: NDArray[np.bool_] = np.isfinite(estimates.p_value)
+    p, critical = np.full(n, np.nan), np.full(n, np.nan)
+    notes: list[str] = []
+    for label in dict.fromkeys(labels):
+        inside = np.array([each == label for each in labels])
+        members, size = np.flatnonzero(inside & tested), int(np.count_nonzero(inside))
+        if members.size < size:
+            of = f" of family {label}" if label else ""
+            notes.append(f"{size - members.size} of {size} estimates{of} are null and not adjusted for")
+        if members.size:
+            p[members], critical[members] = _one_family(estimates, members, method, n_differences=size)
+    half = critical * estimates.std_error
+    low, high = estimates.estimate - half, estimates.estimate + half
+    if method == "holm":
+        apart = np.flatnonzero((p <= 1.0 - level) & (low <= 0.0) & (high >= 0.0))
+        if apart.size:
+            names = ", ".join(estimates.names[i] for i in apart)
+            notes.append(f"Holm's p is at most {1.0 - level:g} but the Bonferroni interval contains 0: {names}")
+    return FamilyEstimates(p_adjusted=p, conf_low=low, conf_high=high, warnings=tuple(notes))
 
 
-def _degrees_of_freedom(df: float | ArrayLike | RowDf | None, rows: FloatArray, asked: np.ndarray) -> FloatArray:
-    """Return the df of the rows asked about."""
-    if df is None:
-        return np.full(int(asked.sum()), np.inf)
-    if callable(df):
-        return np.array([df(row) for row in rows[asked]], dtype=np.float64)
-    array = np.asarray(df, dtype=np.float64)
-    if array.ndim and array.shape != (len(rows),):
-        raise InputError(f"df has shape {array.shape}; give one number, or one for each of {len(rows)} rows")
-    return np.broadcast_to(array, (len(rows),))[asked]
+def _one_family(
+    estimates: LinearEstimates, members: IntArray, method: Adjustment, *, n_differences: int
+) -> tuple[FloatArray, FloatArray]:
+    """Return adjusted p and the critical |t| of every member."""
+    level = estimates.conf_level
+    df, t, raw = estimates.df[members], estimates.statistic[members], estimates.p_value[members]
+    if method in {"none", "holm"}:
+        m = 1 if method == "none" else members.size
+        return raw if method == "none" else holm(raw), _quantile((1.0 - level) / m, df)
+    if method == "tukey":
+        k = _n_means(n_differences)
+        p = np.array([range_p(math.sqrt(2.0) * abs(a), k, b) for a, b in zip(t.tolist(), df.tolist(), strict=True)])
+        return np.maximum(p, raw), _for_each_df(df, lambda b: range_critical(level, k, b) / math.sqrt(2.0))
+    law = MaxLaw(_correlation(estimates, members))
+    p = np.array([law.p(a, b)[0] for a, b in zip(t.tolist(), df.tolist(), strict=True)])
+    return p, _for_each_df(df, lambda b: law.critical(level, b)[0])
+
+
+def _for_each_df(df: FloatArray, critical: Callable[[float], float]) -> FloatArray:
+    """Return the critical value of every df; where many differ, by interpolation, as it is smooth in 1/df."""
+    free, of = np.unique(df, return_inverse=True)
+    finite = free[np.isfinite(free)]
+    if finite.size <= 2 * _DEGREE:
+        return np.array([critical(each) for each in free.tolist()])[of]
+    low, high = 1.0 / float(finite[-1]), 1.0 / float(finite[0])
+
+    nodes = np.cos(math.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
+    at = 2.0 / (low + high + (high - low) * nodes)
+    known = np.array([math.log(critical(each)) for each in at.tolist()])
+    curve = np.polynomial.Chebyshev.fit(nodes, known, _DEGREE, domain=[-1.0, 1.0])
+    place = np.asarray((2.0 / finite - low - high) / (high - low), dtype=np.float64)
+    values = np.exp(np.asarray(curve(place), dtype=np.float64))
+    if finite.size < free.size:
+        values = np.append(values, critical(math.inf))
+    return np.asarray(values, dtype=np.float64)[of]
+
+
+def _correlation(estimates: LinearEstimates, members: IntArray) -> FloatArray:
+    together = estimates.covariance[np.ix_(members, members)]
+    scale = np.sqrt(np.diagonal(together))
+    correlation = together / np.outer(scale, scale)
+    np.fill_diagonal(correlation, 1.0)
+    return correlation
+
+
+def _n_means(n_differences: int) -> int:
+    k = round(0.5 * (1.0 + math.sqrt(1.0 + 8.0 * n_differences)))
+    if k * (k - 1) // 2 != n_differences:
+        raise InputError(
+            f"Tukey's law is that of all pairwise differences; {n_differences} are not all of any number of means: "
+            "use max-t or holm"
+        )
+    return k
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JointTest:
+    """A Wald test that all rows of L beta are 0; where there is none, `statistic` is None and `reason` says why.
+
+    `statistic` is F where there are denominator degrees of freedom (`df_denominator`), else chi-squared; `df` the number of
+    hypotheses that are not combinations of the others; `p_value` never 0.
+    """
+
+    statistic: float | None
+    df: int
+    df_denominator: float | None
+    p_value: float | None
+    method: str
+    reason: str | None
+
+
+def joint_test(
+    L: ArrayLike,  # noqa: N803 - the letter of the literature
+    beta: ArrayLike,
+    covariance: ArrayLike,
+    *,
+    df: float | None = None,
+) -> JointTest:
+    """Test L beta = 0, all rows together: an interaction before any contrast within it.
+
+    chi2 = (L b)' (L V L')^- (L b) with df the rank of L V L', and F = chi2/df where `df`, the denominator degrees of freedom,
+    is given; rows may repeat one another. The chi-squared law is for many independent units.
+
+    Examples
+    --------
+    >>> found = joint_test(np.eye(2), [0.6, -0.2], 0.04 * np.eye(2), df=20)
+    >>> round(found.statistic, 3), found.df, round(found.p_value, 4)
+    (5.0, 2, 0.0173)
+    """
+    rows, b, v = as_linear(L, beta, covariance)
+    free = None if df is None or math.isinf(df) else float(df)
+    method = "Wald chi-squared test" if free is None else "Wald F test"
+
+    def none(hypotheses: int, reason: str) -> JointTest:
+        return JointTest(statistic=None, df=hypotheses, df_denominator=free, p_value=None, method=method, reason=reason)
+
+    hypotheses = int(np.linalg.matrix_rank(rows)) if rows.size else 0
+    if hypotheses == 0:
+        return none(0, "no hypothesis is left that the data can test")
+    # Rows of one length, so that which eigenvalues count as 0 hangs on no unit.
+    estimate, together = rows @ b, rows @ v @ rows.T
+    scale = np.sqrt(np.maximum(np.diagonal(together), 0.0))
+    if not (scale > 0.0).any():
+        return none(hypotheses, "the estimates tested have a standard error of 0")
+    scale = np.where(scale > 0.0, scale, float(scale.max()))
+    values, vectors = np.linalg.eigh(together / np.outer(scale, scale))
+    kept = values > _RANK * values[-1]
+    rank = int(kept.sum())
+    along = vectors.T @ (estimate / scale)
+    if rank < hypotheses and (np.abs(along[~kept]) > 1e-6 * max(1.0, float(np.abs(along).max()))).any():
+        return none(
+            hypotheses, f"the covariance has rank {rank} for {hypotheses} hypotheses, and what it leaves out is not 0"
+        )
+    chi2 = float((np.square(along[kept]) / values[kept]).sum())
+    p = (
+        float(special.gammaincc(0.5 * rank, 0.5 * chi2))
+        if free is None
+        else float(special.betainc(0.5 * free, 0.5 * rank, free / (free + chi2)))
+    )
+    return JointTest(
+        statistic=chi2 if free is None else chi2 / rank,
+        df=rank,
+        df_denominator=free,
+        p_value=positive_p(p),
+        method=method,
+        reason=None,
+    )

@@ -7,8 +7,7 @@ from scipy import stats
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.marginal_means import cell_means
-from evalstats.stats.mixed.robust import robust_covariance
+from evalstats.stats.mixed.robust import cell_means, robust_covariance
 
 
 def nested(rng, sizes, n_models):

@@ -2,18 +2,19 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy import special
 
 from evalstats.stats.mixed.binomial import fit_binomial
-from evalstats.stats.mixed.contrasts import against, linear_estimates, pairwise
+from evalstats.stats.mixed.contrasts import adjusted, against, linear_estimates, pairwise
 from evalstats.stats.mixed.degrees_of_freedom import satterthwaite
 from evalstats.stats.mixed.design import MixedDesign, RandomTerm
-from evalstats.stats.mixed.families import adjusted
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.marginal_means import ReferenceGrid, marginal_means
-from evalstats.stats.mixed.population_means import conditional_means, population_means, random_effect_sd
+from evalstats.stats.mixed.marginal_means import marginal_means, population_means, random_effect_sd
+from tests.stats.mixed.test_means import grid_of
 
 GOLDEN = json.loads((Path(__file__).resolve().parents[2] / "golden" / "mixed_means.json").read_text())
 LINEAR, BINOMIAL, CBPP = GOLDEN["linear"], GOLDEN["binomial"], GOLDEN["cbpp"]
@@ -41,16 +42,6 @@ def design_of(response):
     )
 
 
-def grid_of(stored):
-    return ReferenceGrid(
-        factors=tuple(stored["levels"]),
-        levels=tuple(map(tuple, stored["levels"].values())),
-        codes=np.array(list(stored["codes"].values())).T,
-        rows=np.array(stored["rows"], dtype=float),
-        count=np.array(stored["count"], dtype=float),
-    )
-
-
 def test_a_linear_fit_gives_the_means_and_df_of_emmeans():
     fit = fit_linear(design_of(LINEAR["data"]["score"]))
     means = marginal_means(grid_of(LINEAR["grid"]), ["model"])
@@ -73,9 +64,16 @@ def test_a_linear_fit_gives_the_means_and_df_of_emmeans():
 def test_a_binomial_fit_gives_the_means_of_emmeans():
     fit = fit_binomial(design_of(BINOMIAL["data"]["right"]))
     means = marginal_means(grid_of(BINOMIAL["grid"]), ["model"])
-    found = conditional_means(means.rows, fit.beta, fit.covariance)
+    found = at_effects_of_0(means.rows, fit)
     np.testing.assert_allclose(found.estimate, [row["prob"] for row in BINOMIAL["response"]], rtol=LME4["binomial"])
     np.testing.assert_allclose(found.std_error, [row["SE"] for row in BINOMIAL["response"]], rtol=5 * LME4["binomial"])
+
+
+def at_effects_of_0(rows, fit):
+    """Probabilities of a unit whose random effects are 0, which emmeans prints with type = "response"."""
+    found = linear_estimates(rows, fit.beta, fit.covariance)
+    p = special.expit(found.estimate)
+    return SimpleNamespace(estimate=p, std_error=p * (1 - p) * found.std_error)
 
 
 @pytest.fixture
@@ -103,7 +101,7 @@ def cbpp(golden):
 def test_cbpp_from_rows_to_averages(cbpp, golden):
     fit, stored = fit_binomial(cbpp), json.loads((golden / "r_mixed_models.json").read_text())["cbpp"]
     rows = np.array(CBPP["grid"]["rows"], dtype=float)
-    found = conditional_means(rows, fit.beta, fit.covariance)
+    found = at_effects_of_0(rows, fit)
     np.testing.assert_allclose(
         found.estimate, [row["prob"] for row in stored["emmeans_response"]], rtol=LME4["binomial"]
     )
@@ -116,6 +114,6 @@ def test_cbpp_from_rows_to_averages(cbpp, golden):
     p = [row["p.value"] for row in CBPP["control_holm"]]
     np.testing.assert_allclose(adjusted(control, "holm").p_adjusted, p, rtol=LME4["binomial"])
     s, slopes = random_effect_sd(fit.design.factors(fit.theta), [np.ones((4, 1))])
-    averaged = population_means(rows, fit.beta, s, joint_covariance=fit.joint_covariance, sd_jacobian=slopes)
+    averaged = population_means(rows, fit.beta, s, fit.joint_covariance, sd_jacobian=slopes)
     assert (averaged.estimate > found.estimate).all()
     assert averaged.warnings == ()
