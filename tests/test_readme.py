@@ -10,8 +10,8 @@ import pytest
 
 from evalstats.cli.ingest_run import ingest
 from evalstats.simulate.arena import write_arena
+from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.lab_live import write_lab_live
-from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
 from evalstats.simulate.rutbench import write_rutbench
 from tests.typed import typed
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, SamplingRow, SamplingStudy
 from evalstats.errors import InputError
-from evalstats.simulate.arena_sampling import SamplingRule
+from evalstats.simulate.arena_world import SamplingRule
 from evalstats.simulate.draws import generator
 from evalstats.stats.checks import FloatArray
 from evalstats.stats.estimate import t_quantile

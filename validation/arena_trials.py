@@ -11,8 +11,7 @@ from typing import Literal
 import numpy as np
 
 from evalstats.simulate.arena_events import choose
-from evalstats.simulate.arena_sampling import SamplingRule, draw_pairs, pair_weights, place, refit
-from evalstats.simulate.arena_world import mean_share, zipf
+from evalstats.simulate.arena_world import SamplingRule, draw_pairs, mean_share, pair_weights, place, refit, zipf
 from evalstats.simulate.draws import generator
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of

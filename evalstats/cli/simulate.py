@@ -162,12 +162,12 @@ def _planted(text: str) -> tuple[str, float]:
 def _written(what: What, output: Path, models: list[str] | None, seed: int) -> tuple[list[Path], str]:
     """Write the files, and return them with what in them is invented."""
     if what is What.HARMAMP:
-        from evalstats.simulate.assumed_formats import write_harmamp
+        from evalstats.simulate.benchmark_files import write_harmamp
 
         invented = "all but the numbers of plans and two rates of harm is invented, and the format is assumed"
         return write_harmamp(output, models, seed=seed), invented
     if what is What.DEVICEREPAIR:
-        from evalstats.simulate.assumed_formats import write_devicerepair
+        from evalstats.simulate.benchmark_files import write_devicerepair
 
         invented = "all scores are invented, and the format is assumed"
         return write_devicerepair(output, models, seed=seed), invented

@@ -95,7 +95,7 @@ def _contamination() -> Result:
 def _power() -> Result:
     from evalstats.analysis.power.power import power
     from evalstats.loaders.frames import from_frame
-    from evalstats.simulate.pairs import simulate_pairs
+    from evalstats.simulate.draws import simulate_pairs
 
     drawn = simulate_pairs(
         120, p_baseline=0.55, p_candidate=0.6, discordance=0.3, n_trials=3, clusters=24, icc=0.1, seed=_SEED

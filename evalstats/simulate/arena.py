@@ -15,13 +15,14 @@ from evalstats.errors import InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.tables import check_table, frame_from_rows
 from evalstats.simulate.arena_events import ArenaAttack, Batch, Schedule, sent_twice
-from evalstats.simulate.arena_sampling import Sampling, SamplingRule
 from evalstats.simulate.arena_world import (
     APPS,
     LANGUAGES,
     SCENARIOS,
     ArenaDesign,
     ArenaEffects,
+    Sampling,
+    SamplingRule,
     make_world,
     truth_frame,
 )
@@ -102,12 +103,7 @@ def simulate_arena(
 def arena_truth(
     *, n_votes: int = N_VOTES, seed: int = 0, design: ArenaDesign | None = None, effects: ArenaEffects | None = None
 ) -> pl.DataFrame:
-    """Return what simulated votes are drawn from.
-
-    Parameters
-    ----------
-    n_votes
-        Only sets the number of raters where the design leaves it open.
+    """Return what simulated votes are drawn from. `n_votes` only sets the number of raters where the design leaves it open.
 
     Returns
     -------

@@ -6,8 +6,16 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from evalstats.errors import InputError
-from evalstats.simulate.arena_sampling import SamplingRule, draw_pairs, pair_weights, place
-from evalstats.simulate.arena_world import SCENARIOS, ArenaDesign, ArenaEffects, ArenaWorld
+from evalstats.simulate.arena_world import (
+    SCENARIOS,
+    ArenaDesign,
+    ArenaEffects,
+    ArenaWorld,
+    SamplingRule,
+    draw_pairs,
+    pair_weights,
+    place,
+)
 from evalstats.simulate.draws import check_share
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE
 from evalstats.stats.checks import FloatArray, IntArray, check_count
@@ -121,15 +129,8 @@ def decide(
 def choose(rng: np.random.Generator, utility: FloatArray, tie: float) -> IntArray:
     """Return which of K models is chosen, K for none: P(m) : P(none) = exp(u_m) : tie x exp(mean of u).
 
-    Parameters
-    ----------
-    utility
-        float64, shape (..., K), log-odds.
-
-    References
-    ----------
-    R. R. Davidson (1970), doi:10.1080/01621459.1970.10481082, for K = 2; ties of more by the geometric mean: Turner, van
-    Etten, Firth & Kosmidis (2020), doi:10.1007/s00180-020-00959-3.
+    `utility`, of shape (..., K), is in log-odds. R. R. Davidson (1970), doi:10.1080/01621459.1970.10481082, for K = 2; ties of
+    more by the geometric mean: Turner, van Etten, Firth & Kosmidis (2020), doi:10.1007/s00180-020-00959-3.
     """
     none = np.full_like(utility[..., :1], -np.inf)
     if tie > 0:
@@ -392,13 +393,9 @@ class Schedule:
 
 
 def draw_members(rng: np.random.Generator, weights: FloatArray, n: int, size: int, allowed: FloatArray) -> IntArray:
-    """Draw the models of events: a pair by its weight, further ones by their weight with the first of the pair.
+    """Draw the models of events, shape (n, size): a pair by its weight, further ones by their weight with the first of the pair.
 
     Where fewer models than are needed have a weight with the first, others that it may meet fill up.
-
-    Returns
-    -------
-    int64 array, shape (n, size)
     """
     pairs = draw_pairs(rng, weights, n)
     if size == 2:

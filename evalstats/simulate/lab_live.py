@@ -105,19 +105,7 @@ class LabLiveDraw:
 
 
 def draw_lab_live(world: LabLiveWorld, *, draw: int = 0) -> LabLiveDraw:
-    """Draw one sample. Another `draw` has other items, users and luck; models, scenarios and gaps stay.
-
-    Parameters
-    ----------
-    draw
-        Which sample of this truth, from 0.
-
-    Examples
-    --------
-    >>> sample = draw_lab_live(make_lab_live_world(LabLiveDesign(n_models=8)))
-    >>> sample.lab_success.shape, sample.user.shape, sample.scores().n_models
-    ((420, 8), (6000,), 8)
-    """
+    """Draw one sample. Another `draw` has other items, users and luck; models, scenarios and gaps stay."""
     lab = generator(world.seed, "lab-live", "lab", str(draw))
     live = generator(world.seed, "lab-live", "live", str(draw))
     item, scenario, success = _lab_side(world, lab)
@@ -460,20 +448,13 @@ def write_lab_live(
     draw: int = 0,
     **options: Any,
 ) -> list[Path]:
-    """Write a simulated lab and live world; same numbers and seed, same bytes.
+    """Write a simulated lab and live world; same numbers and seed, same bytes. Arguments as `simulate_lab_live`.
 
     `lab/results.<form>` has a row for each item and model, `live/sessions.<form>` one for each session, both under the names
     of the glossary, so that `evalstats.read` needs no column map. With live="comparisons" `live/votes.jsonl` holds votes with
     the keys of public arena data; with live="aggregates" each side has a plain table of scores, `scores.csv`. Every row says
     that it is simulated. `truth.json` holds every true value, `README.md` what was planted, and where names differ
     `aliases.toml` joins them. The two folders are read on their own.
-
-    Parameters
-    ----------
-    form
-        Format of the tables.
-    n_models, seed, draw, **options
-        As `simulate_lab_live`.
 
     Raises
     ------

@@ -82,13 +82,7 @@ def _proportion(percent: str) -> float:
 
 
 def model_named(model: str | RutModel) -> RutModel:
-    """Return the published model of that name, or the model itself.
-
-    Raises
-    ------
-    InputError
-        If no published model has the name; the message lists all.
-    """
+    """Return the published model of that name, or the model itself; InputError lists all names."""
     if isinstance(model, RutModel):
         return model
     for known in published_models():
@@ -171,11 +165,6 @@ def make_design(*, seed: int = 0, n_tasks: int = N_TASKS) -> RutDesign:
 
     How the three margins hang together is not published. Here difficulty is independent of the rest, and a task
     with t user turns needs at least 2t + 1 action turns (each turn is answered, and one tool is called).
-
-    Raises
-    ------
-    InputError
-        If `n_tasks` is below 1 or the seed is negative.
     """
     if n_tasks < 1:
         raise InputError(f"n_tasks is {n_tasks}; a benchmark needs at least one base task")

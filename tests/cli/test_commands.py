@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from evalstats.cli.main import app
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
-from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
+from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 from tests.typed import typed
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 
 from evalstats.cli import leaderboard
 from evalstats.errors import CannotAnswerError, EvalStatsError, InputError
-from evalstats.simulate.published import write_tenacious_traces
+from evalstats.simulate.benchmark_files import write_tenacious_traces
 
 app = typer.Typer()
 

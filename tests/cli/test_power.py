@@ -11,7 +11,7 @@ from evalstats.analysis.power.power import power as plan
 from evalstats.cli import power
 from evalstats.cli.ingest_run import ingest
 from evalstats.errors import EvalStatsError, InputError
-from evalstats.simulate.pairs import simulate_pairs
+from evalstats.simulate.draws import simulate_pairs
 
 app = typer.Typer(
     rich_markup_mode=None, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80}

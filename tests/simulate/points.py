@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.special import expit
 
-from evalstats.simulate.assumed_formats import CUTS, LOWEST, SD_ANSWER, RepairDraw
+from evalstats.simulate.benchmark_files import CUTS, LOWEST, SD_ANSWER, RepairDraw
 
 
 def expected_points(draw: RepairDraw) -> np.ndarray:

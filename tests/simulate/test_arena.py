@@ -11,7 +11,6 @@ from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.simulate.arena import arena_truth, simulate_arena, write_arena
 from evalstats.simulate.arena_events import ArenaAttack
-from evalstats.simulate.arena_sampling import SamplingRule
 from evalstats.simulate.arena_world import (
     N_COMPARISONS,
     N_MODELS,
@@ -19,6 +18,7 @@ from evalstats.simulate.arena_world import (
     TOP_FIVE,
     ArenaDesign,
     ArenaEffects,
+    SamplingRule,
     expected_shares,
     make_world,
     mean_share,

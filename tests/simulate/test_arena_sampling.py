@@ -5,7 +5,7 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.simulate.arena_events import draw_members
-from evalstats.simulate.arena_sampling import (
+from evalstats.simulate.arena_world import (
     SamplingRule,
     difference_variance,
     draw_pairs,

@@ -13,8 +13,8 @@ from evalstats.datasets.tables import device_repair_known
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
-from evalstats.simulate import assumed_formats
-from evalstats.simulate.assumed_formats import (
+from evalstats.simulate import benchmark_files
+from evalstats.simulate.benchmark_files import (
     CRITERIA,
     CRITERION_EFFECTS,
     CUTS,
@@ -177,7 +177,7 @@ def test_the_design_page_states_the_numbers_in_use() -> None:
         "language_model",
         "answer",
     )
-    used |= {f"sd_{name}": getattr(assumed_formats, f"SD_{name.upper()}") for name in names}
+    used |= {f"sd_{name}": getattr(benchmark_files, f"SD_{name.upper()}") for name in names}
     used["phone_safety"] = PHONE_SAFETY
     used |= {f"cut {n}": cut for n, cut in enumerate(CUTS, start=1)}
     assert stated == used

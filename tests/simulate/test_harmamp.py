@@ -13,7 +13,7 @@ from evalstats.datasets.tables import harmamp_known, rows_of
 from evalstats.errors import InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
-from evalstats.simulate.assumed_formats import (
+from evalstats.simulate.benchmark_files import (
     AXIS_EFFECTS,
     CATEGORY_EFFECTS,
     DEFENSES,

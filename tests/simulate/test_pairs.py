@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import multivariate_normal, norm
 
 from evalstats.errors import InputError
-from evalstats.simulate.pairs import _both_below, simulate_pairs
+from evalstats.simulate.draws import _both_below, simulate_pairs
 
 MANY = 200_000
 

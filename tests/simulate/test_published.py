@@ -10,7 +10,7 @@ import pytest
 from evalstats import datasets
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData
-from evalstats.simulate.published import write_tau_airline, write_tenacious_traces
+from evalstats.simulate.benchmark_files import write_tau_airline, write_tenacious_traces
 
 
 def test_tenacious_rows_have_the_keys_and_types_of_the_format(tmp_path: Path) -> None:

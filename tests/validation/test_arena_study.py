@@ -9,7 +9,7 @@ from scipy import stats
 
 from evalstats.datasets.arena_sampling import SamplingMeasure, load_arena_sampling, study_from_text
 from evalstats.errors import InputError
-from evalstats.simulate.arena_sampling import SamplingRule
+from evalstats.simulate.arena_world import SamplingRule
 from validation.arena_study import MEASURES, N_ARENAS, RULE_WORDS, SEED, WORLD_WORDS, Found, arena_study, rows_of
 from validation.arena_trials import (
     POINTS,

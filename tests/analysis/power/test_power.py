@@ -21,7 +21,7 @@ from evalstats.document.formats import to_html, to_latex, to_markdown
 from evalstats.document.terminal import to_text
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
-from evalstats.simulate.pairs import simulate_pairs
+from evalstats.simulate.draws import simulate_pairs
 from evalstats.stats.one_sample import satterthwaite_df
 from evalstats.stats.planning.clusters import cluster_power, gamma_shares, mde_clusters
 from evalstats.stats.planning.power import (

@@ -7,7 +7,7 @@ from scipy import stats
 from evalstats.analysis.scenarios.scenarios import scenarios
 from evalstats.analysis.scenarios.term_tests import term_tests
 from evalstats.loaders.registry import read
-from evalstats.simulate.assumed_formats import (
+from evalstats.simulate.benchmark_files import (
     CATEGORIES,
     DOMAINS,
     harm_design,
