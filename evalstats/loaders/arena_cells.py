@@ -241,8 +241,8 @@ _FIRST_PERSON = (
     r"我是(?:通义千问|文心一言|豆包|混元|智谱清言|ChatGPT|Claude|GPT|Qwen|DeepSeek|ChatGLM|百川)",
 )
 # Without look-around, so that Polars can search for it as well.
-NAMING: Final = "|".join(f"(?:{part})" for part in _FIRST_PERSON)
-_NAMING = re.compile(NAMING)
+SELF_NAMING: Final = "|".join(f"(?:{part})" for part in _FIRST_PERSON)
+_NAMING = re.compile(SELF_NAMING)
 # Where such a sentence may begin: searching for this first is many times faster.
 _BEGINNING = re.compile(r"I(?:'m | am | was |’m |\\'m |\\u2019m )|[Mm]y name is |As (?:an? |the |[A-Z])|我是")
 # Claude Monet is someone else.

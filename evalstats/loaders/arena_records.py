@@ -10,11 +10,14 @@ from typing import Final, cast
 import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.arena_cells import NAMING, SAID, SIDES, Winner
-from evalstats.loaders.base import PARQUET_FAULTS, Head
+from evalstats.loaders.arena_cells import SAID, SELF_NAMING, SIDES, Winner
+from evalstats.loaders.base import PARQUET_FAULTS, Head, Rows, Source, in_batches, read_head
 from evalstats.loaders.blocks import delimited_blocks, own_name
 from evalstats.loaders.files import JsonItem, header_of, iter_json, iter_json_lines, iter_rows
+from evalstats.loaders.rows import Row, some_of, told
 from evalstats.loaders.values import as_text
+from evalstats.schema.columns import TableName
+from evalstats.schema.data import Problem
 
 # Conversations, prompts and answers: never kept. Answers are looked through for the names of models (arena_naming).
 ANSWERS = frozenset({"conversation_a", "conversation_b", "response_a", "response_b"})
@@ -248,7 +251,7 @@ def _said(schema: Mapping[str, pl.DataType]) -> list[pl.Expr]:
             text = _answers(name, schema.get(name))
             if text is not None:
                 found.append(
-                    pl.when(text.str.contains(NAMING))
+                    pl.when(text.str.contains(SELF_NAMING))
                     .then(text)
                     .when(text.is_not_null())
                     .then(pl.lit(""))
@@ -287,99 +290,65 @@ _SHOWN_PLACES = 5
 _LABEL_CHARS = 60
 # No arena of language models is older; a time outside is one in another unit, or a clock that was never set.
 _FIRST_YEAR, _LAST_YEAR = 2015, 2100
+# Counted while votes are read, and told with their number.
+_SELF: Final = "{n} votes set a model against itself; they are kept as unscored"
+KNOWN_NAMES: Final = (
+    "{n} votes were given with the models' names in sight (anony is false); the arena's own leaderboard leaves them out"
+)
+NOT_SAMPLED: Final = (
+    "{n} votes repeat a prompt too often (dedup_sampled is false); the arena's own leaderboard leaves them out"
+)
+NAMING: Final = (
+    "in {n} votes an answer says which model or maker it is from (names_itself_a, names_itself_b); "
+    "such votes are not blind"
+)
+_STRANGE_TIMES: Final = (
+    f"{{n}} votes were given before {_FIRST_YEAR} or after {_LAST_YEAR} by the file's times; check their unit"
+)
 
 
 @dataclass(slots=True)
 class Tally:
-    """What was met while reading, to be told at the end."""
+    """What was met while reading, to be told at the end; `counts` holds sentences with their number for `{n}`."""
 
     n_votes: int = 0
     labels: Counter[str] = field(default_factory=Counter[str])
     without_model: list[int] = field(default_factory=list[int])
     n_without_model: int = 0
-    n_self: int = 0
-    n_known_names: int = 0
-    n_not_sampled: int = 0
-    n_naming: int = 0
-    n_strange_times: int = 0
+    counts: Counter[str] = field(default_factory=Counter[str])
     words: Counter[str] = field(default_factory=Counter[str])
     units: Counter[str] = field(default_factory=Counter[str])
     unread: Counter[str] = field(default_factory=Counter[str])
     left_out: dict[str, None] = field(default_factory=dict[str, None])
     factors: dict[str, None] = field(default_factory=dict[str, None])
 
-    def notes(self, word: str) -> Iterator[tuple[str, str]]:
-        """Yield (severity, message)."""
-        n_unknown = self.labels.total()
-        if n_unknown:
-            shown = ", ".join(f"{label}: {n}" for label, n in self.labels.most_common(_SHOWN_LABELS))
-            yield (
-                "note",
-                f"{n_unknown} of {self.n_votes} votes have no outcome and are kept as unscored, not as ties ({shown})",
-            )
-        yield from self._mixtures()
-        if self.n_self:
-            yield "note", f"{self.n_self} votes set a model against itself; they are kept as unscored"
+    def problems(self, source: Source, word: str) -> Iterator[Problem]:
+        """Yield what a reader should know; `word` is what a vote's place is called."""
         if self.n_without_model:
-            shown = ", ".join(str(place) for place in self.without_model)
-            yield "error", f"{self.n_without_model} votes name no model_a or model_b and are left out ({word} {shown})"
-        if self.n_known_names:
-            yield (
-                "note",
-                (
-                    f"{self.n_known_names} votes were given with the models' names in sight (anony is false); "
-                    "the arena's own leaderboard leaves them out"
-                ),
-            )
-        if self.n_not_sampled:
-            yield (
-                "note",
-                (
-                    f"{self.n_not_sampled} votes repeat a prompt too often (dedup_sampled is false); "
-                    "the arena's own leaderboard leaves them out"
-                ),
-            )
-        if self.n_naming:
-            yield (
-                "note",
-                (
-                    f"in {self.n_naming} votes an answer says which model or maker it is from (names_itself_a, "
-                    "names_itself_b); such votes are not blind"
-                ),
-            )
-        for name, n in self.unread.items():
-            yield "note", f"{name} could not be read in {n} votes; what it holds is null there"
-        if self.left_out:
-            yield "note", f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
+            shown = ", ".join(map(str, self.without_model))
+            left_out = f"{self.n_without_model} votes name no model_a or model_b and are left out ({word} {shown})"
+            yield from source.notes([left_out], "error")
+        yield from source.notes(self._notes())
 
-    def _mixtures(self) -> Iterator[tuple[str, str]]:
-        """Yield what does not go together in one file."""
+    def _notes(self) -> Iterator[str]:
+        if n_unknown := self.labels.total():
+            shown = _counted(self.labels, _SHOWN_LABELS)
+            yield f"{n_unknown} of {self.n_votes} votes have no outcome and are kept as unscored, not as ties ({shown})"
         if len(self.words) > 1:
-            shown = ", ".join(f"{name}: {n}" for name, n in self.words.most_common())
             yield (
-                "note",
-                (
-                    f"winners are named in {len(self.words)} different ways ({shown}); "
-                    "check that the file was not put together from sources whose sides differ"
-                ),
+                f"winners are named in {len(self.words)} different ways ({_counted(self.words)}); "
+                "check that the file was not put together from sources whose sides differ"
             )
         if len(self.units) > 1:
-            shown = ", ".join(f"{name}: {n}" for name, n in self.units.most_common())
             yield (
-                "note",
-                (
-                    f"times are given in {len(self.units)} different units ({shown}), told apart by their size; "
-                    "check that they belong together"
-                ),
+                f"times are given in {len(self.units)} different units ({_counted(self.units)}), told apart by their size; "
+                "check that they belong together"
             )
-        if self.n_strange_times:
-            yield (
-                "note",
-                (
-                    f"{self.n_strange_times} votes were given before {_FIRST_YEAR} or after {_LAST_YEAR} by the file's times; "
-                    "check their unit"
-                ),
-            )
+        yield from told(self.counts)
+        for name, n in self.unread.items():
+            yield f"{name} could not be read in {n} votes; what it holds is null there"
+        if self.left_out:
+            yield f"columns with long texts or nested values are left out: {', '.join(self.left_out)}"
 
     def count_winner(self, winner: Winner, *, against_itself: bool, n: int = 1) -> None:
         """Take note of the label of one vote, or of `n` that have it."""
@@ -387,7 +356,7 @@ class Tally:
         if winner.words is not None:
             self.words[winner.words] += n
         if against_itself:
-            self.n_self += n
+            self.counts[_SELF] += n
         elif winner.outcome is None:
             raw = winner.raw
             label = "no label" if raw is None or not raw.strip() else repr(raw[:_LABEL_CHARS])
@@ -398,7 +367,7 @@ class Tally:
     def count_times(self, times: pl.Series, units: pl.Series) -> None:
         """Take note of when votes were given, and of the units that the file says it in."""
         self.units.update(dict(units.drop_nulls().value_counts().iter_rows()))
-        self.n_strange_times += int((~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)).sum())
+        self.counts[_STRANGE_TIMES] += int((~times.dt.year().is_between(_FIRST_YEAR, _LAST_YEAR)).sum())
 
     def add_without_model(self, places: Sequence[int]) -> None:
         """Take note of votes that name no model."""
@@ -406,63 +375,81 @@ class Tally:
         self.without_model += places[: _SHOWN_PLACES - len(self.without_model)]
 
 
-TWICE_SHOWN: Final = 5
+def _counted(labels: Counter[str], most: int | None = None) -> str:
+    return ", ".join(f"{label}: {n}" for label, n in labels.most_common(most))
 
 
-def judged(
-    winner: Winner, tally: Tally, *, run: str, battle: str, model_a: str, model_b: str, **more: object
-) -> dict[str, object]:
-    """Make a row of `comparisons` of one judgement, and count its label.
+class Judgements:
+    """One file of judgements, read record by record: who judged, which runs there are, and what is worth telling.
 
-    >>> row = judged(Winner(raw="A>B", outcome="a"), Tally(), run="r", battle="1", model_a="m", model_b="n")
-    >>> row["outcome"], row["status"], row["setting"]
-    ('a', 'scored', 'lab')
-    """
-    itself = model_a == model_b
-    if itself:
-        winner = Winner(raw=winner.raw, reason="a model against itself")
-    tally.count_winner(winner, against_itself=itself)
-    return {
-        "run": run,
-        "battle": battle,
-        "model_a": model_a,
-        "model_b": model_b,
-        "outcome": winner.outcome,
-        "strength": winner.strength,
-        "setting": "lab",
-        "status": "scored" if winner.outcome else "unscored",
-        "status_reason": winner.reason,
-        "value_raw": winner.raw,
-        **more,
-    }
-
-
-class Once:
-    """Refuses a second judgement of the same name.
-
-    >>> once = Once("line")
-    >>> once.add("q1", 1)
-    >>> once.add("q1", 2)
-    Traceback (most recent call last):
-    evalstats.errors.InputError: 'q1' is judged twice (line 2 is the second); drop the copies
+    `counts` holds sentences with their number for `{n}` and the number of all judgements for `{all}`.
     """
 
-    def __init__(self, word: str) -> None:
-        self._word = word
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.head = read_head(source.path)
+        self.word = place_word(self.head)
+        self.columns = columns_of(self.head)
+        self.runs: dict[str, Row] = {}
+        self.counts: Counter[str] = Counter()
+        self.n = 0
+        self._tally = Tally()
+        self._judges: dict[str, set[str]] = {}
         self._seen: set[str] = set()
+        self._unnamed: list[int] = []
 
-    def add(self, name: str, place: int) -> None:
-        """Take note of a judgement."""
+    def records(self, *names: str | tuple[str, ...]) -> Iterator[tuple[Mapping[str, object], list[str], int]]:
+        """Yield the records that have all of some fields (of several in a tuple: one), those as text, and the place.
+
+        The others are left out and told.
+        """
+        called = [(name,) if isinstance(name, str) else name for name in names]
+        for place, record in iter_records(self.head):
+            values = [next(filter(None, (as_text(record.get(name)) for name in each)), "") for each in called]
+            if all(values):
+                self.n += 1
+                yield record, values, place
+            else:
+                self._unnamed.append(place)
+
+    def once(self, name: str, place: int) -> None:
+        """Raise `InputError` where something is judged a second time."""
         if name in self._seen:
-            raise InputError(f"{name!r} is judged twice ({self._word} {place} is the second); drop the copies")
+            raise InputError(f"{name!r} is judged twice ({self.word} {place} is the second); drop the copies")
         self._seen.add(name)
 
+    def run(self, run: str, judge: str | None, **known: object) -> None:
+        """Take note of a run and who judged it; several judges are none that a run could name."""
+        judges = self._judges.setdefault(run, set())
+        judges |= {judge} if judge else set()
+        self.runs[run] = {**known, "run": run, "judge": next(iter(judges)) if len(judges) == 1 else None}
 
-def some_of(places: Iterable[object]) -> str:
-    """Name a few places in words.
+    def comparison(self, winner: Winner, *, model_a: str, model_b: str, **more: object) -> Row:
+        """Make a row of `comparisons` of one judgement, and count its label."""
+        itself = model_a == model_b
+        if itself:
+            winner = Winner(raw=winner.raw, reason="a model against itself")
+        self._tally.count_winner(winner, against_itself=itself)
+        return {
+            "model_a": model_a,
+            "model_b": model_b,
+            "outcome": winner.outcome,
+            "strength": winner.strength,
+            "setting": "lab",
+            "status": "scored" if winner.outcome else "unscored",
+            "status_reason": winner.reason,
+            "value_raw": winner.raw,
+            **more,
+        }
 
-    >>> some_of([1, 2]), some_of(range(9))
-    ('1, 2', '0, 1, 2, 3, 4, ...')
-    """
-    listed = [str(place) for place in places]
-    return ", ".join(listed[:TWICE_SHOWN]) + (", ..." if len(listed) > TWICE_SHOWN else "")
+    def parts(self, rows: Iterable[Row], *, unnamed: str, table: TableName = "comparisons") -> Iterator[Rows | Problem]:
+        """Yield rows in batches, then the runs, and what is worth telling; `unnamed` is what a record without names lacks."""
+        yield from in_batches(rows, table)
+        if not self.n:
+            raise UnreadableFileError(f"{self.source.path}: holds no {unnamed.partition(' name ')[0]}")
+        yield Rows(table="runs", rows=list(self.runs.values()))
+        if self._unnamed:
+            n, places = len(self._unnamed), some_of(self._unnamed)
+            yield from self.source.notes([f"{n} {unnamed} and are left out ({self.word} {places})"], "error")
+        yield from self._tally.problems(self.source, self.word)
+        yield from self.source.notes(told(self.counts, all=self.n))

@@ -15,7 +15,17 @@ from evalstats.loaders.arena_cells import (
     tags_of,
     winner_of,
 )
-from evalstats.loaders.arena_records import NESTED, TEXTS, Cells, Tally, VoteBlock, texts
+from evalstats.loaders.arena_records import (
+    KNOWN_NAMES,
+    NAMING,
+    NESTED,
+    NOT_SAMPLED,
+    TEXTS,
+    Cells,
+    Tally,
+    VoteBlock,
+    texts,
+)
 from evalstats.loaders.cells import TIME, plain_numbers, units_of_times
 from evalstats.loaders.values import as_list, as_number, as_text, as_time, as_whole, dicts, unit_of_count
 from evalstats.schema.columns import COMPARISONS, column_names
@@ -266,7 +276,7 @@ def _times(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
 def _marks(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     """Read what an arena says of a vote by a flag, and the order in which a session's votes were given."""
     found = {name: truths(block.columns[name]) for name in ("anony", "is_code", "is_refusal") if name in block.columns}
-    tally.n_known_names += int((~found["anony"]).sum()) if "anony" in found else 0
+    tally.counts[KNOWN_NAMES] += int((~found["anony"]).sum()) if "anony" in found else 0
     if "evaluation_order" in block.columns:
         found["evaluation_order"] = _whole(numbers(block.columns["evaluation_order"]))
     if "is_code" in found:
@@ -281,7 +291,7 @@ def _naming(block: VoteBlock, tally: Tally) -> dict[str, pl.Series]:
     if not answers.columns:
         return {}
     sides = {side: [names_itself(record, side) for record in answers.records()] for side in ("a", "b")}
-    tally.n_naming += sum(True in pair for pair in zip(*sides.values(), strict=True))
+    tally.counts[NAMING] += sum(True in pair for pair in zip(*sides.values(), strict=True))
     return {
         f"names_itself_{side}": pl.Series(named, dtype=pl.Boolean)
         for side, named in sides.items()
@@ -328,7 +338,7 @@ def _structures(record: Mapping[str, object], tally: Tally, *, is_code: bool) ->
     for name, mark in parts["dedup_tag"].items():
         if as_truth(mark) is not None and _may_keep(f"dedup_{name}", tally):
             found[f"dedup_{name}"] = as_truth(mark)
-    tally.n_not_sampled += found.get("dedup_sampled") is False
+    tally.counts[NOT_SAMPLED] += found.get("dedup_sampled") is False
     known = bool(parts["category_tag"] or parts["occupational_tags"] or tags)
     return {**found, **scores, "tags": list(dict.fromkeys(tags)) if known else None}
 

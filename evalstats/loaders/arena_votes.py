@@ -17,7 +17,7 @@ from evalstats.loaders.arena_records import Tally, VoteBlock, columns_from, colu
 from evalstats.loaders.arena_rows import Arena, comparisons
 from evalstats.loaders.base import BATCH_ROWS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
 from evalstats.loaders.column_map import ColumnMap, column_named
-from evalstats.loaders.tallies import SeenKeys
+from evalstats.loaders.rows import SeenKeys
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text
 from evalstats.schema.data import Problem
 
@@ -231,13 +231,11 @@ class ArenaVotesLoader(SingleFileLoader):
         if config:
             about["config"] = json.dumps(config, ensure_ascii=False)
         yield Rows(table="runs", rows=[about])
-        for severity, message in tally.notes(word):
-            yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")
+        yield from tally.problems(source, word)
         if is_event(votes.names):
-            yield Problem(path=str(source.path), message=_EVENT_NOTE, severity="note")
+            yield from source.notes([_EVENT_NOTE])
         if arena.judge and "judge" not in self.column_map.constants:
-            note = f"the judge, {arena.judge}, is taken from the file's name"
-            yield Problem(path=str(source.path), message=note, severity="note")
+            yield from source.notes([f"the judge, {arena.judge}, is taken from the file's name"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -181,6 +181,10 @@ class Source:
         """
         return f"{'.'.join([self.stem, *parts])}~{self.digest[:8]}"
 
+    def notes(self, messages: Iterable[str], severity: Literal["error", "note"] = "note") -> Iterator[Problem]:
+        """Make problems of what a reader should know; "error" of what was left out."""
+        return (Problem(path=str(self.path), message=message, severity=severity) for message in messages)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:

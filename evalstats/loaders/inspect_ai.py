@@ -33,7 +33,7 @@ from evalstats.loaders.inspect_log import (
     open_archive,
     read_log,
 )
-from evalstats.loaders.tallies import Ranges
+from evalstats.loaders.rows import Ranges
 from evalstats.loaders.values import (
     as_count,
     as_dict,
@@ -541,7 +541,7 @@ class InspectLoader:
                     f"this log ({log.status}) has the task id and model of {kept.path.name} ({kept.status}), which is "
                     "kept as the latest that succeeded, or the latest of all; read this one by giving it alone"
                 )
-                yield Problem(path=str(path), message=text, severity="note")
+                yield from Source(path=path).notes([text])
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield outcomes sample by sample, those without scores last, then metrics, published numbers and the run."""
@@ -550,12 +550,14 @@ class InspectLoader:
         reader = SampleReader(log, run, Ranges())
         if is_archive(source.path):
             with open_archive(source.path) as archive:
-                yield from _archive_notes(source, archive)
+                if n := archive.n_repeated:
+                    text = f"{n} members of the archive stand again further on; the last of each was read"
+                    yield from source.notes([text])
                 yield from in_batches(_rows(reader, _archive_samples(source.path, archive)), "outcomes")
         else:
             yield from in_batches(_rows(reader, _json_samples(source.path)), "outcomes")
         yield from in_batches(reader.late_rows(), "outcomes")
-        yield from _notes(source, log, reader)
+        yield from source.notes(_notes(log, reader))
         published = list(log.aggregate_rows(run, reader.seen))
         described = reader.metric_rows()
         yield Rows(table="metrics", rows=described + _published_metrics(log, published, described))
@@ -600,41 +602,30 @@ def _archive_samples(path: Path, archive: EvalArchive) -> Iterator[_Placed]:
     yield from by_key.values()
 
 
-def _archive_notes(source: Source, archive: EvalArchive) -> Iterator[Problem]:
-    if archive.n_repeated:
-        text = f"{archive.n_repeated} members of the archive stand again further on; the last of each was read"
-        yield _note(source, text)
-
-
-def _notes(source: Source, log: EvalLog, reader: SampleReader) -> Iterator[Problem]:
-    """Report what a reader of the numbers should know."""
+def _notes(log: EvalLog, reader: SampleReader) -> Iterator[str]:
+    """Say what a reader of the numbers should know."""
     if log.status != "success":
         ended = "did not end" if log.status == "started" else f"ended with status {log.status}"
-        text = f"the run {ended}: the samples it holds may not be a fair part of all"
-        yield _note(source, text)
+        yield f"the run {ended}: the samples it holds may not be a fair part of all"
     expected = as_whole(log.part("results").get("total_samples"))
     if not reader.n_samples:
-        yield _note(source, "holds no samples: no two models can be compared item by item")
+        yield "holds no samples: no two models can be compared item by item"
     elif expected is not None and expected != reader.n_samples:
-        text = f"the log counts {expected:,} samples and holds {reader.n_samples:,}; its published numbers speak of its own"
-        yield _note(source, text)
+        yield f"the log counts {expected:,} samples and holds {reader.n_samples:,}; its published numbers speak of its own"
     if reader.n_failed_and_scored:
-        text = (
+        yield (
             f"{reader.n_failed_and_scored:,} samples failed and were scored all the same (score_on_error, or a later "
             "scorer failed): their scores are kept, as Inspect keeps them"
         )
-        yield _note(source, text)
     if log.shuffled and reader.n_samples and reader.positional:
-        text = (
+        yield (
             "the samples were shuffled and have numbers for ids: one id may be another question in another run; compare "
             "runs only where prompt_hash agrees"
         )
-        yield _note(source, text)
-    for text in reader.unknown_values():
-        yield _note(source, text)
+    yield from reader.unknown_values()
     if left_out := reader.factors.left_out:
         more = f" and {len(left_out) - _LISTED} more" if len(left_out) > _LISTED else ""
-        yield _note(source, f"metadata too long or too many to be factors: {', '.join(left_out[:_LISTED])}{more}")
+        yield f"metadata too long or too many to be factors: {', '.join(left_out[:_LISTED])}{more}"
 
 
 def _published_metrics(
@@ -648,10 +639,6 @@ def _published_metrics(
             ranges.add(log.benchmark, str(number["metric"]), as_number(number["estimate"]))
     headline = log.headline() if not known else None
     return [ranges.row(*key, primary=key[1] == headline) for key in ranges]
-
-
-def _note(source: Source, text: str) -> Problem:
-    return Problem(path=str(source.path), message=text, severity="note")
 
 
 LOADER: Final = InspectLoader()

@@ -25,7 +25,7 @@ from evalstats.loaders import lm_eval_results as lighteval
 from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines
 from evalstats.loaders.lm_eval_results import BYPASS, Results, metric_name, read_results
-from evalstats.loaders.tallies import Ranges
+from evalstats.loaders.rows import Ranges
 from evalstats.loaders.values import as_dict, as_list, as_number, as_text, as_whole
 from evalstats.schema.data import Problem
 
@@ -449,7 +449,7 @@ class LmEvalLoader:
         model = results.model or model_of_folder(source.path)
         if results.has_random_name:
             text = f"the model name {model!r} may be one that lm-eval made up, since its arguments name no model"
-            yield _note(source, text)
+            yield from source.notes([text])
         reading = _Reading()
         for path in source.companions:
             task = _task_of_run(source, results, model, task_of_name(plain_name(path)))
@@ -457,7 +457,7 @@ class LmEvalLoader:
         for name, samples in results.embedded.items():
             task = _task_of_run(source, results, model, name)
             yield from self._read_samples(task, _embedded(source.path, name, samples), reading)
-        yield from _problems(source, results, reading)
+        yield from source.notes(_notes(results, reading))
         yield from _summaries(source, results, model, reading)
 
     def _read_samples(
@@ -473,14 +473,14 @@ class LmEvalLoader:
             f"samples without their results file: the model is named {model!r} after the folder, and shots, versions, "
             "limits and groups are unknown"
         )
-        yield _note(source, text)
+        yield from source.notes([text])
         reading = _Reading()
         tasks: dict[str, TaskOfRun] = {}
         for path in (source.path, *source.companions):
             name = task_of_name(plain_name(path))
             tasks[name] = TaskOfRun(run=source.run_id(name), model=model, benchmark=name, task=name)
             yield from self._read_samples(tasks[name], _samples_of(path, source), reading)
-        yield from _reader_notes(source, reading)
+        yield from source.notes(_reader_notes(reading))
         yield Rows(table="metrics", rows=[reading.ranges.row(*key) for key in reading.ranges])
         runs: list[dict[str, object]] = [
             {"run": task.run, "model": model, "system": model, "benchmark": name, "harness": "lm-eval"}
@@ -493,7 +493,7 @@ class LmEvalLoader:
         model = results.model or model_of_folder(source.path)
         run_of = {key.benchmark: source.run_id(key.benchmark) for key in keys}
         day = day_of_stamp(stamp_of_name(plain_name(source.path)))
-        yield _note(source, "published numbers without items: no two models can be compared item by item")
+        yield from source.notes(["published numbers without items: no two models can be compared item by item"])
         numbers = list(lighteval.aggregate_rows(results, model, run_of, day))
         yield Rows(table="aggregates", rows=numbers)
         yield Rows(table="metrics", rows=_metrics(results, {}, numbers, Ranges()))
@@ -591,47 +591,36 @@ def _metrics(
     return rows
 
 
-def _problems(source: Source, results: Results, reading: _Reading) -> Iterator[Problem]:
-    """Report what the results file speaks of and the samples do not hold."""
+def _notes(results: Results, reading: _Reading) -> Iterator[str]:
+    """Say what the results file speaks of and the samples do not hold."""
     if not reading.readers:
-        yield _note(source, "published numbers without samples: no two models can be compared item by item")
+        yield "published numbers without samples: no two models can be compared item by item"
         return
     absent = [task for task in results.tasks if task not in reading.readers]
     if absent:
         more = f" and {len(absent) - _LISTED} more" if len(absent) > _LISTED else ""
-        listed = ", ".join(absent[:_LISTED])
-        yield _note(source, f"no samples for {len(absent)} of the tasks, only published numbers: {listed}{more}")
+        yield f"no samples for {len(absent)} of the tasks, only published numbers: {', '.join(absent[:_LISTED])}{more}"
     for name, reader in reading.readers.items():
         said = as_whole(as_dict(results.part("n-samples").get(name)).get("effective"))
         if said is not None and said != reader.n_documents:
-            text = (
+            yield (
                 f"the results of {name} rest on {said:,} documents, the samples file holds {reader.n_documents:,}: "
                 "published numbers and items do not speak of the same documents"
             )
-            yield _note(source, text)
-    yield from _reader_notes(source, reading)
+    yield from _reader_notes(reading)
 
 
-def _reader_notes(source: Source, reading: _Reading) -> Iterator[Problem]:
+def _reader_notes(reading: _Reading) -> Iterator[str]:
     by_position = [name for name, reader in reading.readers.items() if reader.by_position]
     if by_position:
-        listed = ", ".join(by_position[:_LISTED])
-        text = (
-            f"samples of {listed} have no doc_hash, so doc_id (a place in the split) names the item: compare only runs "
-            "of the same version of the data"
+        yield (
+            f"samples of {', '.join(by_position[:_LISTED])} have no doc_hash, so doc_id (a place in the split) names the item: "
+            "compare only runs of the same version of the data"
         )
-        yield _note(source, text)
     guessed = [name for name, reader in reading.readers.items() if reader.guessed_filters]
     if guessed:
         listed = ", ".join(guessed[:_LISTED])
-        text = (
-            f"samples of {listed} have several rows for a document and name no filter: called filter-2, filter-3, ..."
-        )
-        yield _note(source, text)
-
-
-def _note(source: Source, text: str) -> Problem:
-    return Problem(path=str(source.path), message=text, severity="note")
+        yield f"samples of {listed} have several rows for a document and name no filter: called filter-2, filter-3, ..."
 
 
 LOADER: Final = LmEvalLoader()

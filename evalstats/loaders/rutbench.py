@@ -11,14 +11,16 @@ Format: Miaow-Lab/RUT-Bench at d41a3fc, `eval/run_eval.py`, `eval/completion.py`
 """
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Head, Match, Rows, Source, read_head
-from evalstats.loaders.files import JsonItem, JsonMember, iter_json
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head
+from evalstats.loaders.files import JsonMember, iter_json
+from evalstats.loaders.rows import Once, Row, held, metric_row, objects_in, scored, unscored
 from evalstats.loaders.values import (
     as_dict,
     as_list,
@@ -32,31 +34,17 @@ from evalstats.loaders.values import (
 )
 from evalstats.schema.data import Problem
 
+BENCHMARK: Final = "RUT-Bench"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Score:
-    """A score, or None with the reason; `raw` is what the file held, `judge` who gave it."""
-
-    value: float | None
-    reason: str | None = None
-    raw: str | None = None
-    judge: str | None = None
-
-
-def _metric(name: str, kind: str, high: float, unit: str = "proportion", *, primary: bool = False) -> dict[str, object]:
-    bounds = {"low": 0.0, "high": high, "higher_is_better": True}
-    return {"metric": name, "kind": kind, **bounds, "unit": unit, "primary": primary}
-
-
-METRICS: Final[tuple[dict[str, object], ...]] = (
-    _metric("success", "binary", 1.0, primary=True),
-    _metric("semantic_success", "binary", 1.0),
-    _metric("efficiency", "bounded", 1.0),
-    _metric("task_score", "bounded", 1.0),
-    _metric("reliability", "bounded", 1.0),
-    _metric("faithfulness", "ordinal", 4.0, "points"),
-    _metric("clarification", "ordinal", 3.0, "points"),
-    _metric("tool_discipline", "ordinal", 3.0, "points"),
+METRICS: Final[tuple[Row, ...]] = (
+    metric_row(BENCHMARK, "success", primary=True),
+    metric_row(BENCHMARK, "semantic_success"),
+    metric_row(BENCHMARK, "efficiency", "bounded"),
+    metric_row(BENCHMARK, "task_score", "bounded"),
+    metric_row(BENCHMARK, "reliability", "bounded"),
+    metric_row(BENCHMARK, "faithfulness", "ordinal", high=4.0, unit="points"),
+    metric_row(BENCHMARK, "clarification", "ordinal", high=3.0, unit="points"),
+    metric_row(BENCHMARK, "tool_discipline", "ordinal", high=3.0, unit="points"),
 )
 
 # Metric of the judge, its key in the file, its highest value.
@@ -68,7 +56,7 @@ _JUDGED = (
 )
 
 
-def relaxed_success(completion: dict[str, object]) -> bool:
+def relaxed_success(completion: Row) -> bool:
     """Whether the final state is right and nothing forbidden was done, by the harness's own rule.
 
     What is absent counts as passed: an empty `completion` is a success, so ask only where there is one.
@@ -85,14 +73,14 @@ def relaxed_success(completion: dict[str, object]) -> bool:
     return final_state and difference and not as_list(completion.get("forbidden_action_violations"))
 
 
-def semantic_value(completion: dict[str, object]) -> object:
+def semantic_value(completion: Row) -> object:
     """Return the stricter success, under whichever of its five names it stands; None where it is absent."""
     named = (completion.get(name) for name in ("semantic_sr", "sr", "semantic_success", "success", "passed"))
     return next((value for value in named if value is not None), None)
 
 
-def scores_of(sample: dict[str, object]) -> dict[str, Score]:
-    """Return the score of every metric of `METRICS`, in their order."""
+def scores_of(sample: Row) -> dict[str, Row]:
+    """Return score, status and judge of every metric of `METRICS`, in their order."""
     return {
         **_success(sample),
         **_efficiency(as_dict(sample.get("efficiency"))),
@@ -100,30 +88,29 @@ def scores_of(sample: dict[str, object]) -> dict[str, Score]:
     }
 
 
-def _success(sample: dict[str, object]) -> dict[str, Score]:
+def _success(sample: Row) -> dict[str, Row]:
     completion = as_dict(sample.get("completion"))
     stored = get(sample, "relaxed_completion", "relaxed_success")
     if stored is not None:
         success = _flag(stored, "relaxed_success")
     elif completion:
-        success = Score(value=float(relaxed_success(completion)))
+        success = scored(float(relaxed_success(completion)))
     else:
-        success = Score(value=None, reason="the sample has no completion")
-    semantic = _flag(semantic_value(completion), "semantic_sr")
-    return {"success": success, "semantic_success": semantic}
+        success = unscored("the sample has no completion")
+    return {"success": success, "semantic_success": _flag(semantic_value(completion), "semantic_sr")}
 
 
-def _efficiency(efficiency: dict[str, object]) -> dict[str, Score]:
+def _efficiency(efficiency: Row) -> dict[str, Row]:
     names = ("efficiency", "task_score")
     required = as_whole(efficiency.get("min_required_action_turns"))
     if required is not None and required <= 0:
         # the harness writes 0 where it knows no shortest solution to divide by
         reason = "min_required_action_turns is 0: there is nothing to measure efficiency by"
-        return {name: Score(value=None, reason=reason, raw=_held(efficiency.get(name))) for name in names}
+        return {name: unscored(reason, held(efficiency.get(name))) for name in names}
     return {name: _within(efficiency.get(name), 1.0, name) for name in names}
 
 
-def _judgment(reliability: object) -> dict[str, Score]:
+def _judgment(reliability: object) -> dict[str, Row]:
     """Return the judge's scores; the zeros of a failed or skipped judgment are none."""
     judgment = as_dict(reliability)
     judge = as_text(judgment.get("judge_model"))
@@ -135,33 +122,25 @@ def _judgment(reliability: object) -> dict[str, Score]:
     elif judge is None:
         reason = "judge: none"
     else:
-        return {name: _within(judgment.get(key), high, key, judge) for name, key, high in _JUDGED}
-    return {
-        name: Score(value=None, reason=reason, raw=_held(judgment.get(key)), judge=judge) for name, key, _ in _JUDGED
-    }
+        return {name: {**_within(judgment.get(key), high, key), "judge": judge} for name, key, high in _JUDGED}
+    return {name: unscored(reason, held(judgment.get(key)), judge=judge) for name, key, _ in _JUDGED}
 
 
-def _flag(value: object, name: str) -> Score:
-    if as_number(value) in (0.0, 1.0):
-        return Score(value=as_number(value))
-    held = _held(value)
-    return Score(value=None, reason=f"{name} is {held or 'absent'}, neither 0 nor 1", raw=held)
+def _flag(value: object, name: str) -> Row:
+    number = as_number(value)
+    if number in (0.0, 1.0):
+        return scored(number)
+    return unscored(f"{name} is {held(value) or 'absent'}, neither 0 nor 1", held(value))
 
 
-def _within(value: object, high: float, name: str, judge: str | None = None) -> Score:
+def _within(value: object, high: float, name: str) -> Row:
     number = as_number(value)
     if number is not None and 0 <= number <= high:
-        return Score(value=number, judge=judge)
-    held = _held(value)
-    reason = f"{name} is absent" if value is None else f"{name} is {held}, not within 0 to {high:g}"
-    return Score(value=None, reason=reason, raw=held, judge=judge)
+        return scored(number)
+    reason = f"{name} is absent" if value is None else f"{name} is {held(value)}, not within 0 to {high:g}"
+    return unscored(reason, held(value))
 
 
-def _held(value: object) -> str | None:
-    return None if value is None else json.dumps(value)[:200]
-
-
-BENCHMARK: Final = "RUT-Bench"
 BEHAVIOURS: Final = (
     "underspecification",
     "information_overload",
@@ -181,8 +160,8 @@ _RUN_KEYS = ("model", "source_model", "judge_model", "temperature", "generated_a
 class _Tally:
     """Sums over the samples as the harness takes them: a crash as it stands, a failed judgment as 0."""
 
-    seen: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
-    sums: dict[str, float] = field(default_factory=dict[str, float])
+    seen: Once
+    sums: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     rescored: list[str] = field(default_factory=list[str])
     n_crashed: int = 0
     n_crashed_passing: int = 0
@@ -226,35 +205,26 @@ class RutBenchLoader:
                 yield Source(path=path)
                 continue
             message = f"is {original.name} rescored; that one is read, and its relaxed success follows the same rule"
-            yield Problem(path=str(path), message=message, severity="note")
+            yield from Source(path=path).notes([message])
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield outcomes, metrics, the run, and what does not fit together."""
         metadata, summary = _preamble(source.path)
         model = _model_of(metadata)
         if not model:
-            raise UnreadableFileError(f"{source.path}: metadata has no model (or source_model); a run needs its model")
-        common: dict[str, object] = {
-            "run": source.run_id(),
-            "model": model,
-            "system": model,
-            "benchmark": BENCHMARK,
-        }
-        tally = _Tally()
-        batch: list[dict[str, object]] = []
-        for where, locator, sample in _samples(source.path):
-            batch.extend({**common, "locator": locator, **row} for row in _outcomes(sample, where, tally))
-            if len(batch) >= BATCH_ROWS:
-                yield Rows(table="outcomes", rows=batch)
-                batch = []
-        yield Rows(table="outcomes", rows=batch)
-        yield Rows(table="metrics", rows=[{"benchmark": BENCHMARK, **metric} for metric in METRICS])
+            raise InputError("metadata has no model (or source_model); a run needs its model")
+        common: Row = {"run": source.run_id(), "model": model, "system": model, "benchmark": BENCHMARK}
+        tally = _Tally(Once("a RUT-Bench file holds each once: split repeated runs into files of their own"))
+        rows = ({**common, **row} for row in _outcomes(source.path, tally))
+        yield from in_batches(rows, "outcomes")
+        if not len(tally.seen):
+            raise InputError("holds no samples; expected an object with metadata, summary and samples")
+        yield Rows(table="metrics", rows=list(METRICS))
         yield Rows(table="runs", rows=[_run_row(common, metadata)])
-        for message in (*_doubts(tally, summary), *_summary_doubts(tally, summary)):
-            yield Problem(path=str(source.path), message=message, severity="note")
+        yield from source.notes((*_doubts(tally, summary), *_summary_doubts(tally, summary)))
 
 
-def _model_of(metadata: dict[str, object]) -> str | None:
+def _model_of(metadata: Row) -> str | None:
     return as_text(metadata.get("model")) or as_text(metadata.get("source_model"))
 
 
@@ -266,9 +236,9 @@ def _model_in(path: Path) -> str | None:
         return None
 
 
-def _preamble(path: Path) -> tuple[dict[str, object], dict[str, object]]:
+def _preamble(path: Path) -> tuple[Row, Row]:
     """Read metadata and summary, which stand before the samples in files as they are written."""
-    found: dict[str, dict[str, object]] = {}
+    found: dict[str, Row] = {}
     for part in iter_json(path, arrays=("samples",)):
         if isinstance(part, JsonMember) and part.member in ("metadata", "summary"):
             found[part.member] = as_dict(part.value)
@@ -277,20 +247,7 @@ def _preamble(path: Path) -> tuple[dict[str, object], dict[str, object]]:
     return found.get("metadata", {}), found.get("summary", {})
 
 
-def _samples(path: Path) -> Iterator[tuple[str, str, dict[str, object]]]:
-    """Yield the samples, each with the place to name in a message and the place within the file."""
-    none = True
-    for part in iter_json(path, arrays=("samples",)):
-        if isinstance(part, JsonItem):
-            none = False
-            sample = as_dict(part.value)
-            named = as_text(sample.get("sample_id")) or as_text(sample.get("task_id")) or "without an id"
-            yield f"{path}: sample {part.index} ({named})", f"samples[{part.index}]", sample
-    if none:
-        raise UnreadableFileError(f"{path}: holds no samples; expected an object with metadata, summary and samples")
-
-
-def user_behaviour(sample: dict[str, object], where: str) -> str:
+def user_behaviour(sample: Row, where: str) -> str:
     """Return the behaviour of the sample's user: "stable", one of the six, or "unstable" where it is not named.
 
     >>> user_behaviour({"variant": "unstable", "unstable_behavior": "goal_switching"}, "sample 0")
@@ -300,9 +257,7 @@ def user_behaviour(sample: dict[str, object], where: str) -> str:
     behaviour = (as_text(sample.get("unstable_behavior")) or "").strip()
     sample_id = as_text(sample.get("sample_id")) or ""
     if variant == "stable" and behaviour:
-        raise UnreadableFileError(
-            f"{where}: is stable and yet has the unstable_behavior {behaviour!r}; mend one of them"
-        )
+        raise InputError(f"{where}: is stable and yet has the unstable_behavior {behaviour!r}; mend one of them")
     if behaviour:
         return behaviour
     if variant is None:
@@ -313,11 +268,11 @@ def user_behaviour(sample: dict[str, object], where: str) -> str:
     named = as_text(bundle[0]) if len(bundle) == 1 else None
     named = named or next((name for name in BEHAVIOURS if sample_id.endswith(f"_{name}")), None)
     if named is None and variant is None:
-        raise UnreadableFileError(f"{where}: has no variant; expected 'stable' or 'unstable'")
+        raise InputError(f"{where}: has no variant; expected 'stable' or 'unstable'")
     return named or "unstable"
 
 
-def base_task(sample: dict[str, object], behaviour: str, where: str) -> str:
+def base_task(sample: Row, behaviour: str, where: str) -> str:
     """Return the id that all versions of a task share: its source's id or its own, without the version's ending.
 
     >>> base_task({"task_id": "env_1_task_2"}, "goal_switching", "sample 0")
@@ -328,28 +283,29 @@ def base_task(sample: dict[str, object], behaviour: str, where: str) -> str:
     named = (as_text(sample.get(key)) for key in ("source_task_id", "task_id", "sample_id"))
     task = next((name for name in named if name), None)
     if task is None:
-        raise UnreadableFileError(f"{where}: has neither task_id nor sample_id; expected the id of its task")
+        raise InputError(f"{where}: has neither task_id nor sample_id; expected the id of its task")
     for version in (behaviour, *_VARIANTS):
         if task.endswith(f"_{version}") and task != f"_{version}":
             return task.removesuffix(f"_{version}")
     return task
 
 
-def _outcomes(sample: dict[str, object], where: str, tally: _Tally) -> Iterator[dict[str, object]]:
+def _outcomes(path: Path, tally: _Tally) -> Iterator[Row]:
+    for place, locator, sample in objects_in(path, "samples", word="sample"):
+        named = as_text(sample.get("sample_id")) or as_text(sample.get("task_id")) or "without an id"
+        for row in _of_sample(sample, f"{place} ({named})", tally):
+            yield {"locator": locator, **row}
+
+
+def _of_sample(sample: Row, where: str, tally: _Tally) -> Iterator[Row]:
     behaviour = user_behaviour(sample, where)
     item = base_task(sample, behaviour, where)
-    first = tally.seen.setdefault((item, behaviour), where)
-    if first != where:
-        raise UnreadableFileError(
-            f"{where}: task {item!r} with behaviour {behaviour!r} stands in {first} already; a RUT-Bench file holds "
-            "each once: split repeated runs into files of their own"
-        )
-    scores = scores_of(sample)
+    tally.seen.add((item, behaviour), f"task {item!r} with behaviour {behaviour!r}", where)
     _add(tally, sample, where)
     crash = get(sample, "run", "run_error")
     efficiency = sample.get("efficiency")
     turns = as_whole(get(efficiency, "actual_user_turn_count"))
-    common: dict[str, object] = {
+    common: Row = {
         "item": item,
         "variant": behaviour,
         "n_trials": 1,
@@ -365,26 +321,22 @@ def _outcomes(sample: dict[str, object], where: str, tally: _Tally) -> Iterator[
         # the row's own key, in the singular, is always 0
         "min_required_action_turns": as_whole(get(efficiency, "min_required_action_turns")),
     }
-    for metric, score in scores.items():
-        yield {**common, "metric": metric, **_judged(score, None if crash in (None, "") else crash)}
+    for metric, score in scores_of(sample).items():
+        yield {**common, "metric": metric, **(score if crash in (None, "") else _crashed(score, crash))}
 
 
-def _judged(score: Score, crash: object) -> dict[str, object]:
-    if crash is not None:
-        held = score.raw if score.value is None else f"{score.value:g}"
-        reason = first_line(crash) or "the run crashed"
-        return {"status": "error", "status_reason": reason, "value_raw": held, "judge": score.judge}
-    if score.value is None:
-        return {"status": "unscored", "status_reason": score.reason, "value_raw": score.raw, "judge": score.judge}
-    return {"status": "scored", "score": score.value, "judge": score.judge}
+def _crashed(score: Row, crash: object) -> Row:
+    shown = f"{score['score']:g}" if "score" in score else score["value_raw"]
+    reason = first_line(crash) or "the run crashed"
+    return unscored(reason, as_text(shown), error=True, judge=score.get("judge"))
 
 
-def _add(tally: _Tally, sample: dict[str, object], where: str) -> None:
+def _add(tally: _Tally, sample: Row, where: str) -> None:
     completion = as_dict(sample.get("completion"))
     relaxed, semantic = relaxed_success(completion), as_number(semantic_value(completion))
     stored = as_number(get(sample, "relaxed_completion", "relaxed_success"))
     if stored is not None and bool(stored) != relaxed:
-        tally.rescored.append(where.rpartition(": ")[2])
+        tally.rescored.append(where)
     passing = relaxed if stored is None else bool(stored)
     crashed = bool(get(sample, "run", "run_error"))
     tally.n_crashed += crashed
@@ -397,10 +349,10 @@ def _add(tally: _Tally, sample: dict[str, object], where: str) -> None:
         "avg_reliability": as_number(get(sample, "reliability", "reliability")) or 0.0,
     }
     for name, value in counted.items():
-        tally.sums[name] = tally.sums.get(name, 0.0) + value
+        tally.sums[name] += value
 
 
-def _doubts(tally: _Tally, summary: dict[str, object]) -> Iterator[str]:
+def _doubts(tally: _Tally, summary: Row) -> Iterator[str]:
     if tally.n_crashed:
         yield (
             f"{tally.n_crashed} samples crashed (run_error) and are errors here; the harness counts them as they stand, "
@@ -417,7 +369,7 @@ def _doubts(tally: _Tally, summary: dict[str, object]) -> Iterator[str]:
         yield f"{len(absent)} samples had no environment to run in and are missing ({', '.join(absent[:3])})"
 
 
-def _summary_doubts(tally: _Tally, summary: dict[str, object]) -> Iterator[str]:
+def _summary_doubts(tally: _Tally, summary: Row) -> Iterator[str]:
     """Compare the file's own averages with its samples."""
     n = len(tally.seen)
     mean = {name: total / n for name, total in tally.sums.items()}
@@ -448,7 +400,7 @@ def _summary_doubts(tally: _Tally, summary: dict[str, object]) -> Iterator[str]:
             yield f"the summary's {key} is {stated:.4f}, but its samples give {value:.4f}; the samples are used"
 
 
-def _run_row(common: dict[str, object], metadata: dict[str, object]) -> dict[str, object]:
+def _run_row(common: Row, metadata: Row) -> Row:
     limit = as_whole(metadata.get("max_samples"))
     simulated = metadata.get("simulated")
     return {

@@ -15,14 +15,16 @@ Format: sierra-research/tau2-bench at a2c0247, `src/tau2/data_model/simulation.p
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from evalstats.errors import UnreadableFileError
-from evalstats.loaders.base import BATCH_ROWS, Head, Match, Rows, Source, read_head, readable_name
+from evalstats.errors import InputError, UnreadableFileError
+from evalstats.loaders.base import Head, Match, Rows, Source, in_batches, read_head, readable_name
 from evalstats.loaders.files import JsonItem, iter_json, load_json
+from evalstats.loaders.rows import Row, held, metric_row, objects_in, scored, told, unscored
 from evalstats.loaders.tau_bench import reward_metric, snapped_reward
 from evalstats.loaders.values import (
     as_count,
@@ -51,11 +53,11 @@ _SECRET = ("api_key", "apikey", "_token", "authorization", "password", "secret",
 class Envelope:
     """Everything in a results file but the simulations themselves; they are counted and their ids kept."""
 
-    info: dict[str, object]
+    info: Row
     timestamp: object = None
     n_tasks: int = 0
     ids: frozenset[str] = frozenset()
-    index: tuple[dict[str, object], ...] = ()
+    index: tuple[Row, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Simulation:
 
     where: str
     locator: str
-    content: dict[str, object]
+    content: Row
     from_index: bool = False
 
 
@@ -73,11 +75,16 @@ class _Tally:
     """What was seen on the way through the simulations."""
 
     seen: dict[tuple[str, int], str] = field(default_factory=dict[tuple[str, int], str])
-    per_task: dict[str, int] = field(default_factory=dict[str, int])
+    per_task: Counter[str] = field(default_factory=Counter[str])
     binary: dict[str, bool] = field(default_factory=lambda: {"reward": True})
-    n_from_index: int = 0
-    n_numbered: int = 0
-    ended_by: dict[str, int] = field(default_factory=dict[str, int])
+    counts: Counter[str] = field(default_factory=Counter[str])
+
+
+_FROM_INDEX: Final = (
+    "{n} simulations stand only in simulation_index, their files are not in the folder 'simulations' beside {file}; they have "
+    "a reward and no conversation"
+)
+_NUMBERED: Final = "{n} simulations have no trial; they are numbered as they stand in the file"
 
 
 def read_results(source: Source) -> Iterator[Rows | Problem]:
@@ -88,27 +95,21 @@ def read_results(source: Source) -> Iterator[Rows | Problem]:
     envelope = _envelope(source.path)
     common = _common(source, envelope.info)
     tally = _Tally()
-    batch: list[dict[str, object]] = []
-    for simulation in _simulations(source, envelope):
-        batch.extend({**common, **row} for row in _outcomes(simulation, tally))
-        if len(batch) >= BATCH_ROWS:
-            yield Rows(table="outcomes", rows=batch)
-            batch = []
-    yield Rows(table="outcomes", rows=batch)
-    metrics = [
-        reward_metric(_BENCHMARK, name, binary=binary, primary=name == "reward")
-        for name, binary in tally.binary.items()
-    ]
+    simulations = _simulations(source, envelope)
+    rows = ({**common, **row} for simulation in simulations for row in _outcomes(simulation, tally))
+    yield from in_batches(rows, "outcomes")
+    metrics = [reward_metric(_BENCHMARK, name, binary=binary) for name, binary in tally.binary.items()]
     yield Rows(table="metrics", rows=metrics)
     yield Rows(table="runs", rows=[_run_row(common, envelope)])
-    yield from _doubts(source, envelope, tally)
+    yield from source.notes(_doubts(envelope, tally))
+    yield from source.notes(told(tally.counts, file=source.path.name))
 
 
 def _envelope(path: Path) -> Envelope:
-    members: dict[str, object] = {}
+    members: Row = {}
     n_tasks = 0
     ids: set[str] = set()
-    index: list[dict[str, object]] = []
+    index: list[Row] = []
     for part in iter_json(path, arrays=("simulations", "tasks", "simulation_index")):
         if not isinstance(part, JsonItem):
             members[part.member] = part.value
@@ -126,10 +127,8 @@ def _envelope(path: Path) -> Envelope:
 
 def _simulations(source: Source, envelope: Envelope) -> Iterator[Simulation]:
     """Yield the simulations in the file, then those beside it, then what the index knows of any others."""
-    for part in iter_json(source.path, arrays=("simulations",)):
-        if isinstance(part, JsonItem):
-            where = f"{source.path}: simulation {part.index}"
-            yield Simulation(where=where, locator=f"simulations[{part.index}]", content=as_dict(part.value))
+    for where, locator, content in objects_in(source.path, "simulations", word="simulation"):
+        yield Simulation(where=where, locator=locator, content=content)
     for path in source.companions:
         locator = readable_name(f"{path.parent.name}/{path.name}")
         yield Simulation(where=str(path), locator=locator, content=as_dict(load_json(path)))
@@ -138,11 +137,11 @@ def _simulations(source: Source, envelope: Envelope) -> Iterator[Simulation]:
         if as_text(entry.get("id")) not in at_hand:
             reward = entry.get("reward")
             content = {**entry, "reward_info": None if reward is None else {"reward": reward}}
-            where, locator = f"{source.path}: simulation_index {position}", f"simulation_index[{position}]"
-            yield Simulation(where=where, locator=locator, content=content, from_index=True)
+            locator = f"simulation_index[{position}]"
+            yield Simulation(where=f"simulation_index {position}", locator=locator, content=content, from_index=True)
 
 
-def _outcomes(simulation: Simulation, tally: _Tally) -> Iterator[dict[str, object]]:
+def _outcomes(simulation: Simulation, tally: _Tally) -> Iterator[Row]:
     """Yield the reward of one simulation and the parts it was made of."""
     content, where = simulation.content, simulation.where
     place = _place(simulation, tally)
@@ -151,10 +150,12 @@ def _outcomes(simulation: Simulation, tally: _Tally) -> Iterator[dict[str, objec
     common = {"item": place[0], "trial": place[1], "locator": simulation.locator, **_details(content)}
     judged = _judged(content, where)
     yield {**common, "metric": "reward", **judged}
-    tally.binary["reward"] &= judged["score"] in (None, 0.0, 1.0)
+    tally.binary["reward"] &= judged.get("score") in (None, 0.0, 1.0)
     ended = str(common["termination_reason"])
     if judged["status"] == "scored" and ended in _FAILED_WITHOUT_AGENT:
-        tally.ended_by[ended] = tally.ended_by.get(ended, 0) + 1
+        tally.counts[
+            f"{{n}} simulations ended by {ended} and were given a reward; it is kept, as the harness does"
+        ] += 1
     if judged["status"] != "error":
         yield from ({**common, **part} for part in _parts(content, where, tally))
 
@@ -163,51 +164,43 @@ def _place(simulation: Simulation, tally: _Tally) -> tuple[str, int] | None:
     """Return task and trial, entered in the tally; None for a line of the index whose simulation was read already."""
     item = as_text(simulation.content.get("task_id"))
     if item is None:
-        raise UnreadableFileError(f"{simulation.where}: has no task_id; expected a simulation of tau2-bench")
+        raise InputError(f"{simulation.where}: has no task_id; expected a simulation of tau2-bench")
     trial = as_whole(simulation.content.get("trial"))
-    tally.n_numbered += trial is None
-    place = (item, tally.per_task.get(item, 0) if trial is None else trial)
+    tally.counts[_NUMBERED] += trial is None
+    place = (item, tally.per_task[item] if trial is None else trial)
     if place not in tally.seen:
         tally.seen[place] = simulation.where
-        tally.per_task[item] = tally.per_task.get(item, 0) + 1
-        tally.n_from_index += simulation.from_index
+        tally.per_task[item] += 1
+        tally.counts[_FROM_INDEX] += simulation.from_index
         return place
     if simulation.from_index:  # its file is there under another name
         return None
-    raise UnreadableFileError(
+    raise InputError(
         f"{simulation.where}: task_id {item!r}, trial {place[1]} stands in {tally.seen[place]} already; "
         "keep one of the two, or give the repetitions trials of their own"
     )
 
 
-def _parts(content: dict[str, object], where: str, tally: _Tally) -> Iterator[dict[str, object]]:
+def _parts(content: Row, where: str, tally: _Tally) -> Iterator[Row]:
     for name, value in as_dict(get(content, "reward_info", "reward_breakdown")).items():
         score = snapped_reward(value, f"{where}: reward_breakdown.{name}")
         metric = f"reward/{name}"
         tally.binary[metric] = tally.binary.get(metric, True) and score in (None, 0.0, 1.0)
-        if score is None:
-            held = json.dumps(value)[:200]
-            yield {"metric": metric, "status": "unscored", "status_reason": f"is {held}", "value_raw": held}
-        else:
-            yield {"metric": metric, "score": score, "status": "scored"}
+        shown = json.dumps(value)[:200]
+        yield {"metric": metric, **(unscored(f"is {shown}", shown) if score is None else scored(score))}
 
 
-def _judged(content: dict[str, object], where: str) -> dict[str, object]:
+def _judged(content: Row, where: str) -> Row:
     ended = as_text(content.get("termination_reason")) or "without a termination_reason"
     raw = get(content, "reward_info", "reward")
     reward = snapped_reward(raw, where)
-    held = None if raw is None else json.dumps(raw)[:200]
     if ended == _NEVER_RAN or (reward is None and ended in _FAILED_WITHOUT_AGENT):
         said = first_line(get(content, "info", "error"))
-        reason = f"{ended}: {said}" if said else ended
-        return {"score": None, "status": "error", "status_reason": reason, "value_raw": held}
-    if reward is None:
-        reason = f"not evaluated (ended by {ended})"
-        return {"score": None, "status": "unscored", "status_reason": reason, "value_raw": held}
-    return {"score": reward, "status": "scored"}
+        return unscored(f"{ended}: {said}" if said else ended, held(raw), error=True)
+    return unscored(f"not evaluated (ended by {ended})", held(raw)) if reward is None else scored(reward)
 
 
-def _details(content: dict[str, object]) -> dict[str, object]:
+def _details(content: Row) -> Row:
     return {
         "n_trials": 1,
         "session": as_text(content.get("id")),
@@ -223,7 +216,7 @@ def _details(content: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _tokens(content: dict[str, object]) -> dict[str, object]:
+def _tokens(content: Row) -> Row:
     """Count the agent's tokens: from its session's usage where there is one (voice), else message by message.
 
     A message without usage that cost nothing was not generated, as the agent's fixed greeting; any other makes the count
@@ -246,19 +239,17 @@ def _summed(counts: Iterable[object]) -> int | None:
     return None if not found or None in found else as_count(sum(count for count in found if count is not None))
 
 
-def _common(source: Source, info: dict[str, object]) -> dict[str, object]:
+def _common(source: Source, info: Row) -> Row:
     agent = as_text(get(info, "agent_info", "implementation"))
     model = as_text(get(info, "agent_info", "llm")) or as_text(get(info, "audio_native_config", "model")) or agent
     if model is None:
-        raise UnreadableFileError(
-            f"{source.path}: info.agent_info names neither an llm nor an implementation; a run needs its model"
-        )
+        raise InputError("info.agent_info names neither an llm nor an implementation; a run needs its model")
     effort = as_text(get(info, "agent_info", "llm_args", "reasoning_effort"))
     effort = effort or as_text(get(info, "audio_native_config", "reasoning_effort"))
     scaffold = ", ".join(part for part in (None if agent == _USUAL_AGENT else agent, effort) if part)
     domain = as_text(get(info, "environment_info", "domain_name"))
     if domain is None:
-        raise UnreadableFileError(f"{source.path}: info.environment_info has no domain_name; a run needs its domain")
+        raise InputError("info.environment_info has no domain_name; a run needs its domain")
     return {
         "run": source.run_id(model, domain) if source.stem == "results" else source.run_id(),
         "model": model,
@@ -268,7 +259,7 @@ def _common(source: Source, info: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _run_row(common: dict[str, object], envelope: Envelope) -> dict[str, object]:
+def _run_row(common: Row, envelope: Envelope) -> Row:
     info = envelope.info
     policy = as_text(get(info, "environment_info", "policy"))
     kept = (
@@ -300,25 +291,14 @@ def _without_secrets(value: object) -> object:
     return value
 
 
-def _doubts(source: Source, envelope: Envelope, tally: _Tally) -> Iterator[Problem]:
-    notes: list[str] = []
+def _doubts(envelope: Envelope, tally: _Tally) -> Iterator[str]:
     n, n_tasks = len(tally.seen), envelope.n_tasks
     n_trials = as_whole(envelope.info.get("num_trials")) or 0
     if n < n_tasks * n_trials:
         expected = f"{n_tasks * n_trials} simulations ({n_tasks} tasks, {n_trials} trials each)"
-        notes.append(f"holds {n} of {expected}; the rest are missing")
+        yield f"holds {n} of {expected}; the rest are missing"
     elif not n:
-        notes.append("holds no simulations")
-    if tally.n_from_index:
-        notes.append(
-            f"{tally.n_from_index} simulations stand only in simulation_index, their files are not in the folder "
-            f"'simulations' beside {source.path.name}; they have a reward and no conversation"
-        )
-    if tally.n_numbered:
-        notes.append(f"{tally.n_numbered} simulations have no trial; they are numbered as they stand in the file")
-    for ended, count in tally.ended_by.items():
-        notes.append(f"{count} simulations ended by {ended} and were given a reward; it is kept, as the harness does")
-    yield from (Problem(path=str(source.path), message=message, severity="note") for message in notes)
+        yield "holds no simulations"
 
 
 TEMPLATE_MARK: Final = "A_EXAMPLE_"
@@ -343,17 +323,17 @@ def read_submission(source: Source) -> Iterator[Rows | Problem]:
     content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
     model = as_text(content.get("model_name"))
     if not model:
-        raise UnreadableFileError(f"{source.path}: has no model_name; a submission names its model")
+        raise InputError("has no model_name; a submission names its model")
     run = source.run_id(model) if source.stem == "submission" else source.run_id()
     common = _submission_facts(content, model, run)
-    rows = [{**common, **row} for row in _numbers(content, str(source.path))]
+    rows = [{**common, **row} for row in _numbers(content)]
     yield Rows(table="aggregates", rows=rows)
     yield Rows(table="metrics", rows=list({str(row["metric"]): _metric(row) for row in rows}.values()))
     yield Rows(table="runs", rows=[_submission_run(content, common)])
-    yield from _submission_doubts(source, content, rows)
+    yield from source.notes(_submission_doubts(content, rows))
 
 
-def _submission_facts(content: dict[str, object], model: str, run: str) -> dict[str, object]:
+def _submission_facts(content: Row, model: str, run: str) -> Row:
     methodology = as_dict(content.get("methodology"))
     return {
         "model": model,
@@ -369,10 +349,10 @@ def _submission_facts(content: dict[str, object], model: str, run: str) -> dict[
     }
 
 
-def _numbers(content: dict[str, object], where: str) -> Iterator[dict[str, object]]:
+def _numbers(content: Row) -> Iterator[Row]:
     for domain, results in as_dict(content.get("results")).items():
         for key, value in as_dict(results).items():
-            known = _known(key, f"{where}: results.{domain}.{key}", value)
+            known = _known(key, f"results.{domain}.{key}", value)
             if known is not None:
                 retrieval = as_text(get(results, "retrieval_config"))
                 yield {"task": domain, **known, "value_raw": json.dumps(value), "retrieval_config": retrieval}
@@ -392,38 +372,36 @@ def _numbers(content: dict[str, object], where: str) -> Iterator[dict[str, objec
                 }
 
 
-def _known(key: str, where: str, value: object) -> dict[str, object] | None:
+def _known(key: str, where: str, value: object) -> Row | None:
     """Return metric, estimate and unit of a domain's number; None where the key is none or the number was not given."""
     found = _PASS.fullmatch(key)
     if value is None or (found is None and key != "cost"):
         return None
     number = None if isinstance(value, bool | str) else as_number(value)
     if number is None or number < 0 or (found and number > 100):
-        held = json.dumps(value)[:40]
+        shown = json.dumps(value)[:40]
         expected = "a percentage between 0 and 100" if found else "a price in US dollars"
-        raise UnreadableFileError(f"{where}: is {held}; expected {expected}, or null where there is none")
+        raise InputError(f"{where}: is {shown}; expected {expected}, or null where there is none")
     if found:
         return {"metric": f"pass^{found[1]}", "estimate": number, "unit": "percent"}
     return {"metric": "cost_usd", "estimate": number, "unit": "US dollars"}
 
 
-def _metric(row: dict[str, object]) -> dict[str, object]:
-    metric, unit = str(row["metric"]), row["unit"]
+def _metric(row: Row) -> Row:
+    metric, unit = str(row["metric"]), as_text(row["unit"])
     high = {"percent": 100.0, "proportion": 1.0}.get(str(unit))
-    lower_is_better = "latency" in metric or "interruption" in metric or metric == "cost_usd"
-    return {
-        "benchmark": _BENCHMARK,
-        "metric": metric,
-        "kind": "continuous" if high is None else "bounded",
-        "low": 0.0,
-        "high": high,
-        "higher_is_better": not lower_is_better,
-        "unit": unit,
-        "primary": metric == "pass^1",
-    }
+    return metric_row(
+        _BENCHMARK,
+        metric,
+        "continuous" if high is None else "bounded",
+        high=high,
+        higher_is_better=not ("latency" in metric or "interruption" in metric or metric == "cost_usd"),
+        unit=unit,
+        primary=metric == "pass^1",
+    )
 
 
-def _submission_run(content: dict[str, object], common: dict[str, object]) -> dict[str, object]:
+def _submission_run(content: Row, common: Row) -> Row:
     effort = common["reasoning_effort"]
     kept = ("submitting_organization", "model_organization", "submission_type", "modality", "reasoning_effort")
     config = {name: content.get(name) for name in kept} | {
@@ -447,22 +425,16 @@ def _submission_run(content: dict[str, object], common: dict[str, object]) -> di
     }
 
 
-def _submission_doubts(source: Source, content: dict[str, object], rows: list[dict[str, object]]) -> Iterator[Problem]:
-    path = str(source.path)
+def _submission_doubts(content: Row, rows: list[Row]) -> Iterator[str]:
     rates = [float(str(row["estimate"])) for row in rows if row["unit"] == "percent"]
     if not rates:
-        yield Problem(path=path, message="holds no pass^k for any domain", severity="note")
+        yield "holds no pass^k for any domain"
     elif 0 < max(rates) <= 1:
-        message = (
-            f"all its rates lie between 0 and {max(rates):g}; submissions are in percent, and these may be proportions"
-        )
-        yield Problem(path=path, message=message, severity="note")
+        yield f"all its rates lie between 0 and {max(rates):g}; submissions are in percent, and these may be proportions"
     if as_text(content.get("submission_type")) == "custom":
-        message = "is a custom submission: prompts or scaffold differ from the benchmark's own, see the run's note"
-        yield Problem(path=path, message=message, severity="note")
+        yield "is a custom submission: prompts or scaffold differ from the benchmark's own, see the run's note"
     if get(content, "methodology", "tau2_bench_version") == _FIRST_VERSION:
-        message = "its numbers were made on the first tau-bench, whose tasks differ from those of tau2-bench"
-        yield Problem(path=path, message=message, severity="note")
+        yield "its numbers were made on the first tau-bench, whose tasks differ from those of tau2-bench"
 
 
 Kind = Literal["results", "simulation", "submission", "template", "tasks", "manifest"]
@@ -537,7 +509,7 @@ class Tau2BenchLoader:
                 simulations.append(path)
             elif kind == "template":
                 message = f"is a template ({TEMPLATE_MARK}...), not a result; it is passed over"
-                yield Problem(path=str(path), message=message, severity="note")
+                yield from Source(path=path).notes([message])
             else:
                 companions = _beside(path) if kind == "results" else ()
                 claimed.update(companion.resolve() for companion in companions)
@@ -559,9 +531,7 @@ class Tau2BenchLoader:
             yield from read_submission(source)
         else:
             found = _REASONS[kind] if kind else "of no kind that tau2-bench writes"
-            raise UnreadableFileError(
-                f"{source.path}: is {found}; expected a results file (info, tasks, simulations) or a submission"
-            )
+            raise InputError(f"is {found}; expected a results file (info, tasks, simulations) or a submission")
 
 
 def _beside(path: Path) -> tuple[Path, ...]:

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches
-from evalstats.loaders.files import JsonItem, iter_json
+from evalstats.loaders.rows import Once, Row, metric_row, objects_in, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, first_line, get, user_turns
 from evalstats.schema.data import Problem
 
@@ -24,7 +24,6 @@ BENCHMARK: Final = "tau-bench"
 UNKNOWN_DOMAIN: Final = "unknown"
 OUT_OF_TURNS: Final = "ran out of turns: the harness gave no reward_info, which it counts as a failure"
 
-_SHOWN = 200  # characters of a value that could not be used
 _EPSILON = 1e-6  # the harness's own tolerance for "reward is 1"
 _DEFAULT_STRATEGY = "tool-calling"
 _HARNESS_NAME = re.compile(
@@ -84,22 +83,8 @@ def snapped_reward(value: object, where: str) -> float | None:
         if abs(reward - whole) <= _EPSILON:
             return whole
     if not 0 < reward < 1:
-        raise UnreadableFileError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
+        raise InputError(f"{where}: the reward is {reward:g}; rewards lie between 0 and 1")
     return reward
-
-
-def reward_metric(benchmark: str, metric: str, *, binary: bool, primary: bool) -> dict[str, object]:
-    """Return the row of `metrics` for a reward: binary unless the file held a value between 0 and 1."""
-    return {
-        "benchmark": benchmark,
-        "metric": metric,
-        "kind": "binary" if binary else "bounded",
-        "low": 0.0,
-        "high": 1.0,
-        "higher_is_better": True,
-        "unit": "proportion",
-        "primary": primary,
-    }
 
 
 class TauBenchLoader(SingleFileLoader):
@@ -128,10 +113,9 @@ class TauBenchLoader(SingleFileLoader):
         """Yield outcomes, the reward's kind, and the run."""
         parts = parts_of_name(source.stem)
         domain = parts.domain or _domain_from_policy(source.path)
-        yield from _doubts(source, parts, domain)
-        run = source.run_id()
-        common: dict[str, object] = {
-            "run": run,
+        yield from source.notes(_doubts(parts, domain))
+        common: Row = {
+            "run": source.run_id(),
             "model": parts.model,
             "system": parts.system,
             "benchmark": BENCHMARK,
@@ -139,71 +123,55 @@ class TauBenchLoader(SingleFileLoader):
         }
         fractional = False
         for batch in in_batches(_outcomes(source.path, common), "outcomes"):
-            fractional = fractional or any(row["score"] not in (None, 0.0, 1.0) for row in batch.rows)
+            fractional = fractional or any(row.get("score") not in (None, 0.0, 1.0) for row in batch.rows)
             yield batch
-        yield Rows(table="metrics", rows=[reward_metric(BENCHMARK, "reward", binary=not fractional, primary=True)])
+        yield Rows(table="metrics", rows=[reward_metric(BENCHMARK, "reward", binary=not fractional)])
         yield Rows(table="runs", rows=[_run_row(common, parts)])
 
 
-def _outcomes(path: Path, common: dict[str, object]) -> Iterator[dict[str, object]]:
-    seen: dict[tuple[str, int], int] = {}
-    for index, row in _rows(path):
-        where = f"{path}: row {index}"
+def reward_metric(benchmark: str, metric: str, *, binary: bool) -> Row:
+    """Return the row of `metrics` for a reward: binary unless the file held a value between 0 and 1."""
+    return metric_row(benchmark, metric, "binary" if binary else "bounded", primary=metric == "reward")
+
+
+def _outcomes(path: Path, common: Row) -> Iterator[Row]:
+    once = Once("keep one of the two, or give the repetitions trials of their own")
+    for where, locator, row in objects_in(path):
         item = as_text(row.get("task_id"))
         trial = as_whole(row.get("trial", 0))
         if item is None or trial is None:
             missing = "task_id" if item is None else "whole-number trial"
-            raise UnreadableFileError(f"{where}: has no {missing}; tau-bench names each row by task_id and trial")
-        first = seen.setdefault((item, trial), index)
-        if first != index:
-            raise UnreadableFileError(
-                f"{where}: task_id {item!r}, trial {trial} stands in row {first} already; "
-                "keep one of the two, or give the repetitions trials of their own"
-            )
-        place: dict[str, object] = {"item": item, "trial": trial, "n_trials": 1, "locator": f"[{index}]"}
-        yield {**common, **place, "metric": "reward", **_judged(row, where)}
-    if not seen:
-        raise UnreadableFileError(f"{path}: is an empty list; a tau-bench file holds one row for every task and trial")
+            raise InputError(f"{where}: has no {missing}; tau-bench names each row by task_id and trial")
+        once.add((item, trial), f"task_id {item!r}, trial {trial}", where)
+        yield {**common, "item": item, "trial": trial, "n_trials": 1, "locator": locator, **_judged(row, where)}
+    if not len(once):
+        raise InputError("is an empty list; a tau-bench file holds one row for every task and trial")
 
 
-def _judged(row: dict[str, object], where: str) -> dict[str, object]:
+def _judged(row: Row, where: str) -> Row:
     """Score and status of one row, with what else it says."""
     info = as_dict(row.get("info"))
     raw = row.get("reward")
-    details: dict[str, object] = {
+    details: Row = {
+        "metric": "reward",
         "n_turns": user_turns(row.get("traj")),
         "user_cost_usd": as_number(info.get("user_cost")),
-        "score": None,
-        "status": "scored",
-        "status_reason": None,
-        "value_raw": None,
     }
     if info.get("error") is not None:
         reason = first_line(info["error"]) or "an exception without a message"
-        return {**details, "status": "error", "status_reason": reason, "value_raw": json.dumps(raw)[:_SHOWN]}
+        return {**details, **unscored(reason, json.dumps(raw)[:200], error=True)}
     reward = snapped_reward(raw, where)
     if reward is None:
-        held = json.dumps(raw)[:_SHOWN]
-        return {**details, "status": "unscored", "status_reason": f"the reward is {held}", "value_raw": held}
+        shown = json.dumps(raw)[:200]
+        return {**details, **unscored(f"the reward is {shown}", shown)}
     # the harness gives no reward_info exactly where the conversation never came to its end
     reason = OUT_OF_TURNS if info.get("reward_info") is None and reward == 0 else None
-    return {**details, "score": reward, "status_reason": reason}
-
-
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, object]]]:
-    for part in iter_json(path):
-        if not isinstance(part, JsonItem):
-            raise UnreadableFileError(f"{path}: is a JSON object; a tau-bench file is a list of rows")
-        row = as_dict(part.value)
-        if not row:
-            held = json.dumps(part.value)[:_SHOWN]
-            raise UnreadableFileError(f"{path}: row {part.index} is {held}, not an object with task_id and reward")
-        yield part.index, row
+    return {**details, **scored(reward, status_reason=reason)}
 
 
 def _domain_from_policy(path: Path) -> str | None:
     """Read the domain from the agent policy that opens the first conversation kept; None where none is recognised."""
-    for _, row in _rows(path):
+    for _, _, row in objects_in(path):
         message = next(dicts(row.get("traj")), None)
         if message is not None:
             found = _POLICY.search(as_text(get(message, "content")) or "")
@@ -211,28 +179,22 @@ def _domain_from_policy(path: Path) -> str | None:
     return None
 
 
-def _doubts(source: Source, parts: NameParts, domain: str | None) -> Iterator[Problem]:
-    path = str(source.path)
+def _doubts(parts: NameParts, domain: str | None) -> Iterator[str]:
     if not parts.recognised:
-        message = (
+        yield (
             f"tau-bench files name their model only in the file name, and this one follows no known pattern; the model "
             f"is called {parts.model!r}. Rename it to <model>-<airline or retail>.json to say otherwise"
         )
-        yield Problem(path=path, message=message, severity="note")
     if domain is None:
-        message = (
+        yield (
             "neither the file name nor the agent policy tells the domain; the task is called 'unknown', and its items "
             "pair with those of any other file of unknown domain. Rename it to <model>-<airline or retail>.json"
         )
-        yield Problem(path=path, message=message, severity="note")
 
 
-def _run_row(common: dict[str, object], parts: NameParts) -> dict[str, object]:
+def _run_row(common: Row, parts: NameParts) -> Row:
     return {
-        "run": common["run"],
-        "model": parts.model,
-        "system": parts.system,
-        "benchmark": BENCHMARK,
+        **{name: value for name, value in common.items() if name != "task"},
         "harness": "tau-bench",
         "temperature": parts.temperature,
         "item_limit": parts.item_limit,

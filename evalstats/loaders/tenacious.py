@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Literal
 
-from evalstats.errors import UnreadableFileError
+from evalstats.errors import InputError
 from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
 from evalstats.loaders.files import JsonItem, iter_json, iter_json_lines, load_json
+from evalstats.loaders.rows import Once, Row, held, metric_row, objects_in, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, dicts, get
 from evalstats.schema.data import Problem
 
@@ -40,7 +41,7 @@ def base_scenario(task_id: str) -> str:
 class _PairTally:
     """Per critic: how often wrong, how often wrong by an exact tie; and lines whose verdict is not their scores'."""
 
-    seen: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    seen: Once = field(default_factory=Once)
     wrong: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CRITICS, 0))
     ties: dict[str, int] = field(default_factory=lambda: dict.fromkeys(CRITICS, 0))
     odd: list[int] = field(default_factory=list[int])
@@ -55,34 +56,20 @@ def read_traces(source: Source) -> Iterator[Rows | Problem]:
     tally = _PairTally()
     runs = {critic: source.run_id(critic) for critic in CRITICS}
     yield from in_batches(_pair_outcomes(source.path, runs, tally), "outcomes")
-    bounds: dict[str, object] = {"benchmark": BENCHMARK, "higher_is_better": True}
-    correct: dict[str, object] = {
-        **bounds,
-        "metric": "correct",
-        "kind": "binary",
-        "low": 0.0,
-        "high": 1.0,
-        "unit": "proportion",
-    }
-    margin: dict[str, object] = {**bounds, "metric": "margin", "kind": "continuous", "unit": "points of the critic"}
-    yield Rows(table="metrics", rows=[{**correct, "primary": True}, margin])
+    margin = metric_row(BENCHMARK, "margin", "continuous", low=None, high=None, unit="points of the critic")
+    yield Rows(table="metrics", rows=[metric_row(BENCHMARK, "correct", primary=True), margin])
     yield Rows(table="runs", rows=[_run_row(run, critic, critic, _note(critic, tally)) for critic, run in runs.items()])
-    for message in _trace_doubts(tally):
-        yield Problem(path=str(source.path), message=message, severity="note")
+    yield from source.notes(_trace_doubts(tally))
 
 
-def _pair_outcomes(path: Path, runs: dict[str, str], tally: _PairTally) -> Iterator[dict[str, object]]:
+def _pair_outcomes(path: Path, runs: dict[str, str], tally: _PairTally) -> Iterator[Row]:
     for number, value in iter_json_lines(path):
         pair = as_dict(value)
-        where = f"{path}: line {number}"
+        where = f"line {number}"
         item, split = as_text(pair.get("task_id")), as_text(pair.get("split")) or ""
         if item is None:
-            raise UnreadableFileError(f"{where}: has no task_id; expected one pair scored by two critics")
-        first = tally.seen.setdefault((split, item), number)
-        if first != number:
-            raise UnreadableFileError(
-                f"{where}: task {item!r} of split {split!r} stands in line {first} already; keep one of the two"
-            )
+            raise InputError(f"{where}: has no task_id; expected one pair scored by two critics")
+        tally.seen.add((split, item), f"task {item!r} of split {split!r}", where)
         _check_delta(pair, where)
         common = {
             "benchmark": BENCHMARK,
@@ -90,7 +77,7 @@ def _pair_outcomes(path: Path, runs: dict[str, str], tally: _PairTally) -> Itera
             "item": item,
             "trial": 0,
             "n_trials": 1,
-            "locator": f"line {number}",
+            "locator": where,
             "scenario": as_text(pair.get("dimension")),
             "scenario_base": base_scenario(item),
             "task_type": as_text(pair.get("task_type")),
@@ -99,22 +86,22 @@ def _pair_outcomes(path: Path, runs: dict[str, str], tally: _PairTally) -> Itera
         for critic, run in runs.items():
             named = {"run": run, "model": critic, "system": critic}
             yield from ({**common, **named, **row} for row in _pair_scores(pair, critic, number, tally))
-    if not tally.seen:
-        raise UnreadableFileError(f"{path}: is empty; expected one pair a line")
+    if not len(tally.seen):
+        raise InputError("is empty; expected one pair a line")
 
 
-def _check_delta(pair: dict[str, object], where: str) -> None:
+def _check_delta(pair: Row, where: str) -> None:
     verdicts = [as_number(pair.get(f"{critic}_correct")) for critic in CRITICS]
     delta = as_number(pair.get("delta_correct"))
     before, after = verdicts
     if delta is not None and before is not None and after is not None and delta != after - before:
-        raise UnreadableFileError(
+        raise InputError(
             f"{where}: delta_correct is {delta:g}, but trained_correct {after:g} minus baseline_correct {before:g} is "
             f"{after - before:g}; the line contradicts itself, fetch the file again"
         )
 
 
-def _pair_scores(pair: dict[str, object], critic: str, number: int, tally: _PairTally) -> Iterator[dict[str, object]]:
+def _pair_scores(pair: Row, critic: str, number: int, tally: _PairTally) -> Iterator[Row]:
     verdict = pair.get(f"{critic}_correct")
     correct = as_number(verdict)
     chosen, rejected = (as_number(pair.get(f"{critic}_{side}_score")) for side in ("chosen", "rejected"))
@@ -126,18 +113,17 @@ def _pair_scores(pair: dict[str, object], critic: str, number: int, tally: _Pair
     if correct is not None and margin is not None and bool(correct) != (margin > 0):
         tally.odd.append(number)
     if correct in (0.0, 1.0):
-        yield {"metric": "correct", "tie": tie, "score": correct, "status": "scored"}
+        yield {"metric": "correct", "tie": tie, **scored(correct)}
     else:
-        yield {"metric": "correct", "tie": tie, **_unscored(f"{critic}_correct", verdict)}
+        yield {"metric": "correct", "tie": tie, **_not_scored(f"{critic}_correct", verdict)}
     if margin is not None:
-        yield {"metric": "margin", "tie": tie, "score": margin, "status": "scored"}
+        yield {"metric": "margin", "tie": tie, **scored(margin)}
     else:
-        yield {"metric": "margin", "tie": tie, **_unscored("one of the two scores", None)}
+        yield {"metric": "margin", "tie": tie, **_not_scored("one of the two scores", None)}
 
 
-def _unscored(name: str, value: object) -> dict[str, object]:
-    held = None if value is None else json.dumps(value)[:200]
-    return {"status": "unscored", "status_reason": f"{name} is {held or 'absent'}", "value_raw": held}
+def _not_scored(name: str, value: object) -> Row:
+    return unscored(f"{name} is {held(value) or 'absent'}", held(value))
 
 
 def _note(critic: str, tally: _PairTally) -> str:
@@ -165,20 +151,16 @@ def read_ablation(source: Source) -> Iterator[Rows | Problem]:
     p-value as a factor. `delta_a` and `delta_b` repeat the held-out split and are not read.
     """
     content = as_dict(load_json(source.path, max_chars=_MAX_CHARS))
-    rows: list[dict[str, object]] = []
+    rows: list[Row] = []
     for split, numbers in as_dict(content.get("splits")).items():
         found = list(_published(as_dict(numbers)))
         if not found:
-            raise UnreadableFileError(
-                f"{source.path}: splits.{split} holds no accuracy; expected the numbers of a split"
-            )
+            raise InputError(f"splits.{split} holds no accuracy; expected the numbers of a split")
         for row in found:
             named = {"run": source.run_id(str(row["model"])), "benchmark": BENCHMARK, "task": split}
             rows.append({**named, **row, "n": as_whole(get(numbers, "pair_count"))})
     if not rows:
-        raise UnreadableFileError(
-            f"{source.path}: holds no splits; expected train, dev or held_out with their accuracies"
-        )
+        raise InputError("holds no splits; expected train, dev or held_out with their accuracies")
     yield Rows(table="aggregates", rows=rows)
     yield Rows(table="metrics", rows=list({str(row["metric"]): _aggregate_metric(row) for row in rows}.values()))
     systems = (as_text(content.get("baseline")), as_text(content.get("trained_component")))
@@ -189,11 +171,10 @@ def read_ablation(source: Source) -> Iterator[Rows | Problem]:
             for critic, system in zip(CRITICS, systems, strict=True)
         ],
     )
-    for message in _ablation_doubts(content):
-        yield Problem(path=str(source.path), message=message, severity="note")
+    yield from source.notes(_ablation_doubts(content))
 
 
-def _published(numbers: dict[str, object]) -> Iterator[dict[str, object]]:
+def _published(numbers: Row) -> Iterator[Row]:
     for critic in CRITICS:
         for metric, key, unit in (
             ("accuracy", f"{critic}_accuracy", "proportion"),
@@ -223,22 +204,22 @@ def _published(numbers: dict[str, object]) -> Iterator[dict[str, object]]:
         }
 
 
-def _aggregate_metric(row: dict[str, object]) -> dict[str, object]:
-    metric = row["metric"]
-    low, high = {"accuracy": (0.0, 1.0), "delta_accuracy": (-100.0, 100.0)}.get(str(metric), (0.0, None))
-    return {
-        "benchmark": BENCHMARK,
-        "metric": metric,
-        "kind": "continuous" if high is None else "bounded",
-        "low": low,
-        "high": high,
-        "higher_is_better": "accuracy" in str(metric),
-        "unit": row["unit"],
-        "primary": metric == "accuracy",
-    }
+def _aggregate_metric(row: Row) -> Row:
+    metric = str(row["metric"])
+    low, high = {"accuracy": (0.0, 1.0), "delta_accuracy": (-100.0, 100.0)}.get(metric, (0.0, None))
+    return metric_row(
+        BENCHMARK,
+        metric,
+        "continuous" if high is None else "bounded",
+        low=low,
+        high=high,
+        higher_is_better="accuracy" in metric,
+        unit=as_text(row["unit"]),
+        primary=metric == "accuracy",
+    )
 
 
-def _ablation_doubts(content: dict[str, object]) -> Iterator[str]:
+def _ablation_doubts(content: Row) -> Iterator[str]:
     for split, numbers in as_dict(content.get("splits")).items():
         before, after = (as_number(get(numbers, f"{critic}_accuracy")) for critic in CRITICS)
         difference = as_number(get(numbers, "delta_accuracy_pp"))
@@ -256,7 +237,7 @@ def _ablation_doubts(content: dict[str, object]) -> Iterator[str]:
         yield "delta_b repeats delta_a: its prompt-engineered baseline is the same number as the heuristic one"
 
 
-def _run_row(run: str, critic: str, system: str, note: str | None) -> dict[str, object]:
+def _run_row(run: str, critic: str, system: str, note: str | None) -> Row:
     return {
         "run": run,
         "model": critic,
@@ -314,7 +295,7 @@ def kind_of(head: Head) -> tuple[Kind, str] | None:
 class _Tally:
     """What was seen on the way through the results of an evaluation."""
 
-    seen: dict[str, int] = field(default_factory=dict[str, int])
+    seen: Once = field(default_factory=Once)
     highest: dict[str, float] = field(default_factory=dict[str, float])
     n_passed: int = 0
     contradictions: list[str] = field(default_factory=list[str])
@@ -349,15 +330,13 @@ class TenaciousLoader(SingleFileLoader):
         elif kind == "evaluation":
             yield from _read_evaluation(source)
         else:
-            raise UnreadableFileError(
-                f"{source.path}: is {reason}; expected an evaluation, held-out traces or ablation results"
-            )
+            raise InputError(f"is {reason}; expected an evaluation, held-out traces or ablation results")
 
 
 def _read_evaluation(source: Source) -> Iterator[Rows | Problem]:
     named = _NAME.fullmatch(source.stem)
     model = source.stem if named is None else _CANDIDATE if named["model"] == _NAMELESS else named["model"]
-    common: dict[str, object] = {"run": source.run_id(), "model": model, "system": model, "benchmark": BENCHMARK}
+    common: Row = {"run": source.run_id(), "model": model, "system": model, "benchmark": BENCHMARK}
     split = "" if named is None else named["split"]
     tally = _Tally()
     rows = ({**common, "task": split, **row} for row in _outcomes(source.path, tally))
@@ -365,27 +344,20 @@ def _read_evaluation(source: Source) -> Iterator[Rows | Problem]:
     yield Rows(table="metrics", rows=_metrics(tally))
     run = {**common, "harness": "Tenacious-Bench", "factor_names": ["dimension=scenario"], "dependence": []}
     yield Rows(table="runs", rows=[run])
-    for message in (_whose(source.stem, model), *_doubts(source.path, tally)):
-        yield Problem(path=str(source.path), message=message, severity="note")
+    yield from source.notes((_whose(source.stem, model), *_doubts(source.path, tally)))
 
 
-def _outcomes(path: Path, tally: _Tally) -> Iterator[dict[str, object]]:
-    for part in iter_json(path, arrays=("results",)):
-        if not isinstance(part, JsonItem):
-            continue
-        result = as_dict(part.value)
-        where = f"{path}: result {part.index}"
+def _outcomes(path: Path, tally: _Tally) -> Iterator[Row]:
+    for where, locator, result in objects_in(path, "results", word="result"):
         item = as_text(result.get("task_id"))
         if item is None:
-            raise UnreadableFileError(f"{where}: has no task_id; expected the evaluation of one task")
-        first = tally.seen.setdefault(item, part.index)
-        if first != part.index:
-            raise UnreadableFileError(f"{where}: task {item!r} stands in result {first} already; keep one of the two")
+            raise InputError(f"{where}: has no task_id; expected the evaluation of one task")
+        tally.seen.add(item, f"task {item!r}", where)
         common = {
             "item": item,
             "trial": 0,
             "n_trials": 1,
-            "locator": f"results[{part.index}]",
+            "locator": locator,
             "scenario": as_text(result.get("dimension")),
             "scenario_base": base_scenario(item),
             "task_type": as_text(result.get("task_type")),
@@ -394,7 +366,7 @@ def _outcomes(path: Path, tally: _Tally) -> Iterator[dict[str, object]]:
         yield from ({**common, **row} for row in _scores(result, item, tally))
 
 
-def _scores(result: dict[str, object], item: str, tally: _Tally) -> Iterator[dict[str, object]]:
+def _scores(result: Row, item: str, tally: _Tally) -> Iterator[Row]:
     passed = as_number(result.get("passed"))
     score, threshold = as_number(result.get("score")), as_number(result.get("pass_threshold"))
     tally.n_passed += passed == 1.0
@@ -409,28 +381,20 @@ def _scores(result: dict[str, object], item: str, tally: _Tally) -> Iterator[dic
         yield {"metric": f"score/{name}", **_judged(part.get("score"), high=high)}
 
 
-def _judged(value: object, *, high: float, binary: bool = False) -> dict[str, object]:
+def _judged(value: object, *, high: float, binary: bool = False) -> Row:
     number = as_number(value)
     if number is not None and (number in (0.0, 1.0) if binary else 0 <= number <= high):
-        return {"score": number, "status": "scored"}
-    held = json.dumps(value)[:200]
-    return {"status": "unscored", "status_reason": f"is {held}, not within 0 to {high:g}", "value_raw": held}
+        return scored(number)
+    shown = json.dumps(value)[:200]
+    return unscored(f"is {shown}, not within 0 to {high:g}", shown)
 
 
-def _metrics(tally: _Tally) -> list[dict[str, object]]:
-    bounds: dict[str, object] = {
-        "benchmark": BENCHMARK,
-        "low": 0.0,
-        "high": 1.0,
-        "higher_is_better": True,
-        "unit": "proportion",
-    }
+def _metrics(tally: _Tally) -> list[Row]:
     parts = [
-        {**bounds, "metric": f"score/{name}", "kind": "bounded", "high": high, "unit": "points"}
+        metric_row(BENCHMARK, f"score/{name}", "bounded", high=high, unit="points")
         for name, high in tally.highest.items()
     ]
-    headline: dict[str, object] = {**bounds, "metric": "passed", "kind": "binary", "primary": True}
-    return [headline, {**bounds, "metric": "score", "kind": "bounded"}, *parts]
+    return [metric_row(BENCHMARK, "passed", primary=True), metric_row(BENCHMARK, "score", "bounded"), *parts]
 
 
 def _whose(stem: str, model: str) -> str:

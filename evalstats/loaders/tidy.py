@@ -29,8 +29,8 @@ from evalstats.loaders.cells import (
     without_points,
 )
 from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts, spelled
+from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
 from evalstats.loaders.suggestion import repeats_told_apart
-from evalstats.loaders.tallies import GroupCounter, Ranges, SeenKeys
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent

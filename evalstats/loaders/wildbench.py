@@ -6,17 +6,16 @@ Format: `eval_results/<version>/{score.v2,pairwise.v2}/eval=<judge>/...json` of 
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Final
 
-from evalstats.errors import UnreadableFileError
 from evalstats.loaders.arena_cells import Winner
-from evalstats.loaders.arena_records import Once, Tally, columns_of, iter_records, judged, place_word, some_of
-from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source, in_batches, read_head
+from evalstats.loaders.arena_records import Judgements, columns_of
+from evalstats.loaders.base import Head, Match, Rows, SingleFileLoader, Source
+from evalstats.loaders.rows import Row, metric_row, scored, unscored
 from evalstats.loaders.values import as_dict, as_number, as_text, as_whole, get
 from evalstats.schema.data import Problem
 
-_BENCHMARK: Final = "WildBench"
+_ABOUT: Final = {"benchmark": "WildBench", "harness": "WildBench"}
 _SHAPES: Final = frozenset({"array", "lines", "text", "parquet"})
 _PAIR: Final = frozenset({"session_id", "model_A", "model_B", "winner", "extent"})
 _SCORE: Final = frozenset({"session_id", "model_test", "score"})
@@ -28,13 +27,9 @@ _JUDGE = re.compile(r"eval=([^/]+)")
 _VERSION = re.compile(r"v\d+\.\d+")
 
 
-@dataclass(slots=True)
-class _Found:
-    tally: Tally = field(default_factory=Tally)
-    unnamed: list[int] = field(default_factory=list[int])
-    runs: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
-    n_rows: int = 0
-    n_contradictions: int = 0
+_CONTRADICTION: Final = "in {n} judgements winner and extent contradict the judge's own choice; unscored"
+_CONTRADICTS: Final = "winner and extent contradict the judge's choice"
+_UNNAMED: Final = "judgements name no session or model"
 
 
 class WildBenchLoader(SingleFileLoader):
@@ -62,48 +57,30 @@ class WildBenchLoader(SingleFileLoader):
 
     def read(self, source: Source) -> Iterator[Rows | Problem]:
         """Yield comparisons or outcomes in batches, the runs, and notes."""
-        head = read_head(source.path)
-        found = _Found()
-        pairs = columns_of(head) >= _PAIR
-        if pairs:
-            yield from in_batches(_pairs(head, source, found), "comparisons")
+        file = Judgements(source)
+        if file.columns >= _PAIR:
+            yield from file.parts(_pairs(file), unnamed=_UNNAMED)
         else:
-            yield from in_batches(_scores(head, source, found), "outcomes")
-        if not found.n_rows:
-            raise UnreadableFileError(f"{source.path}: holds no judgements of WildBench")
-        yield Rows(table="runs", rows=list(found.runs.values()))
-        if not pairs:
-            metric = {
-                "metric": "score",
-                "kind": "bounded",
-                "low": _LOW,
-                "high": _HIGH,
-                "unit": "points",
-                "higher_is_better": True,
-            }
-            yield Rows(table="metrics", rows=[{"benchmark": _BENCHMARK, "primary": True, **metric}])
-        for severity, message in _notes(found, place_word(head)):
-            yield Problem(path=str(source.path), message=message, severity="error" if severity == "error" else "note")
+            yield from file.parts(_scores(file), unnamed=_UNNAMED, table="outcomes")
+            metric = metric_row("WildBench", "score", "bounded", low=_LOW, high=_HIGH, unit="points", primary=True)
+            yield Rows(table="metrics", rows=[metric])
+        if any(run["judge"] is None for run in file.runs.values()):
+            yield from source.notes(["the judge is not known: the benchmark names it by a folder eval=<judge>"])
 
 
-def _pairs(head: Head, source: Source, found: _Found) -> Iterator[dict[str, object]]:
-    judge, version = _from_folders(source)
-    run = source.run_id()
-    once = Once(place_word(head))
-    for place, record in iter_records(head):
-        item, model_a, model_b = (as_text(record.get(name)) for name in ("session_id", "model_A", "model_B"))
-        if not item or not model_a or not model_b:
-            found.unnamed.append(place)
-            continue
+def _pairs(file: Judgements) -> Iterator[Row]:
+    judge, version = _from_folders(file.source)
+    run = file.source.run_id()
+    for record, (item, model_a, model_b), place in file.records("session_id", "model_A", "model_B"):
         battle = f"{item}.{model_a}.{model_b}"
-        once.add(battle, place)
-        found.n_rows += 1
-        found.runs.setdefault(run, _run(run, judge, version))
+        file.once(battle, place)
+        file.run(run, judge, task_version=version, **_ABOUT)
         outputs = as_dict(record.get("model_outputs"))
         lengths = [len(text) if isinstance(text := outputs.get(name), str) else None for name in (model_a, model_b)]
-        yield judged(
-            _verdict(record, model_a, model_b, found),
-            found.tally,
+        winner = _verdict(record, model_a, model_b)
+        file.counts[_CONTRADICTION] += winner.reason == _CONTRADICTS
+        yield file.comparison(
+            winner,
             run=run,
             battle=battle,
             item=item,
@@ -116,7 +93,7 @@ def _pairs(head: Head, source: Source, found: _Found) -> Iterator[dict[str, obje
         )
 
 
-def _verdict(record: Mapping[str, object], model_a: str, model_b: str, found: _Found) -> Winner:
+def _verdict(record: Mapping[str, object], model_a: str, model_b: str) -> Winner:
     winner = as_text(record.get("winner"))
     extent = as_whole(record.get("extent"))
     choice = as_text(get(record, "parsed_result", "choice"))
@@ -124,34 +101,27 @@ def _verdict(record: Mapping[str, object], model_a: str, model_b: str, found: _F
     if said is None:
         return Winner(raw=choice or winner, reason="the winner is neither model, nor a tie")
     if choice is not None and _CHOICES.get(choice) != (said, extent):
-        found.n_contradictions += 1
-        return Winner(raw=choice, reason="winner and extent contradict the judge's choice")
+        return Winner(raw=choice, reason=_CONTRADICTS)
     return Winner(raw=choice or winner, outcome=said, strength=_STRENGTHS.get(extent or 0))
 
 
-def _scores(head: Head, source: Source, found: _Found) -> Iterator[dict[str, object]]:
-    folders = _from_folders(source)
-    once = Once(place_word(head))
-    for place, record in iter_records(head):
-        item, tested = as_text(record.get("session_id")), as_text(record.get("model_test"))
-        if not item or not tested:
-            found.unnamed.append(place)
-            continue
+def _scores(file: Judgements) -> Iterator[Row]:
+    source, folders = file.source, _from_folders(file.source)
+    for record, (item, tested), place in file.records("session_id", "model_test"):
         model = tested.rpartition("/")[2]
         named = as_text(record.get("file_model")) or source.stem
         system = named if named.startswith(model) else model
         judge = as_text(record.get("judge")) or folders[0]
         version = as_text(record.get("version")) or folders[1]
-        flat = "file_model" in record
-        run = source.run_id(*(part for part in (version, judge, system) if part)) if flat else source.run_id()
-        once.add(f"{run} {item}", place)
-        found.n_rows += 1
-        found.runs.setdefault(run, {**_run(run, judge, version), "model": model, "system": system})
+        parts = (version, judge, system) if "file_model" in record else ()
+        run = source.run_id(*(part for part in parts if part))
+        file.once(f"{run} {item}", place)
+        file.run(run, judge, task_version=version, model=model, system=system, **_ABOUT)
         yield {
             "run": run,
             "model": model,
             "system": system,
-            "benchmark": _BENCHMARK,
+            "benchmark": "WildBench",
             "item": item,
             "metric": "score",
             "judge": judge,
@@ -160,15 +130,15 @@ def _scores(head: Head, source: Source, found: _Found) -> Iterator[dict[str, obj
         }
 
 
-def _score(value: object) -> dict[str, object]:
-    """Return score, status and the value as it stood; what is no score from 1 to 10 leaves the row unscored."""
+def _score(value: object) -> Row:
+    """Read a score; what is none from 1 to 10 leaves the row unscored."""
     number = None if isinstance(value, bool) else as_number(value)
     raw = None if isinstance(value, int | float) else as_text(value)
     if number is None:
-        return {"status": "unscored", "status_reason": "the judge gave no score", "value_raw": raw}
+        return unscored("the judge gave no score", raw)
     if not _LOW <= number <= _HIGH:
-        return {"status": "unscored", "status_reason": "the score lies outside 1 to 10", "value_raw": as_text(value)}
-    return {"status": "scored", "score": number, "value_raw": raw}
+        return unscored("the score lies outside 1 to 10", as_text(value))
+    return scored(number, value_raw=raw)
 
 
 def _chars(record: Mapping[str, object]) -> int | None:
@@ -181,24 +151,6 @@ def _from_folders(source: Source) -> tuple[str | None, str | None]:
     judge = next((found[1] for part in reversed(source.path.parts) if (found := _JUDGE.fullmatch(part))), None)
     version = next((part for part in reversed(source.path.parts) if _VERSION.fullmatch(part)), None)
     return judge, version
-
-
-def _run(run: str, judge: str | None, version: str | None) -> dict[str, object]:
-    return {"run": run, "benchmark": _BENCHMARK, "judge": judge, "task_version": version, "harness": "WildBench"}
-
-
-def _notes(found: _Found, word: str) -> Iterator[tuple[str, str]]:
-    yield from found.tally.notes(word)
-    if found.unnamed:
-        n = len(found.unnamed)
-        yield "error", f"{n} judgements name no session or model and are left out ({word} {some_of(found.unnamed)})"
-    if found.n_contradictions:
-        yield (
-            "note",
-            f"in {found.n_contradictions} judgements winner and extent contradict the judge's own choice; unscored",
-        )
-    if any(run["judge"] is None for run in found.runs.values()):
-        yield "note", "the judge is not known: the benchmark names it by a folder eval=<judge>"
 
 
 LOADER = WildBenchLoader()

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders.arena_hard import LOADER, UNNAMED_BASELINE
 from evalstats.loaders.base import Head, Source, with_digest
+from evalstats.loaders.judged_games import ARENA_HARD as LOADER
+from evalstats.loaders.judged_games import UNNAMED_BASELINE
 from evalstats.loaders.registry import detect, read_source
 from evalstats.schema.data import EvalData
 

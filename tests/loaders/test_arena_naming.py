@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.loaders.arena_cells import NAMING, names_itself, parsed_list, tells_its_name
+from evalstats.loaders.arena_cells import SELF_NAMING, names_itself, parsed_list, tells_its_name
 from evalstats.loaders.registry import read
 
 NAMES_ITSELF = (
@@ -161,7 +161,7 @@ def test_what_polars_passes_over_names_nothing(texts: list[str]) -> None:
     """The search in a Parquet file finds at least what the reader finds."""
     text = "\n".join(texts)
     if tells_its_name(text):
-        assert pl.Series([text]).str.contains(NAMING).item()
+        assert pl.Series([text]).str.contains(SELF_NAMING).item()
 
 
 def test_without_conversations_nothing_is_said(tmp_path: Path) -> None:

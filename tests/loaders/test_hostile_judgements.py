@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import UnreadableFileError
-from evalstats.loaders import alpaca_eval, arena_hard, arena_votes, leaderboards, mt_bench_pairs, wildbench
+from evalstats.loaders import alpaca_eval, arena_votes, judged_games, leaderboards, wildbench
 from evalstats.loaders.base import Loader, Source, with_digest
 from evalstats.loaders.registry import read_source
 
@@ -28,8 +28,8 @@ FORMATS: dict[str, tuple[Loader, tuple[str, ...]]] = {
     "votes": (arena_votes.LOADER, ("model_a", "model_b", "winner", "tstamp", "conversation_a", "turn", "judge")),
     "events": (arena_votes.LOADER, ("models", "winner", "ranking", "event_id")),
     "alpaca": (alpaca_eval.LOADER, ("generator_1", "generator_2", "preference", "instruction", "annotator", "len_1")),
-    "hard": (arena_hard.LOADER, ("uid", "model", "games", "baseline", "judge", "category")),
-    "mt": (mt_bench_pairs.LOADER, ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "turn", "tstamp")),
+    "hard": (judged_games.ARENA_HARD, ("uid", "model", "games", "baseline", "judge", "category")),
+    "mt": (judged_games.MT_BENCH, ("question_id", "model_1", "model_2", "g1_winner", "g2_winner", "turn", "tstamp")),
     "wild": (wildbench.LOADER, ("session_id", "model_A", "model_B", "winner", "extent", "parsed_result")),
     "score": (wildbench.LOADER, ("session_id", "model_test", "score", "judge")),
 }

@@ -9,7 +9,7 @@ import pytest
 
 from evalstats.errors import UnreadableFileError
 from evalstats.loaders.base import Head, Source, with_digest
-from evalstats.loaders.mt_bench_pairs import LOADER
+from evalstats.loaders.judged_games import MT_BENCH as LOADER
 from evalstats.loaders.registry import detect, read_source
 from evalstats.schema.data import EvalData
 
@@ -91,7 +91,7 @@ def test_turns_and_judges_are_told_apart_and_copies_refused(pairs: Any) -> None:
 def test_a_model_against_itself_and_a_missing_side(pairs: Any) -> None:
     data = pairs([{**PAIR, "model_2": "alpaca-13b"}, {**PAIR, "model_2": None}])
     assert data.comparisons["status_reason"].to_list() == ["a model against itself"] * 2
-    assert told(data, "error") == "1 pairs name no question or model and are left out (line 2)"
+    assert told(data, "error") == "1 judged pairs name no question or model and are left out (line 2)"
     with pytest.raises(UnreadableFileError, match="holds no judged pairs"):
         pairs([{**PAIR, "model_1": ""}])
 

@@ -339,7 +339,7 @@ def test_the_digest_covers_the_simulations(tmp_path: Path) -> None:
         (results([sim("7", 1), sim(7, 1)]), "task_id '7', trial 1 stands in"),
         (results([sim(None)]), "has no task_id"),
         (results([sim(reward=-2.0)]), "the reward is -2"),
-        (results([sim(), 4]), "simulation 1: has no task_id"),
+        (results([sim(), 4]), "simulation 1 is 4, not an object"),
         (json.dumps(results([sim()]))[:-40], "cut off"),
         (results([sim()], info={"agent_info": {}, "user_info": {}}), "agent_info names neither"),
         (results([sim()], info={"agent_info": {"llm": "m"}, "user_info": {}}), "has no domain_name"),

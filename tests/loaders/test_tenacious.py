@@ -291,7 +291,7 @@ def test_contradictions_of_an_evaluation_are_noted(tmp_path: Path, content: obje
         (evaluation(result("a"), result("a")), "result 1: task 'a' stands in result 0 already"),
         (evaluation(result(3), result("3")), "result 1: task '3' stands in result 0 already"),
         (evaluation(result("a"), result(None)), "result 1: has no task_id"),
-        (evaluation(result("a"), 5), "result 1: has no task_id"),
+        (evaluation(result("a"), 5), "result 1 is 5, not an object"),
         (json.dumps(evaluation(result("a")))[:-20], "is not valid JSON"),
     ],
 )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalstats.loaders.tallies import Ranges
+from evalstats.loaders.rows import Ranges
 from evalstats.schema.tables import frame_from_rows
 
 

@@ -1,11 +1,122 @@
-"""What is remembered of a column while its blocks go by: the range of a metric's scores, and the keys that were seen."""
+"""What a loader makes its rows with: scores, metrics, repeated keys, notes, and the range of a metric's scores."""
 
-from collections.abc import Iterator
+import json
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from math import inf
+from pathlib import Path
 
 import numpy as np
 import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.loaders.files import JsonItem, iter_json
+from evalstats.loaders.values import as_dict
+
+_SHOWN = 5
+_HELD_CHARS = 200
+
+Row = dict[str, object]
+
+
+def objects_in(path: Path, member: str = "", *, word: str = "row") -> Iterator[tuple[str, str, Row]]:
+    """Yield the objects of an array in a JSON document: where each stands in words, its locator, and what it holds.
+
+    `member` names the array; "" is a document that is one. Anything that is no object is refused.
+    """
+    for part in iter_json(path, arrays=(member,) if member else ()):
+        if not isinstance(part, JsonItem) or part.member != member:
+            if not member:
+                raise InputError(f"is a JSON object; a list of {word}s was expected")
+            continue
+        where = f"{word} {part.index}"
+        found = as_dict(part.value)
+        if not found and part.value != {}:
+            raise InputError(f"{where} is {held(part.value) or 'null'}, not an object")
+        yield where, f"{member}[{part.index}]", found
+
+
+def scored(score: float, **more: object) -> Row:
+    """Return the part of an outcome that says its score."""
+    return {"status": "scored", "score": score, **more}
+
+
+def unscored(reason: str | None, raw: str | None = None, *, error: bool = False, **more: object) -> Row:
+    """Return the part of an outcome that says why there is no score; `raw` is what the file held in its place."""
+    return {"status": "error" if error else "unscored", "status_reason": reason, "value_raw": raw, **more}
+
+
+def held(value: object) -> str | None:
+    """Return a value as the file holds it, cut short; None where it is null or absent."""
+    return None if value is None else json.dumps(value)[:_HELD_CHARS]
+
+
+def metric_row(
+    benchmark: str,
+    metric: str,
+    kind: str = "binary",
+    *,
+    low: float | None = 0.0,
+    high: float | None = 1.0,
+    unit: str | None = "proportion",
+    higher_is_better: bool | None = True,
+    primary: bool = False,
+) -> Row:
+    """Make a row of `metrics`; by default of a share of right answers."""
+    return {
+        "benchmark": benchmark,
+        "metric": metric,
+        "kind": kind,
+        "low": low,
+        "high": high,
+        "higher_is_better": higher_is_better,
+        "unit": unit,
+        "primary": primary,
+    }
+
+
+class Once:
+    """Refuses what stands in a file twice.
+
+    >>> once = Once()
+    >>> once.add(("q1", 0), "item 'q1', trial 0", "row 3")
+    >>> once.add(("q1", 0), "item 'q1', trial 0", "row 7")
+    Traceback (most recent call last):
+    evalstats.errors.InputError: row 7: item 'q1', trial 0 stands in row 3 already; keep one of the two
+    """
+
+    def __init__(self, advice: str = "keep one of the two") -> None:
+        self._advice = advice
+        self._first: dict[Hashable, str] = {}
+
+    def __len__(self) -> int:
+        return len(self._first)
+
+    def add(self, key: Hashable, what: str, where: str) -> None:
+        """Take note of a key, and raise `InputError` where it was there before."""
+        first = self._first.setdefault(key, where)
+        if first != where:
+            raise InputError(f"{where}: {what} stands in {first} already; {self._advice}")
+
+
+def some_of(places: Iterable[object], most: int = _SHOWN) -> str:
+    """Name a few places in words.
+
+    >>> some_of([1, 2]), some_of(range(9))
+    ('1, 2', '0, 1, 2, 3, 4, ...')
+    """
+    listed = [str(place) for place in places]
+    return ", ".join(listed[:most]) + (", ..." if len(listed) > most else "")
+
+
+def told(counts: Counter[str], **others: object) -> Iterator[str]:
+    """Yield the sentences that were counted, with their number for `{n}`.
+
+    >>> list(told(Counter({"{n} of {all} rows have no score": 2, "{n} rows failed": 0}), all=9))
+    ['2 of 9 rows have no score']
+    """
+    return (sentence.format(n=n, **others) for sentence, n in counts.items() if n)
 
 
 @dataclass(slots=True)
