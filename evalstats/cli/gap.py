@@ -110,13 +110,7 @@ def load_sides(
     input_format: str | None,
     quiet: bool,
 ) -> "tuple[EvalData, EvalData | None]":
-    """Read both sides, or what holds both.
-
-    Raises
-    ------
-    InputError
-        If it is not clear which side is which.
-    """
+    """Read both sides, or what holds both."""
     from evalstats.cli.load import column_map, load
     from evalstats.cli.plan import columns_for
     from evalstats.errors import InputError
@@ -143,13 +137,7 @@ def load_sides(
 
 
 def kept(data: "EvalData", conditions: Sequence[str] | None) -> "EvalData":
-    """Keep the rows that every COLUMN=LEVEL names: outcomes, else votes, else published numbers.
-
-    Raises
-    ------
-    InputError
-        If a condition is none, or there is no such column or level.
-    """
+    """Keep the rows that every COLUMN=LEVEL names: outcomes, else votes, else published numbers."""
     from evalstats.analysis.leaderboard.published import keep_published
     from evalstats.cli.arena import with_votes_of
     from evalstats.cli.load import conditions as levels_of

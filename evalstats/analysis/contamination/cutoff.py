@@ -30,15 +30,7 @@ _T = TypeVar("_T")
 def ask_of_date(
     table: ItemTable, column: str, label: str, cutoffs: Mapping[str, str | dt.date], conf_level: float
 ) -> tuple[list[Asked], tuple[str, str], tuple[str, ...]]:
-    """Return the question of every suspect with a cut-off, what the sides are called, and notes.
-
-    Raises
-    ------
-    InputError
-        If a date cannot be read, a cut-off names no model, or a named suspect has none.
-    CannotAnswerError
-        If a side has fewer than 20 items on 5 dates.
-    """
+    """Return the question of every suspect with a cut-off, what the sides are called, and notes."""
     days = dates_of(table.column(column), label)
     if np.isnan(days).all():
         raise InputError(
@@ -66,11 +58,6 @@ def ask_of_date(
 
 def day_of(given: str | dt.date, what: str) -> float:
     """Return a date as a number of days; a month without a day is its first.
-
-    Raises
-    ------
-    InputError
-        If it is no date.
 
     Examples
     --------

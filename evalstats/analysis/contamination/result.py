@@ -146,13 +146,7 @@ class ContaminationCheck(Result):
         )
 
     def row(self, model: str) -> ContaminationRow:
-        """Return one suspect's line.
-
-        Raises
-        ------
-        InputError
-            If there is no such suspect; it names the closest.
-        """
+        """Return one suspect's line."""
         return row_named(self.rows, model, what="suspect", key="model")
 
     def inflated(self) -> tuple[str, ...]:

@@ -104,13 +104,6 @@ def item_table(data: EvalData, wanted: Wanted, column: str, *, paired: bool = Fa
         The column that tells old items from new ones.
     paired
         Whether the variants of an item are to be paired, so that they are no clusters.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or ambiguous, or a suspect is also a reference.
-    CannotAnswerError
-        If there is only one model, or a named one has no scored item.
     """
     _check_names(wanted)
     named = None if wanted.suspects is None or wanted.references is None else [*wanted.suspects, *wanted.references]
@@ -175,13 +168,7 @@ def _resolved(arms: Sequence[Arm], names: Collection[str], role: str) -> tuple[s
 
 
 def enough(table: ItemTable, sides: tuple[Bools, Bools], words: tuple[str, str]) -> tuple[list[str], tuple[str, ...]]:
-    """Return the models with enough items on both sides, and a note on those without.
-
-    Raises
-    ------
-    CannotAnswerError
-        If a model that was named, or too many of the rest, lack a side.
-    """
+    """Return the models with enough items on both sides, and a note on those without."""
     scored = ~np.isnan(table.values)
     short: dict[str, str] = {}
     for j, name in enumerate(table.table.names):
@@ -330,11 +317,6 @@ def side_levels(
 ) -> tuple[tuple[str, ...], tuple[str, ...], str]:
     """Return the levels of both sides, and a note where a side was not named.
 
-    Raises
-    ------
-    InputError
-        If a level does not exist or stands on both sides, or it is not clear which side is which.
-
     Examples
     --------
     >>> side_levels(["fresh", "public"], None, None, "source")[:2]
@@ -381,13 +363,7 @@ def _as_levels(given: Levels) -> tuple[str, ...] | None:
 def ask_of_split(
     table: ItemTable, column: str, label: str, old: Levels, new: Levels
 ) -> tuple[list[Asked], tuple[str, str], tuple[str, ...]]:
-    """Return every suspect's question, what the sides are called, and notes.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the column has one level, or a side has too few items.
-    """
+    """Return every suspect's question, what the sides are called, and notes."""
     levels = table.column(column)
     found = sorted({level for level in levels if level is not None})
     olds, news, told = side_levels(found, old, new, label)
@@ -432,11 +408,6 @@ def joined(data: EvalData, old: Levels, new: Levels) -> EvalData:
 
     The item ids of different benchmarks are kept apart by their tasks. Only metrics that all of them define alike are one
     quantity; the others keep no definition, and a score outside what is seen elsewhere is refused later on.
-
-    Raises
-    ------
-    InputError
-        If a metric of one name means something else in another benchmark.
 
     Examples
     --------
@@ -502,13 +473,6 @@ def twin_rows(
     """Return the data with every item under the name of its original, and original or rephrased as its variant.
 
     Several twins of one item become trials of one: they are averaged.
-
-    Raises
-    ------
-    InputError
-        If it is not clear which rows are originals and which twins, or a twin names an original that does not exist.
-    CannotAnswerError
-        If too few originals have a twin.
     """
     rows = data.outcomes
     text = rows[column].cast(pl.String)
@@ -574,13 +538,7 @@ def _renumbered(rows: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
 
 
 def ask_of_twins(data: EvalData, table: ItemTable, conf_level: float, seed: int) -> tuple[list[Asked], tuple[str, ...]]:
-    """Return every suspect's question of originals less rephrased twins, with the paired comparison of its own.
-
-    Raises
-    ------
-    CannotAnswerError
-        If a named model has too few pairs.
-    """
+    """Return every suspect's question of originals less rephrased twins, with the paired comparison of its own."""
     differences, first = _differences(table)
     counts = {name: int((~np.isnan(differences[:, j])).sum()) for j, name in enumerate(table.table.names)}
     short = [name for name, n in counts.items() if n < FEW_ITEMS]

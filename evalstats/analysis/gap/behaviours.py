@@ -96,11 +96,6 @@ def behaviours_of(material: Material) -> tuple[Behaviours, pl.DataFrame]:
     The column `user_kind` decides: where every scenario has users of one kind, scenarios are the behaviours (and the mix, if
     one is given by `user_kind`, is of two levels); else the two kinds are. Without the column, the level called "ideal" or
     "stable" is that of ideal users.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the lab has no outcomes, none with ideal users, or none with others.
     """
     if material.lab_data is None or not material.lab_data.outcomes.height:
         raise CannotAnswerError(
@@ -130,13 +125,7 @@ def behaviours_of(material: Material) -> tuple[Behaviours, pl.DataFrame]:
 
 
 def live_shares(material: Material, behaviours: Behaviours) -> LiveShares:
-    """Return the shares of behaviours: those given from outside, else counted in the live rows.
-
-    Raises
-    ------
-    CannotAnswerError
-        If neither is known, or no behaviour of live users is one that the lab has.
-    """
+    """Return the shares of behaviours: those given from outside, else counted in the live rows."""
     options = material.options
     if options.mix:
         source = options.mix_source or f"given from outside, by {options.mix_factor or behaviours.column}"
@@ -395,13 +384,7 @@ def weights_of(lab: LabDrops, used: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def drops_of(lab: LabDrops, weights: FloatArray) -> Drops:
-    """Average the behaviours in their live shares: ideal scores and drops with the covariance of their errors.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the error of a drop is unknown.
-    """
+    """Average the behaviours in their live shares: ideal scores and drops with the covariance of their errors."""
     ideal, drop = weights_of(lab, weights[weights > 0.0])
     found = combined(lab.rates, np.vstack([ideal, drop]))
     n = lab.keep.size

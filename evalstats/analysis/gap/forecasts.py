@@ -77,11 +77,6 @@ def hierarchy_of(material: Material) -> Hierarchy:
         itself. Models stand in the order of the rows, the best live first. Prediction intervals end where the live scale does:
         the part beyond holds no score, so nothing is lost by cutting it off.
 
-    Raises
-    ------
-    CannotAnswerError
-        If there are fewer than six models, a side has no errors or does not vary, or the covariances are none.
-
     Notes
     -----
     Shares are not turned into logits first: gaps and slope would then be on a scale that no other part of the result uses. In
@@ -372,11 +367,6 @@ def drop_forecast_of(material: Material) -> DropForecast:
         Numbers in the lab metric's own unit. A drop is the mean over the non-ideal behaviours, in their live shares, of the
         score with that behaviour less the score with ideal users: on the same items where at least half of a behaviour's items
         were played with ideal users too (items without a twin are then left out), else a difference of means.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the lab has no ideal or no non-ideal users, live shares are unknown, or no model has five clusters of either.
 
     Notes
     -----

@@ -267,13 +267,6 @@ def lab_units(
 
     Items are clustered as `leaderboard` clusters them: by what was named or declared, and variants of one item together.
     Of several ways the one with the fewest levels counts.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or ambiguous.
-    CannotAnswerError
-        If fewer than two models have a score.
     """
     chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model")
     named = named_clusters(data, cluster)
@@ -325,11 +318,6 @@ def live_units(
 
     Rows are clustered by what was named; else by user, session or item, whichever they have, in this order. A row without
     a level is a cluster of its own. Sampling weights count.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or ambiguous, or a weight is negative.
     """
     chosen, arms, notes = entries_of(data, metric=metric, models=None, contrast="model", least=1)
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
@@ -511,13 +499,6 @@ def outcome_side(
 
     A model with fewer than five clusters has no error that could be believed, and is not scored; neither is one with fewer
     than `least`, where so few people must not be told of.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or ambiguous.
-    CannotAnswerError
-        If no model has a score from enough clusters.
     """
     least = max(least, FEWEST_CLUSTERS)
     units = (live_units if live else lab_units)(data, metric=metric, cluster=cluster, factors=factors)

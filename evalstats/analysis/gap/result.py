@@ -925,13 +925,7 @@ class LabLiveGap(Result):
         return f"<LabLiveGap: {about}: {self.verdict}>"
 
     def row(self, name: str) -> GapRow:
-        """Return one model's line.
-
-        Raises
-        ------
-        InputError
-            If there is no such model; the message names the closest.
-        """
+        """Return one model's line."""
         return row_named(self.rows, name)
 
     def flagged(self) -> tuple[str, ...]:

@@ -33,11 +33,6 @@ def too_small(n: int, least: int = MIN_CELL) -> bool:
     least
         The smallest number that is shown; 1 shows everything.
 
-    Raises
-    ------
-    InputError
-        If `least` is not 1 or more.
-
     Examples
     --------
     >>> too_small(9), too_small(10), too_small(0), too_small(3, least=3)
@@ -310,11 +305,6 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
         A row is "aligned" where a margin is declared and the 1 - 2(1 - conf_level) interval lies inside it; "gap" where
         Benjamini-Hochberg flags it and the interval at the level of false-coverage control excludes 0; "invalid" where
         there is no interval (`reason`); else "inconclusive".
-
-    Raises
-    ------
-    CannotAnswerError
-        If the sides are on different scales, live users have no outcomes, no factor is shared, or no scenario is.
 
     Notes
     -----

@@ -308,11 +308,6 @@ def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, 
         A name as a side writes it to the name that it shall have; holds for both sides, so that two names may be led to a
         third.
 
-    Raises
-    ------
-    InputError
-        If a side has a name twice, aliases make one name of two on a side, or an alias has an alias itself.
-
     Examples
     --------
     >>> match = match_models(["gpt-x", "openai/o-y"], ["o-y", "gpt-x", "z"], {"openai/o-y": "o-y"})
@@ -425,15 +420,7 @@ class Matched:
 
 
 def matched(asked: Asked) -> Matched:
-    """Join both sides by the names of models.
-
-    Raises
-    ------
-    InputError
-        If a model to keep is on neither side.
-    CannotAnswerError
-        If fewer than three models are shared.
-    """
+    """Join both sides by the names of models."""
     names = match_models(asked.lab.side.models, asked.live.side.models, dict(asked.aliases))
     joined = [(name, *pair) for name, pair in zip(names.shared, names.pairs, strict=True)]
     if asked.models is not None:

@@ -33,13 +33,6 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
 
     Errors are those published, or taken from the width of published intervals; NaN on the diagonal of the covariance for a
     model without one. A model that has several numbers is left out, unless many have.
-
-    Raises
-    ------
-    InputError
-        If a metric has to be chosen, or a model has several numbers.
-    CannotAnswerError
-        If there is no number.
     """
     where = "live" if live else "lab"
     rows = data.aggregates.with_columns(pl.col("estimate", "std_error", "conf_low", "conf_high").fill_nan(None))
@@ -134,11 +127,6 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
     """Rate every model by `arena`, in Elo points about the mean of all.
 
     Where votes do not put all models on one scale, those of the largest part are taken; the others are not scored.
-
-    Raises
-    ------
-    CannotAnswerError
-        If no two models can be rated.
     """
     found = arena(data, cluster="auto" if cluster is None else cluster, conf_level=conf_level, checks=False)
     part, left = _largest_part(found)
@@ -234,13 +222,7 @@ class Prepared:
 
 
 def table_of(given: EvalData | object) -> EvalData:
-    """Return whatever was given as data: a frame of votes, of published numbers, or of outcomes, in glossary names.
-
-    Raises
-    ------
-    InputError
-        If it is none of them.
-    """
+    """Return whatever was given as data: a frame of votes, of published numbers, or of outcomes, in glossary names."""
     if isinstance(given, EvalData):
         return given
     frame = as_polars(given)
@@ -252,13 +234,7 @@ def table_of(given: EvalData | object) -> EvalData:
 
 
 def by_setting(data: EvalData) -> tuple[EvalData, EvalData]:
-    """Split one set of data by its column `setting` into lab and live.
-
-    Raises
-    ------
-    InputError
-        If it holds one setting only.
-    """
+    """Split one set of data by its column `setting` into lab and live."""
     lab, live = (_of_setting(data, setting) for setting in ("lab", "live"))
     for setting, part in (("lab", lab), ("live", live)):
         if not (part.outcomes.height or part.comparisons.height or part.aggregates.height):
@@ -279,15 +255,7 @@ def prepared_side(
     conf_level: float,
     min_cell: int = 1,
 ) -> Prepared:
-    """Score every model of one side from its outcomes, else its votes, else its published numbers.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or ambiguous.
-    CannotAnswerError
-        If there is nothing to score.
-    """
+    """Score every model of one side from its outcomes, else its votes, else its published numbers."""
     where = "live" if live else "lab"
     if data.outcomes.height and not (metric is None and data.comparisons.height and live):
         least = min_cell if live else 1
@@ -396,13 +364,7 @@ _MOST_KNOWN = 0.5  # of the votes must have a label that the lab has too, or the
 
 
 def score_side(data: EvalData, *, live: bool, **options: Any) -> Prepared:
-    """Score one side; what is wrong with it is said with its name and its own options.
-
-    Raises
-    ------
-    InputError, CannotAnswerError
-        As `prepared_side`.
-    """
+    """Score one side; what is wrong with it is said with its name and its own options."""
     where = "live" if live else "lab"
     try:
         return prepared_side(data, live=live, **options)
@@ -418,13 +380,7 @@ def score_side(data: EvalData, *, live: bool, **options: Any) -> Prepared:
 
 
 def named_once(by: str | Sequence[str] | None) -> list[str] | None:
-    """Return the factors as a list; None where none is named.
-
-    Raises
-    ------
-    InputError
-        If one is named twice, or is no factor.
-    """
+    """Return the factors as a list; None where none is named."""
     if by is None:
         return None
     names = [by] if isinstance(by, str) else list(by)
@@ -459,13 +415,7 @@ def cluster_columns(
 
 
 def margin_of(margin: float | str | None, live: Prepared) -> float | None:
-    """Return the margin in the live metric's own unit.
-
-    Raises
-    ------
-    InputError
-        If it is no positive difference of that metric.
-    """
+    """Return the margin in the live metric's own unit."""
     side = live.side
     about = Metric(
         benchmark=side.name,
@@ -482,13 +432,7 @@ def margin_of(margin: float | str | None, live: Prepared) -> float | None:
 def mix_of(
     mix: LiveMix | Mapping[str, float] | None, by: str | Sequence[str] | None
 ) -> tuple[str | None, dict[str, float], str]:
-    """Return the factor, the shares and their source; None and nothing where no mix is given.
-
-    Raises
-    ------
-    InputError
-        If a share is negative, or they do not sum to 1.
-    """
+    """Return the factor, the shares and their source; None and nothing where no mix is given."""
     if mix is None:
         return None, {}, ""
     named = [by] if isinstance(by, str) else list(by or ["scenario"])
@@ -540,13 +484,7 @@ def counted_in_votes(
 def factors_of(
     lab: EvalData, live: EvalData, by: str | Sequence[str] | None, mixed: str | None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the factors to sum the lab and the live outcomes by.
-
-    Raises
-    ------
-    InputError
-        If a factor that was named is not there.
-    """
+    """Return the factors to sum the lab and the live outcomes by."""
     named = [by] if isinstance(by, str) else list(by or ())
     if mixed is not None and mixed not in named:
         named.append(mixed)

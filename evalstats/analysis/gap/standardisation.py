@@ -66,15 +66,7 @@ class Tables:
 
 
 def tables_of(material: Material) -> Tables:
-    """Make the cells of both sides ready.
-
-    Raises
-    ------
-    CannotAnswerError
-        If a side has no outcomes by cell, or no model has a cell on both sides.
-    InputError
-        If a mix is given for a factor that the cells do not have, or its shares do not add up to 1.
-    """
+    """Make the cells of both sides ready."""
     cells, options = material.cells, material.options
     if cells is None:
         raise CannotAnswerError(material.no_cells_reason or "there are no outcomes by scenario on both sides")
@@ -444,13 +436,6 @@ def decomposition_of(material: Material) -> Decomposition:
         Each model is decomposed by its own shares on either side; `overall` is the mean over models, with the error that
         follows from the clusters they share. A model that has no outcome in a cell on one side is compared on the cells it
         has on both; the rest is `unexplained` for it: a rate that was not seen is never filled in.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are no cells, or no cell has outcomes on both sides.
-    InputError
-        If a mix from outside does not fit the cells.
 
     Notes
     -----

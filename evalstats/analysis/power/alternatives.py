@@ -295,13 +295,7 @@ class Costs:
 
 
 def read_costs(costs: Mapping[str, float] | None) -> Costs:
-    """Return the costs; without any, an answer costs 1 and everything else nothing.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown or a cost is no number from 0.
-    """
+    """Return the costs; without any, an answer costs 1 and everything else nothing."""
     if not costs:
         return Costs()
     unknown = set(costs) - set(_COSTS)

@@ -80,13 +80,7 @@ class Units:
         return 100.0 if self.share else 1.0
 
     def read(self, value: float | str | None, what: str) -> float | None:
-        """Return an amount in the metric's own unit; "3pp" is three percentage points.
-
-        Raises
-        ------
-        InputError
-            If it is no number, or in percentage points where these mean nothing.
-        """
+        """Return an amount in the metric's own unit; "3pp" is three percentage points."""
         if value is None:
             return None
         amount = plain_amount(value, what)
@@ -186,11 +180,6 @@ def from_numbers(given: Assumed, *, delta: float | None, points: bool) -> Basis:
         The true difference, where it is known: it bounds the discordance.
     points
         Whether amounts were given in percentage points, so that the score is a share.
-
-    Raises
-    ------
-    InputError
-        If nothing says how much two systems differ from item to item, or too much does.
     """
     sources = {"discordance": given.discordance, "accuracy": given.accuracy, "variance": given.variance}
     named = [name for name, value in sources.items() if value is not None]
@@ -319,15 +308,7 @@ def from_pilot(
     contrast: str,
     conf_level: float,
 ) -> Basis:
-    """Take the spread of the differences from a pilot; its own difference is never used.
-
-    Raises
-    ------
-    InputError
-        If the two systems are not named, or what `compare` refuses.
-    CannotAnswerError
-        If the pilot's differences have no spread.
-    """
+    """Take the spread of the differences from a pilot; its own difference is never used."""
     if isinstance(pilot, Comparison):
         if baseline is not None or candidate is not None or metric is not None or cluster is not None:
             raise InputError("a Comparison has its systems, metric and clusters already; give none of them again")

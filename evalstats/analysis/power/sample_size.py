@@ -536,13 +536,7 @@ class Solution:
 
 
 def task_of(request: Request, basis: Basis) -> Task:
-    """Return what is open.
-
-    Raises
-    ------
-    InputError
-        If nothing is open, or too much.
-    """
+    """Return what is open."""
     if request.n_clusters is not None and not basis.clustered:
         raise InputError("n_clusters was given, and nothing says that items come in clusters; give cluster or icc")
     _check_reach(request)
@@ -656,13 +650,7 @@ def _size(request: Request, basis: Basis) -> Size:
 
 
 def solution(request: Request, basis: Basis, task: Task) -> Solution:
-    """Choose the method, or check the one asked for, and solve.
-
-    Raises
-    ------
-    InputError
-        If the method asked for does not fit what is known.
-    """
+    """Choose the method, or check the one asked for, and solve."""
     method, reason = _method(request, basis)
     design = _design(method, request, basis)
     answer = solve(design, task)
