@@ -40,15 +40,7 @@ LISTED_MODELS = 100  # above it the matrix of relations has thousands of entries
 
 
 def pair_order_of(scores: LabLiveScores, models: tuple[str, ...], material: Material) -> PairOrder:
-    """Return agreement over pairs; contradictions are listed with the clearest first.
-
-    Parameters
-    ----------
-    scores, models
-        In the same order.
-    material
-        For the options and the degrees of freedom of either side.
-    """
+    """Return agreement over pairs of `models`, in the order of `scores`; the clearest contradictions come first."""
     options = material.options
     found = pair_agreement(
         scores,
@@ -162,8 +154,7 @@ _Kind = Literal["all", "top", "lab top", "tier"]
 def parts_of(scores: LabLiveScores, models: tuple[str, ...], options: Options) -> tuple[PartRow, ...]:
     """Return agreement over all models and within parts of the live and the lab order.
 
-    Models that are close to each other agree less in order than models far apart, whatever the benchmark is worth: a
-    coefficient over all says little about the top.
+    Models close to each other agree less in order than models far apart, whatever the benchmark is worth.
     """
     by_live = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
     by_lab = np.lexsort((scores.live, -scores.lab)).astype(np.int64)
@@ -221,22 +212,10 @@ _WEAK_CEILING = 0.7
 
 @one_thread
 def agreement_of(material: Material) -> Agreement:
-    """Tell how far the lab orders the shared models as live users do.
+    """Return how far the lab orders the shared models as live users do.
 
-    Parameters
-    ----------
-    material
-        Both sides over the models they share. Standard errors may be missing: what falls away with them has a reason.
-
-    Returns
-    -------
-    Agreement
-        Coefficients with intervals by items, votes and models; parts of the order; subsets; pairs. Where there are fewer
-        than 3 models or a side is constant, coefficients are None with the reason.
-
-    Notes
-    -----
-    Models are put into the order of their scores before anything is drawn, so the order they come in changes nothing.
+    What falls away with missing errors, fewer than 3 models or a constant side has a reason. Models are put into the
+    order of their scores before anything is drawn, so the order they come in changes nothing.
     """
     order = canonical_order(material.scores)
     scores = material.scores.subset(order)
@@ -266,24 +245,7 @@ def agreement_of(material: Material) -> Agreement:
 
 
 def slice_row(scores: LabLiveScores, *, factor: str, level: str, cut: str, options: Options) -> SliceRow:
-    """Tell Spearman's coefficient where the lab, or both sides, are cut to one level of a factor.
-
-    Parameters
-    ----------
-    scores
-        Of the sub-scores: models that have a score in the slice on the side or sides that were cut.
-    factor, level
-        Which slice; level "" for all.
-    cut
-        "lab" or "both".
-    options
-        `conf_level`, `n_resamples` and `seed` are used.
-
-    Returns
-    -------
-    SliceRow
-        Interval by items and votes, or by the one whose errors are known; ceiling where both are known.
-    """
+    """Return Spearman's coefficient where the lab, or both sides, are cut to one level of a factor ("" for all)."""
     which = "both" if cut == "both" else "lab"
     reason = _no_agreement(scores)
     if reason is not None:

@@ -22,15 +22,7 @@ IDEAL, NON_IDEAL = "ideal", "non_ideal"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviours:
-    """How the lab tells ideal users from others.
-
-    Attributes
-    ----------
-    column
-        Of the outcomes; its levels are the behaviours.
-    ideal, others
-        The one level of ideal users, and those of the rest, sorted.
-    """
+    """The column whose levels are behaviours of users in the lab: the one `ideal` level, and the `others`, sorted."""
 
     column: str
     ideal: str
@@ -43,19 +35,10 @@ class Behaviours:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveShares:
-    """How live users behave.
+    """Share of live users who are not ideal, and of each non-ideal behaviour of the lab among those (`weights`, sum 1).
 
-    Attributes
-    ----------
-    non_ideal
-        Share of users who are not ideal.
-    weights
-        For each non-ideal behaviour of the lab, its share among those; sums to 1.
-    source
-        In words.
-    level, cluster, weight
-        The live rows behind it (place of the behaviour in `weights`, -1 for ideal, -2 for a behaviour that the lab has not);
-        None where the mix was given from outside.
+    `level`, `cluster` and `weight` are the live rows behind it (place of the behaviour in `weights`, -1 for ideal, -2
+    for a behaviour that the lab has not); None where the mix was given from outside.
     """
 
     non_ideal: float
@@ -91,11 +74,10 @@ class LiveShares:
 
 
 def behaviours_of(material: Material) -> tuple[Behaviours, pl.DataFrame]:
-    """Tell ideal from non-ideal users in the lab, and return the lab's scored rows with a column of levels.
+    """Return how ideal users are told from others in the lab, and its scored rows with a column of levels.
 
-    The column `user_kind` decides: where every scenario has users of one kind, scenarios are the behaviours (and the mix, if
-    one is given by `user_kind`, is of two levels); else the two kinds are. Without the column, the level called "ideal" or
-    "stable" is that of ideal users.
+    `user_kind` decides: where every scenario has users of one kind, scenarios are the behaviours; else the two kinds
+    are. Without it, the level called "ideal" or "stable" is that of ideal users.
     """
     if material.lab_data is None or not material.lab_data.outcomes.height:
         raise CannotAnswerError(

@@ -284,17 +284,7 @@ def _percent(level: float) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calibration:
-    """The calibrated gap.
-
-    Attributes
-    ----------
-    line
-        None where no line can be drawn; `reason` says why.
-    rows
-        One for each model, in the order of `Material.models`.
-    level
-        Live less lab over all models, where both are on one scale and have errors.
-    """
+    """The calibrated gap: the line (None for a `reason`), a row for each model, and the level on one scale."""
 
     line: CalibrationLine | None
     rows: tuple[ModelGap, ...]
@@ -306,18 +296,12 @@ class Calibration:
 def calibrated(made: Material) -> Calibration:
     """Read lab scores as live ones by York's line, and compare each model with the line through the others.
 
-    Directions. The line is told in the numbers of the sides' own metrics, also where less is better on one of them: `slope`,
-    `intercept` and each row's `expected` have the signs turned back. A *gap* and a *difference* above 0 mean the same on every
-    metric: live is better than expected, or better than in the lab. So for a live metric of which less is better (an error
-    rate) the gap is `expected - live` in printed numbers.
+    The line is told in the numbers of the sides' own metrics, also where less is better on one of them: `slope`,
+    `intercept` and each row's `expected` have the signs turned back. A *gap* and a *difference* above 0 mean the same
+    on every metric: live is better. So for an error rate live the gap is `expected - live` in printed numbers.
 
-    Verdicts come in a fixed order and never from a point estimate: *invalid* where no gap can be estimated; *aligned* where a
-    margin is declared and the equivalence interval lies inside it; *gap* where the model stands out over all models
-    (Benjamini-Hochberg) and its interval, at the level of false-coverage control, leaves out 0 (with 6 to 9 models: lies
-    beyond the margin); else *inconclusive*. A model gets no
-    verdict where the line through the others is not determined or its slope not clearly different from 0.
-
-    Nothing is raised where the data cannot answer: the reason is in the result.
+    A model gets no verdict where the line through the others is not determined or its slope not clearly different from
+    0; with 6 to 9 models a gap must lie beyond the margin. Where the data cannot answer, the reason is in the result.
     """
     levels = _levels(made)
     made, few = _steadied(made)

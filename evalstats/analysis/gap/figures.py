@@ -342,26 +342,11 @@ def _line(found: LabLiveGap) -> dict[str, list[float]] | None:
 
 
 def line_band(found: LabLiveGap, lab: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-    """Return York's line at given lab scores, and the ends of its pointwise band; None where there is no line.
+    """Return York's line at lab scores in the lab's own unit, and the ends of its pointwise band; None without a line.
 
-    The band is `y(x) ± t sqrt(1 / sum(w) + (x - x̄)² se(slope)²)` with `t` of the line's degrees of freedom, York's weights
-    `w = 1 / (live² + slope² lab² + tau²)` of the models' errors and their mean `x̄`: the slope's error, and at `x̄` that of
-    the line's level. It holds the line, not the models: true gaps spread about it by `tau`. Errors that all models share
-    move line and models alike and are not in it.
-
-    Parameters
-    ----------
-    lab
-        float64, shape (n,): lab scores in the lab's own unit.
-
-    Returns
-    -------
-    line, low, high
-        float64, shape (n,) each, in the live side's own unit.
-
-    References
-    ----------
-    York, Evensen, Martínez & De Basabe Delgado 2004, doi:10.1119/1.1632486 (weights and errors of slope and intercept).
+    The band is `y(x) ± t sqrt(1 / sum(w) + (x - x̄)² se(slope)²)` with York's weights `w = 1 / (live² + slope² lab² +
+    tau²)` and their mean `x̄` (doi:10.1119/1.1632486). It holds the line, not the models, whose true gaps spread about
+    it by `tau`; errors that all models share move line and models alike and are not in it.
     """
     line = found.line
     if line is None:

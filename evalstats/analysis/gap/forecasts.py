@@ -63,26 +63,12 @@ _MARGINAL = (
 
 
 def hierarchy_of(material: Material) -> Hierarchy:
-    """Fit one model of lab and live, predict models that only the lab has, and check it by leaving out each shared model.
+    """Fit one model of lab and live, predict models that only the lab has, and leave out each shared one as a check.
 
-    Parameters
-    ----------
-    material
-        At least six shared models, with errors on both sides. New models are those of `material.lab.only_here`.
-
-    Returns
-    -------
-    Hierarchy
-        In each side's own unit and direction: where less is better live, gaps and their probabilities are those of the number
-        itself. Models stand in the order of the rows, the best live first. Prediction intervals end where the live scale does:
-        the part beyond holds no score, so nothing is lost by cutting it off.
-
-    Notes
-    -----
-    Shares are not turned into logits first: gaps and slope would then be on a scale that no other part of the result uses. In
-    simulations of 15 models with lab scores about 88% and gaps of equal size in logits, 95% intervals held 93.8% (on logits
-    95.2%), but those of the best third were too wide by a third; with gaps of equal size in points they held as much as those on
-    logits. So near the end of a range intervals are safe for the best models and not sharp.
+    In each side's own direction, in the order of the rows. Prediction intervals end where the live scale does. Shares
+    are not turned into logits, a scale that no other part uses: in simulations of 15 models with lab scores about 88%
+    and gaps of equal size in logits, 95% intervals held 93.8% (on logits 95.2%), those of the best third too wide by a
+    third; with gaps of equal size in points both held as much.
 
     Examples
     --------
@@ -250,17 +236,10 @@ class DropSlope:
 
 
 def drop_slope(material: Material, keep: IntArray, drops: Drops, share: float) -> DropSlope:
-    """Fit the gap on the drop over models, with errors on both sides.
+    """Fit the gap on the drop over the models at places `keep`, with errors on both sides.
 
-    On one scale the gap is live less the ideal lab score, and the line is York's with the covariance that the ideal score
-    makes by entering gap and drop. On different scales live scores are fitted on ideal score and drop together.
-
-    Parameters
-    ----------
-    keep
-        Places in `material.models` of the models that `drops` are of.
-    share
-        Of non-ideal users.
+    On one scale the gap is live less the ideal lab score, and the line is York's with the covariance that the ideal
+    score makes by entering gap and drop. On different scales live scores are fitted on ideal score and drop together.
     """
     n = keep.size
     if n < FEWEST_FOR_SLOPE:
@@ -353,25 +332,13 @@ def _explained(tau2: float, alone: float) -> float | None:
 
 @one_thread
 def drop_forecast_of(material: Material) -> DropForecast:
-    """Forecast live scores from what non-ideal users do to each model in the lab.
+    """Forecast live scores, in the lab metric's own unit, from what non-ideal users do to each model in the lab.
 
-    Parameters
-    ----------
-    material
-        With `lab_data` that hold items with ideal and with non-ideal users (`user_kind`, else a scenario called "ideal" or
-        "stable"). Shares of behaviours come from `options.mix`, else from labels of live rows. Live outcomes are not needed.
-
-    Returns
-    -------
-    DropForecast
-        Numbers in the lab metric's own unit. A drop is the mean over the non-ideal behaviours, in their live shares, of the
-        score with that behaviour less the score with ideal users: on the same items where at least half of a behaviour's items
-        were played with ideal users too (items without a twin are then left out), else a difference of means.
-
-    Notes
-    -----
-    Errors are clustered as the lab's are, and shared by models. The forecast counts in the errors of ideal score and drop with
-    their covariance, the spread of drops, and the counting of live users; shares from outside are taken as exact.
+    A drop is the mean over the non-ideal behaviours, in their live shares, of the score with that behaviour less the
+    score with ideal users: on the same items where at least half of a behaviour's items were played with ideal users
+    too (items without a twin are then left out), else a difference of means. The forecast counts in the errors of ideal
+    score and drop with their covariance, the spread of drops, and the counting of live users; shares from outside are
+    taken as exact.
     """
     behaviours, rows = behaviours_of(material)
     shares = live_shares(material, behaviours)

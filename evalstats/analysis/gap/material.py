@@ -30,20 +30,11 @@ RankSets = Callable[[Sequence[int]], tuple[IntArray, IntArray]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellSums:
-    """Outcomes of one side as sums: one entry for each cluster x model x cell that has a score.
+    """Outcomes of one side as weighted sums: one entry for each cluster x model x cell that has a score.
 
-    A *cell* is a combination of levels of the factors that both sides have (scenario, user kind, language). Weights of rows
-    are in the sums. Items of the lab are the clusters of the lab, or groups of items; users are those of the live side.
-
-    Attributes
-    ----------
-    cluster, model, cell
-        int64, shape (n_entries,), codes from 0.
-    n, total
-        float64, shape (n_entries,): sum of weights (the number of item means in the lab, of rows live), and the weighted sum
-        of scores.
-    n_clusters, n_models, n_cells
-        How many there are.
+    A *cell* is a combination of levels of the factors that both sides have (scenario, user kind, language). Clusters
+    are items of the lab, or groups of them, and live users. Codes count from 0; `n` sums weights (in the lab: item
+    means).
     """
 
     cluster: IntArray
@@ -62,41 +53,21 @@ class Side:
 
     Attributes
     ----------
-    kind
-        "outcomes": scores of items or sessions; "comparisons": votes; "aggregates": published numbers.
-    name
-        Benchmark or arena.
-    metric, unit, scale
-        What is measured; unit for words ("pp", "points", ""); factor from the metric's own numbers to shown ones (100 for a
-        share shown in points).
-    metric_kind, low, high
-        As in the metrics table; "rating" for votes.
+    unit, scale
+        Unit for words; factor from the metric's own numbers to shown ones (100 for a share).
     turned
-        Whether less is better on this side and the sign of `estimate` was turned (the `scores` only; rows show the number).
-    models
-        Names on this side, aligned with `Material.models`.
-    estimate
-        float64, shape (n_models,), in the metric's own unit and direction.
-    covariance
-        Of the errors of `estimate`; None where none is known.
-    marginal
-        Whether `covariance` holds published variances alone, so that what models share is unknown: an upper bound of noise.
+        Whether less is better here, so that the sign is turned in `Material.scores`; `estimate` is in the metric's own direction.
+    covariance, marginal
+        Of the errors of `estimate`; None where none is known. Marginal: published variances alone, so that what models share is
+        unknown: an upper bound of noise.
     df
         Degrees of freedom of the errors, where few clusters make them t; None for normal.
     n, n_clusters
         Items, sessions or votes behind each model; clusters behind each (0 where unknown).
-    clusters
-        By what errors are clustered.
     rank_low, rank_high
         Rank set of each model among the shared ones; zeros where it cannot be told.
     only_here
         Models that the other side does not have, with their estimate and standard error (None where unknown).
-    first_day, last_day
-        Dates of the rows, where they have one.
-    method
-        How estimates and errors were made, in words.
-    direction
-        Where the direction comes from, as in `evalstats.analysis.scales`.
     """
 
     kind: SideKind
@@ -134,19 +105,10 @@ class Side:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cells:
-    """Outcomes of both sides by cell: what the mix and behaviour within scenarios are told from.
+    """Outcomes of both sides by cell, the combinations of `levels`; models are `Material.models`.
 
-    Attributes
-    ----------
-    factors
-        Columns that make up a cell, such as ("scenario",).
-    levels
-        For each cell, its level of each factor.
-    lab, live
-        Sums of either side; models are `Material.models`, cells are `levels`. A side may have nothing in a cell. `live` is
-        None where only votes or published numbers are known of it: then a mix must be given from outside (`Options.mix`).
-    joined
-        Levels that were taken together since too few live users stand behind each.
+    `live` is None where only votes or published numbers are known of it: then a mix must be given (`Options.mix`).
+    `joined` are levels that were taken together since too few live users stand behind each.
     """
 
     factors: tuple[str, ...]
@@ -162,16 +124,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What was asked.
-
-    Attributes
-    ----------
-    margin
-        Largest gap that does not matter, in the live metric's own unit; None where none is declared.
-    mix
-        Shares of the live world by level of one factor, given from outside (a survey) instead of counted in the live rows;
-        with the factor's name and the words for where they come from. Sum to 1.
-    """
+    """What was asked; `margin` in the live metric's own unit, `mix` the shares of one factor given from outside."""
 
     conf_level: float = 0.95
     margin: float | None = None
@@ -185,20 +138,11 @@ class Options:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Material:
-    """Both sides over the models they share, and what was asked.
+    """Both sides over the models they share, under the live names, and what was asked.
 
-    Attributes
-    ----------
-    models
-        The shared models under the name used in the result (the live one).
-    same_scale
-        Whether both sides measure the same thing in the same unit, so that a plain difference means something.
-    scores
-        The estimates of both with their covariances, turned so that more is better; own units otherwise.
-    cells
-        Outcomes of both by cell; None where a side has no outcomes or they share no factor.
-    lab_data, live_data
-        The tables of each side, cut to the shared models under `models`' names and to the metric in question.
+    `scores` are both estimates with their covariances, turned so that more is better. `cells` are None where a side has
+    no outcomes or they share no factor. `lab_data` and `live_data` are cut to the shared models and the metric in
+    question.
     """
 
     models: tuple[str, ...]
@@ -235,18 +179,9 @@ _WEIGHTS = "sampling weights, which are not used"
 class Units:
     """Units of all models of one side.
 
-    Attributes
-    ----------
-    frame
-        One row for each cluster x model x combination of factors: CLUSTER, ENTRY, the factors as text, N and TOTAL.
-    rows
-        The outcome rows behind them, with the column ENTRY.
-    n
-        Units behind each model, by name.
-    clusters
-        By what they are clustered, as a reader calls it; empty where every unit stands alone.
-    matrix
-        The lab's item values, where there are any.
+    `frame` has one row for each cluster x model x combination of factors: CLUSTER, ENTRY, the factors as text, N and
+    TOTAL; `rows` are the outcome rows behind them, with ENTRY. `table` and `codes` hold the lab's item values and their
+    clusters.
     """
 
     metric: Metric

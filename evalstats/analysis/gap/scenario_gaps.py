@@ -22,16 +22,7 @@ MIN_CELL: Final = 10
 
 
 def too_small(n: int, least: int = MIN_CELL) -> bool:
-    """Whether a cell rests on so few people that its numbers are not shown.
-
-    A cell without anybody is empty and not small: there is nobody to protect, and that a scenario is missing must be said.
-
-    Parameters
-    ----------
-    n
-        People (users, raters) in the cell; sessions or rows where people are not known.
-    least
-        The smallest number that is shown; 1 shows everything.
+    """Whether so few people stand behind a cell that it is not shown; an empty cell has nobody to protect, and is.
 
     Examples
     --------
@@ -45,18 +36,11 @@ def too_small(n: int, least: int = MIN_CELL) -> bool:
 
 
 def suppressed(n: Sequence[int], least: int = MIN_CELL, *, with_total: bool = False) -> tuple[bool, ...]:
-    """Say which cells of a table are not shown.
+    """Return which cells of a table, by the people in each, are not shown.
 
-    Parameters
-    ----------
-    n
-        People in each cell of one table, or of one column of it.
-    least
-        As in `too_small`.
-    with_total
-        Whether the total of these cells is shown too. One cell alone could then be had by subtraction, so that the
-        smallest of the others is held back with it (complementary suppression: Hundepool et al. 2012, Statistical
-        Disclosure Control, ch. 4). So is one more while those held back do not make `least` together.
+    Where the total is shown too, one cell alone could be had by subtraction, so the smallest of the others is held back
+    with it, and more while those held back do not make `least` together (Hundepool et al. 2012, Statistical Disclosure
+    Control, ch. 4).
 
     Examples
     --------
@@ -290,30 +274,13 @@ _METHOD = (
 
 @one_thread
 def scenario_gaps_of(material: Material) -> ScenarioGaps:
-    """Set live scores against lab scores within each scenario.
+    """Set live scores against lab scores within each scenario: means over models, and each model.
 
-    Parameters
-    ----------
-    material
-        Both sides on one scale, with outcomes by cell. Where a cell is a combination of several factors, the first counts and
-        the others are summed over: a gap within a level may then come from another mix of the others.
-
-    Returns
-    -------
-    ScenarioGaps
-        `means` over models for each scenario that both sides have, and `rows` for each model in it, in the metric's own unit.
-        A row is "aligned" where a margin is declared and the 1 - 2(1 - conf_level) interval lies inside it; "gap" where
-        Benjamini-Hochberg flags it and the interval at the level of false-coverage control excludes 0; "invalid" where
-        there is no interval (`reason`); else "inconclusive".
-
-    Notes
-    -----
-    Lab errors are clustered and shared by models that were given the same items; live errors are clustered by user. The two
-    sides are taken as independent. Pooled gaps are shown beside raw ones and decide nothing.
-
-    References
-    ----------
-    Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907 (false-coverage control); `methods.md`, section 9.
+    Where a cell combines several factors, the first counts and the others are summed over: a gap within a level may
+    then come from another mix of the others. Lab errors are clustered and shared by models that were given the same
+    items; live errors are clustered by user; the two sides are independent. Pooled gaps are shown beside raw ones and
+    decide nothing; verdicts rest on false-coverage control (Benjamini & Yekutieli 2005,
+    doi:10.1198/016214504000001907).
     """
     cells, live = _checked(material)
     table, dropped = two_sides(cells, live, material)

@@ -151,9 +151,9 @@ def normalised(name: str) -> str:
 def near_names(lab: Sequence[str], live: Sequence[str]) -> list[Near]:
     """Propose pairs of names that look alike, the likest first; each name stands in one of them at most.
 
-    First come names that differ in spelling only, then those that differ in a date or an ending such as -instruct, then
-    names of nearly the same letters (difflib) whose sizes and versions do not contradict each other. The last are only
-    looked for where neither side has more than `MAX_NAMES` names.
+    First those that differ in spelling only, then in a date or an ending such as -instruct, then names of nearly the
+    same letters whose sizes and versions do not contradict each other (only where no side has more than `MAX_NAMES`
+    names).
 
     Examples
     --------
@@ -264,24 +264,10 @@ _SHOWN = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NameMatch:
-    """How the names of two sides belong together. Names are as the sides write them unless said otherwise.
+    """How the names of two sides belong together: (lab name, live name) of every model that both have.
 
-    Attributes
-    ----------
-    pairs
-        (lab name, live name) of every model that both have, in the order of the lab.
-    shared
-        For each pair the name that both have once aliases are applied.
-    by_alias
-        The pairs that are not the same name without an alias.
-    only_lab, only_live
-        Names that the other side does not have.
-    near
-        (lab name, live name) that look alike and were NOT joined, the likest first; each name stands in one at most.
-    near_why
-        For each proposal, in what the two differ, in words.
-    notes
-        What a reader should know of the aliases and the proposals.
+    `shared` are their common names, `by_alias` the pairs that an alias joined. `near` look alike and were NOT joined,
+    the likest first, each name in one pair at most; `near_why` says in what they differ.
     """
 
     pairs: tuple[tuple[str, str], ...]
@@ -295,18 +281,9 @@ class NameMatch:
 
 
 def match_models(lab: Sequence[str], live: Sequence[str], aliases: Mapping[str, str] | None) -> NameMatch:
-    """Join the models of two sides by name.
+    """Join the models of two sides by name: the same string, as it stands or with its alias.
 
-    Names are joined where they are the same string, as they stand or with their aliases. Other names that look alike are
-    proposed only: gpt-4 and gpt-4o are one letter apart and are two models.
-
-    Parameters
-    ----------
-    lab, live
-        Names of the models of each side; none twice on a side.
-    aliases
-        A name as a side writes it to the name that it shall have; holds for both sides, so that two names may be led to a
-        third.
+    Other names that look alike are proposed only: gpt-4 and gpt-4o are one letter apart and are two models.
 
     Examples
     --------

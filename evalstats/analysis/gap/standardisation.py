@@ -20,25 +20,11 @@ from evalstats.stats.standardisation.weights import TRIM, cell_weights, raked_ce
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tables:
-    """What is decomposed.
+    """What is decomposed: sums of the models that have a common cell, whose places in `Material.models` are `kept`.
 
-    Attributes
-    ----------
-    factors, levels
-        Of the cells: as in `Cells`.
-    lab, live
-        Sums of the models that have a decomposition, in the order of `kept`. Where no live outcome is known, `live` holds
-        one made row a cell, so that shares can be told and nothing else.
-    kept
-        Places in `Material.models` of the models that have a common cell.
-    comparable
-        Whether live rates are known and mean the same as the lab's.
-    outside
-        Shares of cells given from outside; None where they are counted.
-    common
-        bool, shape (n_kept, n_cells).
-    n_lab, n_live
-        float64, shape (n_models, n_cells), of all models; live zeros where unknown.
+    `comparable`: live rates are known and mean the same as the lab's. `counted`: live outcomes are known; else `live`
+    holds one made row a cell, so that shares can be told and nothing else. `outside` are shares given from outside.
+    `common` has the shape (n_kept, n_cells), `n_lab` and `n_live` (n_models, n_cells).
     """
 
     factors: tuple[str, ...]
@@ -424,28 +410,14 @@ class _Fit:
 def decomposition_of(material: Material) -> Decomposition:
     """Decompose live less lab into mix of cells, behaviour within cells, and what the design leaves unexplained.
 
-    Parameters
-    ----------
-    material
-        With `cells` of both sides. Where live outcomes are missing or on another scale, only the lab's score for the live
-        mix is told.
+    Each model is decomposed by its own shares; `overall` is the mean over models. A model that has no outcome in a cell
+    on one side is compared on the cells it has on both; the rest is `unexplained`: a rate that was not seen is never
+    filled in. Where live outcomes are missing or on another scale, only the lab's score for the live mix is told.
 
-    Returns
-    -------
-    Decomposition
-        Each model is decomposed by its own shares on either side; `overall` is the mean over models, with the error that
-        follows from the clusters they share. A model that has no outcome in a cell on one side is compared on the cells it
-        has on both; the rest is `unexplained` for it: a rate that was not seen is never filled in.
-
-    Notes
-    -----
-    The lab's shares of cells are what its authors chose and have no error; drawn as if at random they made the interval of the
-    mix up to four times too wide. The live shares are counted, and estimated.
-
-    Why linearised intervals and not a joint bootstrap (percentile-t): by simulation with 60 to 200 lab clusters and 300
-    users of unequal activity both hold the truth 92% to 97% of the time, and the linearised ones cost half a second where
-    100,000 users meet 20 models, hang on no seed and are shorter. With six items in the thinnest cell and rates near 0.9
-    they fall to 90% for a single model.
+    The lab's shares are what its authors chose and have no error; drawn as if at random they made the interval of the
+    mix up to four times too wide. By simulation with 60 to 200 lab clusters and 300 users of unequal activity
+    linearised intervals hold the truth 92% to 97% of the time, as a joint bootstrap does; with six items in the
+    thinnest cell and rates near 0.9 90%.
     """
     tables = tables_of(material)
     statistic = GapStatistic(common=tables.common, factors=tables.codes(), outside=tables.outside, trim=TRIM)

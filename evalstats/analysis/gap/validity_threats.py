@@ -29,19 +29,8 @@ _SETTING_WORDS = {
 def threats_of(material: Material) -> tuple[Threat, ...]:
     """Return the seven threats to the validity of lab against live, each with what these data say of it.
 
-    A threat is "seen" where the data show it, "ruled out" where they exclude it, else "possible". Most cannot be ruled out
-    by data of this kind, which is why they stand with every result.
-
-    Parameters
-    ----------
-    material
-        Both sides over the models they share.
-
-    Returns
-    -------
-    tuple of Threat
-        Always seven, in this order: self-selection, versions, prompts, outcome,
-        contamination, judge, survivorship.
+    "seen" where the data show it, else "possible": most cannot be ruled out by data of this kind, so they stand with
+    every result.
     """
     return (
         _self_selection(material),
