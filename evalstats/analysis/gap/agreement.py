@@ -1,6 +1,6 @@
 """How far the lab orders models as live users do: coefficients, pairs, the best models, single scenarios."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Literal
 
 import numpy as np
@@ -16,10 +16,11 @@ from evalstats.analysis.gap.result import (
     SliceRow,
     Source,
     SourceInterval,
-    SubsetRow,
 )
 from evalstats.analysis.gap.scenario_gaps import too_small
 from evalstats.analysis.gap.shared_models import Asked
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.stats.agreement.attenuation import true_correlation
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement
 from evalstats.stats.agreement.intervals import (
@@ -115,16 +116,7 @@ def _brier(found: PairAgreement) -> Brier | None:
     if parts is None:
         return None
     low, high = _end(found, "brier")
-    return Brier(
-        score=parts.score,
-        soft_score=parts.soft_score,
-        reliability=parts.reliability,
-        resolution=parts.resolution,
-        uncertainty=parts.uncertainty,
-        within=parts.within,
-        conf_low=low,
-        conf_high=high,
-    )
+    return Brier(**asdict(parts), conf_low=low, conf_high=high)
 
 
 def _matrix(found: PairAgreement, models: tuple[str, ...]) -> tuple[tuple[str, str, str], ...]:
@@ -224,7 +216,7 @@ def agreement_of(material: Material) -> Agreement:
     reason = _no_agreement(scores)
     if reason is not None:
         rows = tuple(CoefficientRow(name=name, estimate=None, reason=reason) for name in NAMES)
-        return Agreement(n_models=scores.n_models, coefficients=rows, warnings=(reason,))
+        return Agreement(n_models=scores.n_models, coefficients=rows, notes=as_notes("few", (reason,), caution=False))
     drawn = draw_sources(
         scores,
         n_resamples=options.n_resamples,
@@ -237,10 +229,10 @@ def agreement_of(material: Material) -> Agreement:
         n_models=scores.n_models,
         coefficients=coefficients,
         parts=parts_of(scores, models, options),
-        subsets=_subsets(scores, options.seed),
+        subsets=subset_agreement(scores, seed=options.seed),
         pairs=pair_order_of(scores, models, material),
         n_resamples=options.n_resamples,
-        warnings=_warnings(material, coefficients),
+        notes=_notes(material, coefficients),
     )
 
 
@@ -319,9 +311,7 @@ def _coefficient(
 
 def _interval(drawn: SourceDraws, source: Source, name: CoefficientName, level: float) -> SourceInterval:
     ends = source_interval(drawn, source, name, conf_level=level)
-    return SourceInterval(
-        source=source, conf_low=ends.conf_low, conf_high=ends.conf_high, method=ends.method, reason=ends.reason
-    )
+    return SourceInterval(source=source, **asdict(ends))
 
 
 def _ceilings(scores: LabLiveScores, options: Options) -> dict[CoefficientName, Ceiling]:
@@ -340,22 +330,7 @@ def _true_agreement(scores: LabLiveScores, options: Options) -> tuple[TrueAgreem
     return true, true.reason or true.interval_reason
 
 
-def _subsets(scores: LabLiveScores, seed: int) -> tuple[SubsetRow, ...]:
-    return tuple(
-        SubsetRow(
-            kind=each.kind,
-            size=each.size,
-            n_subsets=each.n_subsets,
-            mean=each.mean,
-            sd=each.sd,
-            low=each.low,
-            high=each.high,
-        )
-        for each in subset_agreement(scores, seed=seed)
-    )
-
-
-def _warnings(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[str, ...]:
+def _notes(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[Note, ...]:
     found: list[str] = []
     if not material.scores.has_errors:
         found.append(rows[0].true_reason or "")
@@ -378,7 +353,7 @@ def _warnings(material: Material, rows: tuple[CoefficientRow, ...]) -> tuple[str
             "noise is an upper bound, so flags are conservative, the ceiling is a lower bound, and slope and correlation freed "
             "of noise are upper ones"
         )
-    return tuple(found)
+    return as_notes("fit", found, caution=False)
 
 
 _MOST_LEVELS = 12

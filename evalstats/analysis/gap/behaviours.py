@@ -8,6 +8,8 @@ import polars as pl
 
 from evalstats.aggregate.items import item_sums
 from evalstats.analysis.gap.material import LIVE_CLUSTERS, Material, Side
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note
 from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
@@ -47,7 +49,7 @@ class LiveShares:
     level: IntArray | None = None
     cluster: IntArray | None = None
     weight: np.ndarray | None = None
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def variance(self, drops: np.ndarray) -> float | None:
         """Variance of share x drop from counting live users; `drops` is the mean drop of each behaviour in the lab.
@@ -128,7 +130,7 @@ def live_shares(material: Material, behaviours: Behaviours) -> LiveShares:
         level=np.array(codes, dtype=np.int64),
         cluster=_clusters(material, rows),
         weight=weight,
-        warnings=(*found.warnings, *_without_level(material, rows)),
+        notes=(*found.notes, *_without_level(material, rows)),
     )
 
 
@@ -160,10 +162,11 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
     ideal = sum(share for level, share in mix.items() if behaviours.is_ideal(level)) / total
     weights = np.array([mix.get(level, 0.0) for level in behaviours.others]) / total
     plain = {level for level in mix if not behaviours.is_ideal(level)} == {NON_IDEAL}
-    warnings: list[str] = []
+    notes: list[Note] = []
     if plain and behaviours.others != (NON_IDEAL,):
         weights = np.full(len(behaviours.others), (1.0 - ideal) / len(behaviours.others))
-        warnings.append("which non-ideal behaviours live users show is not known; those of the lab weigh alike")
+        said = "which non-ideal behaviours live users show is not known; those of the lab weigh alike"
+        notes.append(Note(kind="choice", text=said, caution=False))
     covered = float(weights.sum())
     lost = max(1.0 - ideal - covered, 0.0)
     if covered <= 0.0:
@@ -172,17 +175,17 @@ def _shares(behaviours: Behaviours, mix: Mapping[str, float], source: str) -> Li
             f"({some(sorted(mix))}); map the names onto each other"
         )
     if ideal <= 0.0:
-        warnings.append(
-            "no live user is ideal by these shares; check that the level of ideal users is named as in the lab"
-        )
+        said = "no live user is ideal by these shares; check that the level of ideal users is named as in the lab"
+        notes.append(Note(kind="missing", text=said, caution=False))
     if lost > 1e-9:
         names = [level for level in sorted(mix) if not behaviours.is_ideal(level) and level not in behaviours.others]
-        warnings.append(
+        said = (
             f"the lab has no items with {some(names)}, {100.0 * lost:.1f}% of live users; the forecast takes them to lower "
             "scores as much as the other behaviours do"
         )
+        notes.append(Note(kind="missing", text=said, caution=False))
     return LiveShares(
-        non_ideal=1.0 - ideal, weights=tuple((weights / covered).tolist()), source=source, warnings=tuple(warnings)
+        non_ideal=1.0 - ideal, weights=tuple((weights / covered).tolist()), source=source, notes=tuple(notes)
     )
 
 
@@ -209,12 +212,13 @@ def _clusters(material: Material, rows: pl.DataFrame) -> IntArray:
     return np.arange(rows.height, dtype=np.int64)
 
 
-def _without_level(material: Material, rows: pl.DataFrame) -> tuple[str, ...]:
+def _without_level(material: Material, rows: pl.DataFrame) -> tuple[Note, ...]:
     data = material.live_data
     every = 0 if data is None else max(data.outcomes.height, data.comparisons.height)
     if every <= rows.height:
         return ()
-    return (f"{plural(every - rows.height, 'live row')} of {every:,} without a label are left out of the shares",)
+    said = f"{plural(every - rows.height, 'live row')} of {every:,} without a label are left out of the shares"
+    return (Note(kind="left_out", text=said, caution=False),)
 
 
 def _levels(rows: pl.DataFrame, column: str) -> list[str]:
@@ -237,7 +241,7 @@ class LabDrops:
     keep: IntArray
     rates: CellRates
     paired: np.ndarray
-    warnings: tuple[str, ...]
+    notes: tuple[Note, ...]
 
 
 def lab_drops(material: Material, behaviours: Behaviours, rows: pl.DataFrame, shares: LiveShares) -> LabDrops:
@@ -270,7 +274,7 @@ def lab_drops(material: Material, behaviours: Behaviours, rows: pl.DataFrame, sh
         keep=keep,
         rates=_with_floors(rates, paired, material.lab),
         paired=paired,
-        warnings=(*told, *left),
+        notes=(*as_notes("missing", told, caution=False), *as_notes("few", left, caution=False)),
     )
 
 

@@ -17,7 +17,6 @@ from evalstats.stats.errors_in_variables.leave_one_out import (
     FULL_MODELS,
     LEAST_MODELS,
     DeletedGaps,
-    ShrunkenGaps,
     deleted_gaps,
     shrunken_gaps,
 )
@@ -31,7 +30,7 @@ from evalstats.stats.errors_in_variables.line_estimators import (
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, shrunken_covariances
 from evalstats.stats.errors_in_variables.york import LineFit, bend, fit_line
-from evalstats.stats.gap.level_gaps import Differences, LevelGaps, level_gaps
+from evalstats.stats.gap.level_gaps import LevelGaps, level_gaps
 
 
 def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:
@@ -60,190 +59,165 @@ def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> Calibr
         slope_p_value=fit.slope_p_value,
         slope_one_p=fit.slope_one_p if made.same_scale else None,
         lab_p_value=fit.lab_p_value,
+        bend_p=_bend_p(made, fit),
     )
 
 
 def other_lines(made: Material, fit: LineFit) -> tuple[OtherLine, ...]:
     """Return the line by other methods, those that the data allow."""
     scores, level = made.scores, made.options.conf_level
-    reliability = "it treats lab scores as exact, so that noise in the lab flattens it and turns into gaps"
-    return (
-        *_line(made, "ols", "Least squares, live on lab", lambda: least_squares(scores, conf_level=level), reliability),
-        *_line(
-            made,
+    lines: tuple[tuple[str, str, Callable[[], AnotherLine], str], ...] = (
+        (
+            "ols",
+            "Least squares, live on lab",
+            lambda: least_squares(scores, conf_level=level),
+            "it treats lab scores as exact, so that noise in the lab flattens it and turns into gaps",
+        ),
+        (
             "theil-sen",
             "Theil-Sen with errors on both sides",
             lambda: theil_sen(scores),
             "by ranks: a few outlying models hardly move it",
         ),
-        *_line(
-            made,
+        (
             "deming",
             "Deming",
             lambda: deming(scores, conf_level=level),
             "the same error for all models, and no true gaps",
         ),
-        *_line(
-            made,
+        (
             "structural",
             "Structural maximum likelihood",
             lambda: structural_line(scores),
             "takes true lab scores as normally spread between models",
         ),
-        *_line(
-            made,
+        (
             "without leverage",
             "York, without the model of most leverage",
             lambda: without_leverage(scores, fit, conf_level=level),
             "",
         ),
     )
-
-
-def _line(made: Material, key: str, title: str, of: Callable[[], AnotherLine], why: str) -> tuple[OtherLine, ...]:
-    try:
-        found = of()
-    except CannotAnswerError:
-        return ()
     lab, live = _signs(made)
-    if not (math.isfinite(found.slope) and math.isfinite(found.intercept)):
-        return ()
-    return (
-        OtherLine(
-            key=key,
-            title=title,
-            slope=lab * live * found.slope,
-            intercept=live * found.intercept,
-            slope_std_error=found.slope_std_error,
-            n_beyond=found.n_beyond,
-            why=f"without {made.models[found.place]}" if found.place is not None else why,
-        ),
-    )
+    found: list[OtherLine] = []
+    for key, title, of, why in lines:
+        try:
+            line = of()
+        except CannotAnswerError:
+            continue
+        if math.isfinite(line.slope) and math.isfinite(line.intercept):
+            found.append(
+                OtherLine(
+                    key=key,
+                    title=title,
+                    slope=lab * live * line.slope,
+                    intercept=live * line.intercept,
+                    slope_std_error=line.slope_std_error,
+                    n_beyond=line.n_beyond,
+                    why=f"without {made.models[line.place]}" if line.place is not None else why,
+                )
+            )
+    return tuple(found)
 
 
 def _signs(made: Material) -> tuple[float, float]:
     return (-1.0 if made.lab.turned else 1.0), (-1.0 if made.live.turned else 1.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
-    """What a verdict rests on, of one quantity."""
-
-    low: float
-    high: float
-    equivalence_low: float
-    equivalence_high: float
-    flagged: bool
-    p_adjusted: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """The parts that rows are made from; None where the data give none, `reason` saying why there are no gaps."""
-
-    line: LineFit | None = None
-    gaps: DeletedGaps | None = None
-    shrunken: ShrunkenGaps | None = None
-    levels: LevelGaps | None = None
-    reason: str = ""
-
-
-def model_gaps(made: Material, found: Found) -> tuple[ModelGap, ...]:
-    """Return a row for each model, in the order of the models."""
-    return tuple(_row(made, found, j) for j in range(made.n_models))
-
-
-def verdict_of(judged: Judged, margin: float | None, conf_level: float) -> tuple[GapVerdict, str]:
-    """Return aligned, gap or inconclusive, in that order of precedence, by intervals alone, and why.
+def verdict_of(low: float, high: float, margin: float | None, *, flagged: bool) -> GapVerdict:
+    """Return aligned where the equivalence interval lies inside the margin, else gap where flagged, else inconclusive.
 
     Examples
     --------
-    >>> judged = Judged(low=0.1, high=0.9, equivalence_low=0.2, equivalence_high=0.8, flagged=True, p_adjusted=0.01)
-    >>> verdict_of(judged, 1.0, 0.95)[0], verdict_of(judged, None, 0.95)[0]
+    >>> verdict_of(0.2, 0.8, 1.0, flagged=True), verdict_of(0.2, 0.8, None, flagged=True)
     ('aligned', 'gap')
     """
-    if margin is not None and -margin < judged.equivalence_low and judged.equivalence_high < margin:
-        return "aligned", f"the {_percent(2 * conf_level - 1)} interval lies within the margin"
-    if judged.flagged:
-        return "gap", f"adjusted p {p_value(judged.p_adjusted)} and the adjusted interval leaves out 0"
-    return "inconclusive", ""
+    if margin is not None and -margin < low and high < margin:
+        return "aligned"
+    return "gap" if flagged else "inconclusive"
 
 
-def beyond_margin(low: float, high: float, margin: float | None) -> bool | None:
-    """Return whether an interval lies wholly beyond the margin on one side; None without a margin."""
-    return None if margin is None else low > margin or high < -margin
+# What a row takes of the gaps as it is.
+_TAKEN = (
+    "std_error",
+    "conf_low",
+    "conf_high",
+    "p_value",
+    "p_outlier",
+    "p_adjusted",
+    "adjusted_low",
+    "adjusted_high",
+    "equivalence_low",
+    "equivalence_high",
+    "detectable",
+)
 
 
-def _row(made: Material, found: Found, j: int) -> ModelGap:
-    difference = _difference(made, found.levels, j)
-    if found.line is None or found.gaps is None:
-        return ModelGap(**difference, conf_level=made.options.conf_level, reason=found.reason)
-    gaps = found.gaps
+def model_gaps(made: Material, fit: LineFit, gaps: DeletedGaps, levels: LevelGaps | None) -> tuple[ModelGap, ...]:
+    """Return a row for each model, in the order of the models."""
+    margin, drawn = made.options.margin, shrunken_gaps(made.scores, gaps, fit)
     # A reader sees the live side's own direction; a gap above 0 is better than expected on both kinds of side.
-    expected = float(gaps.expected[j]) * (-1.0 if made.live.turned else 1.0)
-    verdict, reason = _gap_verdict(gaps, j, made.options.margin)
-    low, high = float(gaps.adjusted_low[j]), float(gaps.adjusted_high[j])
-    drawn = found.shrunken
-    return ModelGap(
-        expected=expected,
-        estimate=float(gaps.gap[j]),
-        conf_level=gaps.conf_level,
-        std_error=float(gaps.std_error[j]),
-        conf_low=float(gaps.conf_low[j]),
-        conf_high=float(gaps.conf_high[j]),
-        p_value=float(gaps.p_value[j]),
-        p_outlier=float(gaps.p_outlier[j]),
-        p_adjusted=float(gaps.p_adjusted[j]),
-        adjusted_low=low,
-        adjusted_high=high,
-        equivalence_low=float(gaps.equivalence_low[j]),
-        equivalence_high=float(gaps.equivalence_high[j]),
-        shrunken=None if drawn is None else float(drawn.estimate[j]),
-        shrunken_low=None if drawn is None else _known(drawn.low[j]),
-        shrunken_high=None if drawn is None else _known(drawn.high[j]),
-        detectable=float(gaps.detectable[j]),
-        leverage=float(found.line.leverage[j]),
-        extrapolated=bool(gaps.extrapolated[j]),
-        **difference,
-        verdict=verdict,
-        material=beyond_margin(low, high, made.options.margin) if verdict == "gap" else None,
-        reason=reason,
-    )
+    expected = gaps.expected * _signs(made)[1]
+    rows: list[ModelGap] = []
+    for j in range(made.n_models):
+        verdict, reason = _gap_verdict(gaps, j, margin)
+        low, high = float(gaps.adjusted_low[j]), float(gaps.adjusted_high[j])
+        beyond = None if margin is None or verdict != "gap" else low > margin or high < -margin
+        taken: dict[str, float] = {name: float(getattr(gaps, name)[j]) for name in _TAKEN}
+        rows.append(
+            ModelGap(
+                expected=float(expected[j]),
+                estimate=float(gaps.gap[j]),
+                conf_level=gaps.conf_level,
+                **taken,
+                shrunken=float(drawn.estimate[j]),
+                shrunken_low=_known(drawn.low[j]),
+                shrunken_high=_known(drawn.high[j]),
+                leverage=float(fit.leverage[j]),
+                extrapolated=bool(gaps.extrapolated[j]),
+                **_difference(made, levels, j),
+                verdict=verdict,
+                material=beyond,
+                reason=reason,
+            )
+        )
+    return tuple(rows)
 
 
 def _gap_verdict(gaps: DeletedGaps, j: int, margin: float | None) -> tuple[GapVerdict, str]:
+    """Return the verdict on one model and why."""
     if not gaps.determined[j]:
         return "inconclusive", "the other models differ in the lab by no more than noise, so that they give no line"
     if not gaps.sloped[j]:
         return "inconclusive", "among the other models the slope of live on lab is not clearly different from 0"
-    judged = Judged(
-        low=float(gaps.adjusted_low[j]),
-        high=float(gaps.adjusted_high[j]),
-        equivalence_low=float(gaps.equivalence_low[j]),
-        equivalence_high=float(gaps.equivalence_high[j]),
-        flagged=bool(gaps.flagged[j]),
-        p_adjusted=float(gaps.p_adjusted[j]),
-    )
-    verdict, reason = verdict_of(judged, margin, gaps.conf_level)
-    return verdict, reason or _why_not(gaps, j, judged)
+    ends = float(gaps.equivalence_low[j]), float(gaps.equivalence_high[j])
+    verdict = verdict_of(*ends, margin, flagged=bool(gaps.flagged[j]))
+    if verdict == "aligned":
+        return verdict, f"the {_percent(2 * gaps.conf_level - 1)} interval lies within the margin"
+    if verdict == "gap":
+        return verdict, f"adjusted p {p_value(float(gaps.p_adjusted[j]))} and the adjusted interval leaves out 0"
+    return verdict, _why_not(gaps, j)
 
 
-def _why_not(gaps: DeletedGaps, j: int, judged: Judged) -> str:
+def _why_not(gaps: DeletedGaps, j: int) -> str:
     """Say why a model is neither aligned nor flagged."""
     n, limit = gaps.gap.size, 1.0 - gaps.conf_level
-    apart = judged.low > 0.0 or judged.high < 0.0
-    if judged.p_adjusted <= limit and n < FULL_MODELS:
+    p_adjusted = float(gaps.p_adjusted[j])
+    apart = gaps.adjusted_low[j] > 0.0 or gaps.adjusted_high[j] < 0.0
+    if p_adjusted <= limit and n < FULL_MODELS:
         bound = "no margin is declared" if gaps.margin is None else "its interval reaches inside the margin"
         return f"with {n} models a gap is called only beyond a declared margin, and {bound}"
-    if judged.p_adjusted <= limit:
+    if p_adjusted <= limit:
         return "it stands out among the models, but the adjusted interval of its gap includes 0"
     if apart and float(gaps.p_outlier[j]) > limit:
         return (
             f"its gap is more than noise (p {p_value(float(gaps.p_value[j]))}), and no larger than gaps of the other models "
-            f"make likely (adjusted p {p_value(judged.p_adjusted)})"
+            f"make likely (adjusted p {p_value(p_adjusted)})"
         )
     if apart:
-        return f"its gap is more than noise, and does not stand out over all {n} models (adjusted p {p_value(judged.p_adjusted)})"
+        return (
+            f"its gap is more than noise, and does not stand out over all {n} models (adjusted p {p_value(p_adjusted)})"
+        )
     return f"the {_percent(gaps.conf_level)} interval of its gap includes 0"
 
 
@@ -251,7 +225,7 @@ def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, A
     if levels is None:
         return {}
     each = levels.differences
-    verdict, _ = verdict_of(_judged(each, j), made.options.margin, levels.conf_level)
+    ends = float(each.equivalence_low[j]), float(each.equivalence_high[j])
     return {
         "difference": float(each.estimate[j]),
         "difference_std_error": float(each.std_error[j]),
@@ -259,19 +233,8 @@ def _difference(made: Material, levels: LevelGaps | None, j: int) -> dict[str, A
         "difference_high": float(each.adjusted_high[j]),
         "difference_p": float(each.p_value[j]),
         "difference_adjusted": float(each.p_adjusted[j]),
-        "difference_verdict": verdict,
+        "difference_verdict": verdict_of(*ends, made.options.margin, flagged=bool(each.flagged[j])),
     }
-
-
-def _judged(each: Differences, j: int) -> Judged:
-    return Judged(
-        low=float(each.adjusted_low[j]),
-        high=float(each.adjusted_high[j]),
-        equivalence_low=float(each.equivalence_low[j]),
-        equivalence_high=float(each.equivalence_high[j]),
-        flagged=bool(each.flagged[j]),
-        p_adjusted=float(each.p_adjusted[j]),
-    )
 
 
 def _known(value: float) -> float | None:
@@ -307,16 +270,18 @@ def calibrated(made: Material) -> Calibration:
     made, few = _steadied(made)
     fit, reason = _fit(made)
     if fit is None:
-        rows = model_gaps(made, Found(levels=levels, reason=reason))
+        level = made.options.conf_level
+        rows = tuple(
+            ModelGap(**_difference(made, levels, j), conf_level=level, reason=reason) for j in range(made.n_models)
+        )
         return Calibration(
             line=None, rows=rows, level=_level(made, levels), notes=_level_notes(made, levels), reason=reason
         )
     gaps = deleted_gaps(made.scores, conf_level=made.options.conf_level, margin=made.options.margin)
-    found = Found(line=fit, gaps=gaps, shrunken=shrunken_gaps(made.scores, gaps, fit), levels=levels)
-    line = replace(line_in_own_units(made, fit, gaps), bend_p=_bend_p(made, fit))
+    line = line_in_own_units(made, fit, gaps)
     return Calibration(
         line=line,
-        rows=model_gaps(made, found),
+        rows=model_gaps(made, fit, gaps, levels),
         level=_level(made, levels),
         notes=(
             *_doubt(fit),
@@ -461,15 +426,8 @@ def _as_shared(made: Material) -> LabLiveScores:
 def _level(made: Material, levels: LevelGaps | None) -> LevelGap | None:
     if levels is None:
         return None
-    judged = Judged(
-        low=levels.conf_low,
-        high=levels.conf_high,
-        equivalence_low=levels.equivalence_low,
-        equivalence_high=levels.equivalence_high,
-        flagged=levels.conf_low > 0.0 or levels.conf_high < 0.0,
-        p_adjusted=levels.p_value,
-    )
-    verdict, _ = verdict_of(judged, made.options.margin, levels.conf_level)
+    apart = levels.conf_low > 0.0 or levels.conf_high < 0.0
+    verdict = verdict_of(levels.equivalence_low, levels.equivalence_high, made.options.margin, flagged=apart)
     law = "t" if np.isfinite(levels.df) else "normal"
     return LevelGap(
         estimate=levels.mean,

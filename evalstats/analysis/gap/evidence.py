@@ -42,7 +42,7 @@ _NAMED = 3
 _MOST = 20
 _ALIKE = 0.05  # shares of one scenario on both sides that differ by less are no finding
 _COVERED = {"covered": "yes", "lab never covers": "no", "live never brings": "not live", "thin": "thinly"}
-_STATUS = {"seen": "seen", "possible": "not ruled out", "ruled out": "ruled out"}
+_STATUS = {"seen": "seen", "possible": "not ruled out"}
 
 
 def evidence(found: LabLiveGap) -> list[Section]:

@@ -14,6 +14,7 @@ from evalstats.analysis.gap.result import (
     PartRow,
     ScenarioGap,
     SideAccount,
+    Source,
     SourceInterval,
 )
 from evalstats.analysis.result import Estimate
@@ -233,9 +234,9 @@ def models_like_these(row: CoefficientRow) -> SourceInterval | None:
     return _first(row, "all", "models")
 
 
-def _first(row: CoefficientRow, *sources: str) -> SourceInterval | None:
-    by = {each.source: each for each in row.intervals if each.conf_low is not None and each.conf_high is not None}
-    return next((by[source] for source in sources if source in by), None)
+def _first(row: CoefficientRow, *sources: Source) -> SourceInterval | None:
+    found = (row.interval(source) for source in sources)
+    return next((each for each in found if each and each.conf_low is not None and each.conf_high is not None), None)
 
 
 def spearman_words(found: LabLiveGap) -> str:

@@ -16,7 +16,9 @@ from evalstats.analysis.gap.behaviours import (
     weights_of,
 )
 from evalstats.analysis.gap.material import Material, Side
-from evalstats.analysis.gap.result import DropForecast, DropRow, Forecast, Hierarchy, LeftOut, Part
+from evalstats.analysis.gap.result import DropForecast, DropRow, Forecast, Hierarchy, LeftOut
+from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import notes as as_notes
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
 from evalstats.stats.computation import one_thread
@@ -160,7 +162,9 @@ def _hierarchy(material: Material, fit: HierarchyFit, order: IntArray) -> Hierar
         priors=fit.priors,
         sensitivity=fit.sensitivity,
         method=_METHOD,
-        warnings=(*fit.warnings, *([_MARGINAL] if lab.marginal or live.marginal else []), _DEPENDENCE),
+        notes=as_notes(
+            "fit", (*fit.warnings, *([_MARGINAL] if lab.marginal or live.marginal else []), _DEPENDENCE), caution=False
+        ),
     )
 
 
@@ -218,6 +222,7 @@ def _left_out(material: Material, fit: HierarchyFit, order: IntArray) -> tuple[L
 
 
 FEWEST_FOR_SLOPE = 6
+_EXACT_SHARES = "fewer than five live clusters: the live shares are taken as exact"
 _NO_REST = "the search for the slope did not come to rest"
 
 
@@ -225,14 +230,14 @@ _NO_REST = "the search for the slope did not come to rest"
 class DropSlope:
     """The slope of the gap on the drop, or why there is none."""
 
-    part: Part | None = None
+    part: Estimate | None = None
     expected: float | None = None
     explained: float | None = None
     p_value: float | None = None
     df: float | None = None
     reason: str | None = None
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    converged: bool = True
 
 
 def drop_slope(material: Material, keep: IntArray, drops: Drops, share: float) -> DropSlope:
@@ -284,7 +289,7 @@ def _on_one_scale(live: FloatArray, noise: FloatArray, drops: Drops, share: floa
         p_value=None if part is None else _p_value(fit.slope / error, df),
         df=df,
         method="; York's line of live less ideal score on the drop",
-        warnings=() if fit.converged else (_NO_REST,),
+        converged=fit.converged,
     )
 
 
@@ -307,18 +312,20 @@ def _on_two_scales(live: FloatArray, noise: FloatArray, drops: Drops, share: flo
         p_value=None if part is None else _p_value(slope / error, df),
         df=df,
         method="; plane of live scores on ideal score and drop, errors on all sides",
-        warnings=() if fit.converged else (_NO_REST,),
+        converged=fit.converged,
     )
 
 
 def _slope_part(
     drops: Drops, slope: float, error: float, df: float | None, level: float
-) -> tuple[Part | None, str | None]:
+) -> tuple[Estimate | None, str | None]:
     """Give the slope its interval; where models hardly differ in their drop there is none."""
     if no_spread_p(drops) > 1.0 - level:
         return None, "models do not differ in their drop by more than noise, so no slope is determined"
     half = (normal_quantile(level) if df is None else t_quantile(level, df)) * error
-    return Part(estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level), None
+    return Estimate(
+        estimate=slope, std_error=error, conf_low=slope - half, conf_high=slope + half, conf_level=level
+    ), None
 
 
 def _p_value(z: float, df: float | None) -> float:
@@ -367,17 +374,17 @@ def drop_forecast_of(material: Material) -> DropForecast:
             (lab.models[j], lab.models[i]) if material.lab.turned else (lab.models[i], lab.models[j]) for i, j in flips
         ),
         method=_method(lab, behaviours, slope),
-        warnings=(
-            *shares.warnings,
-            *lab.warnings,
-            *(() if variance is not None else ("fewer than five live clusters: the live shares are taken as exact",)),
-            *slope.warnings,
+        notes=(
+            *shares.notes,
+            *lab.notes,
+            *as_notes("few", () if variance is not None else (_EXACT_SHARES,), caution=False),
+            *as_notes("fit", () if slope.converged else (_NO_REST,), caution=False),
         ),
         conf_level=level,
     )
 
 
-def _mean_drop(lab: LabDrops, weights: FloatArray, conf_level: float) -> Part:
+def _mean_drop(lab: LabDrops, weights: FloatArray, conf_level: float) -> Estimate:
     _, drop = weights_of(lab, weights[weights > 0.0])
     found = combined(lab.rates, drop.mean(axis=0, keepdims=True))
     return _part(float(found.estimate[0]), float(found.covariance[0, 0]), float(found.df[0]), conf_level)
@@ -409,7 +416,9 @@ def _with_live(row: DropRow, live: Side, at: int, forecast: tuple[float, float, 
     apart = estimate - forecast[0]
     if live.covariance is None:
         reason = "the live scores have no standard errors"
-        return replace(row, live=Part(estimate=estimate, reason=reason), miss=Part(estimate=apart, reason=reason))
+        return replace(
+            row, live=Estimate(estimate=estimate, reason=reason), miss=Estimate(estimate=apart, reason=reason)
+        )
     own, (_, error, df) = float(live.covariance[at, at]), forecast
     live_df = np.inf if live.df is None else live.df
     both = (own + error) ** 2 / (own**2 / live_df + error**2 / df) if own + error > 0.0 else df
@@ -418,10 +427,10 @@ def _with_live(row: DropRow, live: Side, at: int, forecast: tuple[float, float, 
     )
 
 
-def _part(estimate: float, variance: float, df: float, conf_level: float, side: Side | None = None) -> Part:
+def _part(estimate: float, variance: float, df: float, conf_level: float, side: Side | None = None) -> Estimate:
     """Give an estimate its t interval, cut at the bounds of the metric where it is a score."""
     if not variance > 0.0:
-        return Part(estimate=estimate, reason="the spread of its scores is unknown")
+        return Estimate(estimate=estimate, reason="the spread of its scores is unknown")
     error = float(np.sqrt(variance))
     half = t_quantile(conf_level, min(df, 1e9)) * error
     low, high = estimate - half, estimate + half
@@ -429,7 +438,7 @@ def _part(estimate: float, variance: float, df: float, conf_level: float, side: 
         low = max(low, min(side.low, estimate))
     if side is not None and side.high is not None:
         high = min(high, max(side.high, estimate))
-    return Part(estimate=estimate, std_error=error, conf_low=low, conf_high=high, conf_level=conf_level)
+    return Estimate(estimate=estimate, std_error=error, conf_low=low, conf_high=high, conf_level=conf_level)
 
 
 def _method(lab: LabDrops, behaviours: Behaviours, slope: DropSlope) -> str:

@@ -99,7 +99,7 @@ def gap_of(found: Matched, asked: Asked) -> LabLiveGap:
             found.notes,
             calibration.notes,
             _names(found),
-            as_notes("fit", agreement.warnings, caution=False),
+            agreement.notes,
             found.names.notes,
             _scale_note(found),
         ),

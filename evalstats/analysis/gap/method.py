@@ -351,7 +351,7 @@ def _fine_print(found: LabLiveGap) -> list[str]:
         ("Difficult users", found.drops),
         ("Forecasts", found.hierarchy),
     )
-    said = [f"{name}: {text}" for name, layer in layers if layer is not None for text in layer.warnings]
+    said = [f"{name}: {note.text}" for name, layer in layers if layer is not None for note in layer.notes]
     if found.decomposition is not None and found.decomposition.mix_source != "counted in the live data":
         said.append(f"The live mix: {found.decomposition.mix_source}")
     if found.hierarchy is not None and found.hierarchy.priors:

@@ -11,22 +11,21 @@ from evalstats.analysis.scales import Direction
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
+from evalstats.stats.agreement.correlation import SubsetAgreement
+from evalstats.stats.agreement.pair_order import Forecasts
 
 Coefficient = Literal["pearson", "spearman", "kendall"]
 Source = Literal["items", "votes", "items and votes", "models", "all"]
+GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
+Ends = tuple[float | None, float | None] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceInterval:
-    """The interval of a coefficient by one source of uncertainty.
+    """The interval of a coefficient by one source of uncertainty; None with a reason where it cannot be told.
 
-    Attributes
-    ----------
-    source
-        "items": other lab items; "votes": other live votes or sessions; "items and votes": both, for these very models;
-        "models": other models like these, scores taken as exact; "all": models, items and votes.
-    conf_low, conf_high
-        None where it cannot be told; `reason` says why.
+    `source` is what would be other ones: lab "items", live "votes" or sessions, both for these very models, "models" like these
+    with scores taken as exact, or "all".
     """
 
     source: Source
@@ -50,14 +49,12 @@ class CoefficientRow(Estimate):
     p_value, p_method
         Exact permutation p of no association where models are few, else by draws of permutations.
     ceiling, ceiling_low, ceiling_high
-        What this coefficient would be expected to be if the true scores agreed perfectly, given the noise of both sides.
-        `ceiling_low` and `ceiling_high` hold what one sample would then show: agreement below them is not noise alone.
+        What this coefficient would be expected to be if the true scores agreed perfectly, given the noise of both sides; the
+        ends hold what one sample would then show: agreement below them is not noise alone.
     disattenuated, disattenuated_low, disattenuated_high
         Pearson only: the correlation of true scores. May exceed 1, which is reported and not clipped; the ends hold
         correlations that can be. `disattenuated_source` says of what: "all" (models like these), or "items and votes" (these
-        models) where models are few.
-    these_low, these_high
-        The same for these very models.
+        models) where models are few; `these_low` and `these_high` are always of these.
     true_reason
         Why there is no ceiling, no correlation of true scores, or no interval of it.
     """
@@ -85,16 +82,10 @@ class CoefficientRow(Estimate):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRow:
-    """Agreement within some of the models: the live top k, a tier, a random or adjacent subset.
+    """Agreement within some of the models: the best k live or in the lab, or a tier of the live order.
 
-    Attributes
-    ----------
-    kind
-        "all", "top" (the best k live), "lab top" (the best k in the lab), "tier" (a stretch of the live order).
-    conf_low, conf_high
-        Of Spearman's coefficient by items and votes, for these models; the set itself is chosen by the live estimates.
-    n_shared, n_shared_by_chance
-        For "top": how many of the live top k are in the lab's top k, and how many would be by chance.
+    The interval is of Spearman's coefficient by items and votes, for these models; the set itself is chosen by the estimates.
+    `n_shared` of the live top k are in the lab's top k too, `n_shared_by_chance` would be by chance.
     """
 
     kind: Literal["all", "top", "lab top", "tier"]
@@ -112,32 +103,8 @@ class PartRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubsetRow:
-    """Kendall's coefficient over repeated subsets of models of one size, as BenchBench recommends.
-
-    Attributes
-    ----------
-    kind
-        "random", "top" (random subsets of the better half live), "adjacent" (neighbours in the live order).
-    mean, sd, low, high
-        Over the subsets: mean, standard deviation, 5% and 95% quantile. They overlap, so `sd` is no standard error.
-    """
-
-    kind: Literal["random", "top", "adjacent"]
-    size: int
-    n_subsets: int
-    mean: float
-    sd: float
-    low: float
-    high: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Contradiction:
-    """Two models that both sides separate, in opposite directions.
-
-    `better_live` wins with live users and loses in the lab. Differences are better_live less the other, own units.
-    """
+    """Two models that both sides separate, in opposite directions; differences are `better_live` less the other, own units."""
 
     better_live: str
     better_lab: str
@@ -148,25 +115,9 @@ class Contradiction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Brier:
-    """How well the lab's probabilities of order forecast the live order of pairs.
+class Brier(Forecasts):
+    """How well the lab's probabilities of order forecast the live order of pairs, with an interval of the score."""
 
-    Attributes
-    ----------
-    score
-        Mean of (p_lab - 1{live order})^2; 0.25 for a coin.
-    soft_score
-        Against the live probability of the order instead of the live order.
-    reliability, resolution, uncertainty
-        Murphy's parts: score = reliability - resolution + uncertainty (of binned forecasts; `within` is what binning adds).
-    """
-
-    score: float
-    soft_score: float | None
-    reliability: float
-    resolution: float
-    uncertainty: float
-    within: float
     conf_low: float | None = None
     conf_high: float | None = None
 
@@ -180,9 +131,8 @@ class PairOrder:
     agreement, agreement_low, agreement_high
         Share of pairs in the same order by estimate; interval by models and errors (pairs are far from independent).
     n_separated_lab, n_separated_live, n_separated_both
-        Pairs whose difference is significant, adjusted over all pairs of a side (Holm).
-    n_same, n_contradicted
-        Of the pairs separated on both sides: in the same, in opposite order.
+        Pairs whose difference is significant, adjusted over all pairs of a side (Holm). Of the last, `n_same` are in the same
+        order and `n_contradicted` in opposite ones.
     separability_lab, separability_live
         Share of pairs whose difference has an unadjusted interval without 0.
     confidence_agreement, confidence_low, confidence_high
@@ -213,15 +163,7 @@ class PairOrder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SliceRow:
-    """Agreement where the lab is cut to one level of a factor (or both sides are).
-
-    Attributes
-    ----------
-    level
-        Of the factor; "" for all.
-    cut
-        "lab" where only the lab is cut, "both".
-    """
+    """Agreement where the lab is cut to one level of a factor, or both sides are."""
 
     factor: str
     level: str
@@ -238,20 +180,18 @@ class SliceRow:
 class Agreement:
     """How far the lab orders models as live users do.
 
-    Attributes
-    ----------
-    parts
-        All, top k, tiers. `subsets`: repeated subsets by size. `slices`: by level of a factor.
+    `parts` are all models, the top k and tiers; `subsets` Kendall's coefficient over repeated subsets of models of one size, as
+    BenchBench recommends; `slices` are by level of a factor.
     """
 
     n_models: int
     coefficients: tuple[CoefficientRow, ...]
     parts: tuple[PartRow, ...] = ()
-    subsets: tuple[SubsetRow, ...] = ()
+    subsets: tuple[SubsetAgreement, ...] = ()
     pairs: PairOrder | None = None
     slices: tuple[SliceRow, ...] = ()
     n_resamples: int | None = None
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
     def of(self, name: Coefficient) -> CoefficientRow:
         """Return one coefficient."""
@@ -268,11 +208,6 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Part(Estimate):
-    """One part of a decomposition, in the metric's own unit; `reason` where something is missing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DecompositionRow:
     """The gap of one model (or of the mean of all), live less lab, in parts that add up.
 
@@ -280,10 +215,8 @@ class DecompositionRow:
     ----------
     model
         Name; "" for the mean over models.
-    lab, live, total
-        The two rates and live less lab.
-    mix
-        Because live users bring other scenarios. `behaviour`: because the model does otherwise within the same scenarios.
+    mix, behaviour
+        Because live users bring other scenarios; because the model does otherwise within the same scenarios.
     unexplained
         By design: live scenarios that the lab never covers (and lab scenarios that live users never bring).
     factors
@@ -293,19 +226,19 @@ class DecompositionRow:
     raked
         The same with the lab weighted to the live margins of each factor alone; None with a single factor.
     threefold
-        (mix, behaviour, interaction) of the three-fold version, which hangs on which side is taken first; for the appendix.
+        (mix, behaviour, interaction) of the three-fold version, which hangs on which side is taken first.
     """
 
     model: str
-    lab: Part
-    live: Part
-    total: Part
-    mix: Part
-    behaviour: Part
-    unexplained: Part | None = None
-    factors: tuple[tuple[str, Part], ...] = ()
-    poststratified: Part | None = None
-    raked: Part | None = None
+    lab: Estimate
+    live: Estimate
+    total: Estimate
+    mix: Estimate
+    behaviour: Estimate
+    unexplained: Estimate | None = None
+    factors: tuple[tuple[str, Estimate], ...] = ()
+    poststratified: Estimate | None = None
+    raked: Estimate | None = None
     threefold: tuple[float, float, float] | None = None
     n_lab: int = 0
     n_live: int = 0
@@ -314,19 +247,9 @@ class DecompositionRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellPart:
-    """One scenario's contribution, mean over models.
+    """One scenario's shares, rates and contributions, means over models; None where a side has nothing there.
 
-    Attributes
-    ----------
-    lab_share, live_share
-        Of a model's outcomes on the side that fall into it, mean over models. `live_share_low`, `live_share_high`: interval
-        of the live share.
-    lab_rate, live_rate
-        Mean over models of the rate in it; None where a side has nothing there.
-    mix, behaviour
-        Its contributions; mix terms are centred so that they do not hinge on an arbitrary zero.
-    status
-        "covered"; "lab never covers" (positivity fails); "live never brings"; "thin" (fewer than ten lab items).
+    Mix terms are centred so that they do not hinge on an arbitrary zero. "thin" has fewer than ten lab items.
     """
 
     cell: str
@@ -336,8 +259,8 @@ class CellPart:
     live_share_high: float | None = None
     lab_rate: float | None = None
     live_rate: float | None = None
-    mix: Part | None = None
-    behaviour: Part | None = None
+    mix: Estimate | None = None
+    behaviour: Estimate | None = None
     n_lab: int = 0
     n_live: int = 0
     status: Literal["covered", "lab never covers", "live never brings", "thin"] = "covered"
@@ -350,13 +273,11 @@ class Weighting:
     Attributes
     ----------
     method
-        "post-stratified" (joint cells) or "raked" (margins, by iterative proportional fitting).
+        "post-stratified" (joint cells) or "raked" (margins, by iterative proportional fitting, with `converged`, `n_rounds`).
     effective_n, n
         Kish's effective number of items, and how many there are.
     ratio, trimmed
         Largest weight over the smallest; share of items whose weight was cut at `trim` times the mean weight.
-    converged, n_rounds
-        Of the raking.
     uncovered
         Share of the live mix in cells the lab never covers: no weight can stand for it.
     margins
@@ -377,21 +298,10 @@ class Weighting:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decomposition:
-    """The gap on one scale, in parts.
+    """The gap on one scale, in parts: of the mean over models (`overall`), of each model, and by cell of the `factors`.
 
-    Attributes
-    ----------
-    factors
-        Columns whose combinations are the cells.
-    overall
-        The mean over models; `rows`: each model, in the order of `Material.models`.
-    cells
-        Each cell: the positivity table and the contributions.
-    weighting
-        Of lab items to the joint cells; `raking` to the margins of several factors.
-    mix_source
-        Where the live shares come from: "counted in the live data", or the words given with a mix from outside. With a mix
-        from outside and no live outcomes, only `poststratified` is known, and `live`, `behaviour` have a reason.
+    With a mix from outside (`mix_source`) and no live outcomes, only `poststratified` is known, and `live`, `behaviour` have a
+    reason.
     """
 
     factors: tuple[str, ...]
@@ -404,27 +314,36 @@ class Decomposition:
     conf_level: float = 0.95
     n_resamples: int | None = None
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ScenarioGap(Estimate):
+class JudgedGap(Estimate):
+    """A gap with its verdict.
+
+    `adjusted_low` and `adjusted_high` are at the level that false-coverage control asks for where the gap is flagged, else the
+    plain interval; the narrower `equivalence_low` and `equivalence_high` decide `aligned`.
+    """
+
+    adjusted_low: float | None = None
+    adjusted_high: float | None = None
+    equivalence_low: float | None = None
+    equivalence_high: float | None = None
+    verdict: GapVerdict = "inconclusive"
+
+    @property
+    def deciding(self) -> Ends:
+        """The interval that the verdict rests on: widened for being picked where the gap is flagged."""
+        known = self.adjusted_low is not None and self.adjusted_high is not None
+        return (self.adjusted_low, self.adjusted_high) if known else self.ends
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScenarioGap(JudgedGap):
     """Live less lab within one scenario, for one model (or the mean of all: model "").
 
-    Attributes
-    ----------
-    p_adjusted
-        Benjamini-Hochberg over all cells of the table (over scenarios, for the means).
-    pooled, pooled_low, pooled_high
-        Partially pooled over models and scenarios.
-    n_live
-        Live outcomes; None where they are withheld since too few users stand behind them.
-    adjusted_low, adjusted_high
-        Interval at the level that false-coverage control asks for where the gap is flagged; else the plain one.
-    equivalence_low, equivalence_high
-        The narrower interval that decides `aligned`.
-    lab, live
-        The two rates.
+    `p_adjusted` is Benjamini-Hochberg's over all cells of the table (over scenarios, for the means); `pooled` is over models and
+    scenarios. `n_live` counts live outcomes; None where they are withheld since too few users stand behind them.
     """
 
     scenario: str
@@ -434,31 +353,15 @@ class ScenarioGap(Estimate):
     pooled_high: float | None = None
     n_lab: int = 0
     n_live: int | None = 0
-    verdict: Literal["gap", "aligned", "inconclusive", "invalid"] = "inconclusive"
-    adjusted_low: float | None = None
-    adjusted_high: float | None = None
-    equivalence_low: float | None = None
-    equivalence_high: float | None = None
     lab: float | None = None
     live: float | None = None
-
-    @property
-    def deciding(self) -> tuple[float | None, float | None] | None:
-        """The interval that the verdict rests on: widened for being picked where the gap is flagged."""
-        known = self.adjusted_low is not None and self.adjusted_high is not None
-        return (self.adjusted_low, self.adjusted_high) if known else self.ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScenarioGaps:
-    """For which scenario types does the lab not predict? On one scale only.
+    """For which scenario types does the lab not predict? On one scale only: means over models, and model x scenario.
 
-    Attributes
-    ----------
-    means
-        One for each scenario: mean over models. `rows`: model x scenario.
-    tau_interaction
-        Standard deviation of true gaps of model x scenario beyond the model's and the scenario's own; None where unknown.
+    `tau_interaction` is the standard deviation of true gaps of model x scenario beyond the model's and the scenario's own.
     """
 
     factor: str
@@ -468,7 +371,7 @@ class ScenarioGaps:
     p_interaction: float | None = None
     conf_level: float = 0.95
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -477,9 +380,9 @@ class DropRow:
 
     Attributes
     ----------
-    ideal, drop
+    ideal, drop, pooled
         Lab score with ideal users, and what non-ideal ones take from it (negative: the model does worse), averaged over the
-        non-ideal behaviours in their live shares. `pooled`: partially pooled over models.
+        non-ideal behaviours in their live shares; then partially pooled over models.
     forecast
         ideal + share of non-ideal users x pooled drop: the live score to expect from the lab alone.
     live, miss
@@ -487,12 +390,12 @@ class DropRow:
     """
 
     model: str
-    ideal: Part
-    drop: Part
-    pooled: Part
-    forecast: Part
-    live: Part | None = None
-    miss: Part | None = None
+    ideal: Estimate
+    drop: Estimate
+    pooled: Estimate
+    forecast: Estimate
+    live: Estimate | None = None
+    miss: Estimate | None = None
     reason: str | None = None
 
 
@@ -502,44 +405,34 @@ class DropForecast:
 
     Attributes
     ----------
-    share_non_ideal
-        Of live users; `share_source` says from where.
-    mean_drop
-        Over models. `spread`: standard deviation of true drops between models, with the p of none.
-    slope
+    spread, spread_p
+        Standard deviation of true drops between models, with the p of none.
+    slope, slope_p, slope_df, slope_reason
         Of the gap (live less the lab's ideal score, or the calibrated gap) on the drop over models, errors on both sides
-        and shared ones counted; None where it cannot be estimated. 1 times the non-ideal share if the drop carries over
-        whole.
+        and shared ones counted; `expected_slope` if the drop carries over whole. None df: normal.
     explained
         Share of the variance of true gaps that the drop explains; None where there is no variance to explain.
     flips
         Pairs of models whose order by forecast differs from that with ideal users, both separated; the one ahead with ideal
         users first.
-    slope_p, slope_df
-        Of the hypothesis that the gap does not go with the drop; df of its t law (None: normal).
-    slope_reason
-        Why there is no slope.
     """
 
     rows: tuple[DropRow, ...]
     share_non_ideal: float
     share_source: str
-    mean_drop: Part
+    mean_drop: Estimate
     spread: float | None = None
     spread_p: float | None = None
-    slope: Part | None = None
+    slope: Estimate | None = None
     expected_slope: float | None = None
     explained: float | None = None
     flips: tuple[tuple[str, str], ...] = ()
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
     slope_p: float | None = None
     slope_df: float | None = None
     slope_reason: str | None = None
     conf_level: float = 0.95
-
-
-GapVerdict = Literal["aligned", "gap", "inconclusive", "invalid"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -548,8 +441,6 @@ class SideAccount:
 
     Attributes
     ----------
-    kind
-        "outcomes", "comparisons" or "aggregates".
     errors
         "full": covariance of all errors; "marginal": published standard errors alone; "none".
     n_models
@@ -585,7 +476,7 @@ class SideAccount:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelGap(Estimate):
+class ModelGap(JudgedGap):
     """What the calibrated gap and the plain difference say of one model, in the live side's own unit.
 
     Attributes
@@ -596,10 +487,6 @@ class ModelGap(Estimate):
         The gap, live less expected; error of noise and line, not of the spread between models; p of no gap.
     p_outlier, p_adjusted
         Whether it stands out among the gaps of the others; adjusted over models (Benjamini-Hochberg).
-    adjusted_low, adjusted_high
-        Interval at the level that false-coverage control asks for where the model is flagged; else the plain one.
-    equivalence_low, equivalence_high
-        The narrower interval that decides `aligned`.
     shrunken, shrunken_low, shrunken_high
         The gap drawn towards 0 by as much as the noise makes likely.
     detectable
@@ -609,17 +496,13 @@ class ModelGap(Estimate):
     difference, difference_low, difference_high, difference_p, difference_adjusted
         Live less lab, where both are on one scale, with its own verdict; None otherwise. The interval is the one at the
         level of false-coverage control where flagged.
-    verdict, material, reason
-        Of the calibrated gap. `material`: the interval also lies beyond the declared margin.
+    material
+        Whether the interval of a gap also lies beyond the declared margin.
     """
 
     estimate: float | None = None
     expected: float | None = None
     p_outlier: float | None = None
-    adjusted_low: float | None = None
-    adjusted_high: float | None = None
-    equivalence_low: float | None = None
-    equivalence_high: float | None = None
     shrunken: float | None = None
     shrunken_low: float | None = None
     shrunken_high: float | None = None
@@ -636,12 +519,6 @@ class ModelGap(Estimate):
     verdict: GapVerdict = "invalid"
     material: bool | None = None
     reason: str = ""
-
-    @property
-    def deciding(self) -> tuple[float | None, float | None] | None:
-        """The interval that the verdict rests on: widened for being picked where the model is flagged."""
-        known = self.adjusted_low is not None and self.adjusted_high is not None
-        return (self.adjusted_low, self.adjusted_high) if known else self.ends
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -843,7 +720,7 @@ class Hierarchy:
     priors: str = ""
     sensitivity: tuple[tuple[str, float], ...] = ()
     method: str = ""
-    warnings: tuple[str, ...] = ()
+    notes: tuple[Note, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -855,13 +732,13 @@ class Threat:
     key
         "self-selection", "versions", "prompts", "outcome", "contamination", "judge", "survivorship".
     status
-        "seen": the data show it; "possible": nothing rules it out; "ruled out": the data rule it out.
+        "seen": the data show it; "possible": nothing rules it out.
     """
 
     key: str
     title: str
     text: str
-    status: Literal["seen", "possible", "ruled out"] = "possible"
+    status: Literal["seen", "possible"] = "possible"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -942,7 +819,3 @@ class LabLiveGap(Result):
             for row in self.rows
         ]
         return pl.DataFrame(rows, infer_schema_length=None)
-
-    def agreement_frame(self) -> pl.DataFrame:
-        """One row for each coefficient, source of uncertainty and set of models."""
-        return self.agreement.to_frame()

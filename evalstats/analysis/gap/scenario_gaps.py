@@ -8,6 +8,7 @@ import numpy as np
 
 from evalstats.analysis.gap.material import NO_LEVEL, Cells, CellSums, Material, Options, Side
 from evalstats.analysis.gap.result import Decomposition, LabLiveGap, ScenarioGap, ScenarioGaps
+from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import some
 from evalstats.errors import CannotAnswerError, InputError
@@ -300,7 +301,13 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
         p_interaction=None if pooled is None or few else pooled.p_value,
         conf_level=material.options.conf_level,
         method=_METHOD,
-        warnings=(*dropped, *several_factors(cells), *lost_models(table, models_used), *why_not, *few, *floored(table)),
+        notes=(
+            *as_notes("left_out", dropped, caution=False),
+            *as_notes("choice", several_factors(cells), caution=False),
+            *as_notes("missing", lost_models(table, models_used), caution=False),
+            *as_notes("fit", why_not, caution=False),
+            *as_notes("few", (*few, *floored(table)), caution=False),
+        ),
     )
 
 

@@ -9,7 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.gap.material import Cells, CellSums, Material
-from evalstats.analysis.gap.result import CellPart, Decomposition, DecompositionRow, Part, Weighting
+from evalstats.analysis.gap.result import CellPart, Decomposition, DecompositionRow, Weighting
+from evalstats.analysis.result import Estimate
+from evalstats.analysis.result import notes as as_notes
+from evalstats.document.model import Note, NoteKind
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
@@ -162,7 +165,7 @@ def cell_parts(
     tables: Tables,
     fit: Linearised,
     names: tuple[str, ...],
-    part: Callable[[int, str], Part],
+    part: Callable[[int, str], Estimate],
     conf_level: float,
 ) -> tuple[CellPart, ...]:
     """Return every cell with its shares, rates, status and contributions, means over the models decomposed."""
@@ -249,59 +252,53 @@ def raked_weighting(tables: Tables) -> Weighting | None:
     )
 
 
-def warnings_of(material: Material, tables: Tables, fit: Linearised) -> tuple[str, ...]:
-    """Return what a reader must know before using the parts."""
-    out: list[str] = []
-    lost = [name for place, name in enumerate(material.models) if place not in set(tables.kept.tolist())]
-    if lost:
-        out.append(f"without a cell that both sides have, and left out of the mean: {_list(lost)}")
+def notes_of(material: Material, tables: Tables, fit: Linearised) -> tuple[Note, ...]:
+    """Return what limits the parts."""
     names = [material.models[int(place)] for place in tables.kept]
-    for side, counts in (("lab", tables.n_lab), ("live", tables.n_live)):
-        if side == "live" and not tables.counted:
-            continue
+    lost = [name for name in material.models if name not in names]
+    live_share = mean_shares(tables)[1]
+    sides = (("lab", tables.lab, tables.n_lab), ("live", tables.live, tables.n_live))
+    missing: list[str] = []
+    for side, _, counts in sides if tables.counted else sides[:1]:
         has = counts[tables.kept] > 0
         gaps = [f"{names[m]} in {tables.label(s)}" for m, s in np.argwhere(~has & has.any(0)).tolist()]
         if gaps:
-            out.append(
+            missing.append(
                 f"{side}: no outcome where other models have some: {_list(gaps)}; "
                 "what the other side has there counts as unexplained for them and is not filled in"
             )
+    few: list[str] = []
     if tables.comparable:
         alone = [f"{names[m]} in {tables.label(s)} ({side})" for side, m, s in fit.lonely if tables.common[m, s]]
         if alone:
-            out.append(
+            few.append(
                 f"a single cluster holds a whole cell, so that its spread is guessed on the wide side: {_list(alone)}"
             )
-        out.extend(_constant(tables, names))
-    thin = [
-        cell
-        for cell in range(len(tables.levels))
-        if _status(tables, cell, float(mean_shares(tables)[1][cell])) == "thin"
-    ]
-    if thin:
-        out.append(
-            f"fewer than {_THIN} lab items in {_list([tables.label(cell) for cell in thin])}: "
-            "intervals that lean on them can be too short"
-        )
-    uncovered = mean_shares(tables)[1][(tables.n_lab[tables.kept] == 0).all(0)].sum()
+        few += [
+            f"{side}: all outcomes are equal for {_list(same)}; intervals hold the other side's noise alone"
+            for side, table, _ in sides
+            if (same := [names[m] for m in _constant(table)])
+        ]
+    cells = [tables.label(s) for s, share in enumerate(live_share) if _status(tables, s, float(share)) == "thin"]
+    if cells:
+        few.append(f"fewer than {_THIN} lab items in {_list(cells)}: intervals that lean on them can be too short")
+    uncovered = float(live_share[(tables.n_lab[tables.kept] == 0).all(0)].sum())
     if uncovered > 0:
-        out.append(
-            f"the lab never covers {_share(float(uncovered))} of the live mix: nothing is known of the lab's rate there"
+        few.append(
+            f"the lab never covers {_share(uncovered)} of the live mix: nothing is known of the lab's rate there"
         )
-    return tuple(out)
+    out = [f"without a cell that both sides have, and left out of the mean: {_list(lost)}"] if lost else []
+    told: tuple[tuple[NoteKind, list[str]], ...] = (("left_out", out), ("missing", missing), ("few", few))
+    return tuple(note for kind, texts in told for note in as_notes(kind, texts, caution=False))
 
 
-def _constant(tables: Tables, names: list[str]) -> list[str]:
-    out: list[str] = []
-    for side, table in (("lab", tables.lab), ("live", tables.live)):
-        mean = table.total / table.n
-        low, high = np.full(table.n_models, np.inf), np.full(table.n_models, -np.inf)
-        np.minimum.at(low, table.model, mean)
-        np.maximum.at(high, table.model, mean)
-        same = [names[m] for m in np.flatnonzero(high - low <= 1e-12 * np.maximum(np.abs(high), 1e-300))]
-        if same:
-            out.append(f"{side}: all outcomes are equal for {_list(same)}; intervals hold the other side's noise alone")
-    return out
+def _constant(table: CellTable) -> list[int]:
+    """Return the models whose outcomes are all equal."""
+    mean = table.total / table.n
+    low, high = np.full(table.n_models, np.inf), np.full(table.n_models, -np.inf)
+    np.minimum.at(low, table.model, mean)
+    np.maximum.at(high, table.model, mean)
+    return np.flatnonzero(high - low <= 1e-12 * np.maximum(np.abs(high), 1e-300)).tolist()
 
 
 def _status(
@@ -375,20 +372,22 @@ class _Fit:
     live_known: bool
     shares_known: bool
 
-    def part(self, row: int, name: str) -> Part:
+    def part(self, row: int, name: str) -> Estimate:
         """Return one statistic of one model (the last row is the mean over models) with its interval."""
         at = (row, self.names.index(name))
         estimate, variance = float(self.fit.estimate[at]), float(self.fit.variance[at])
         reason = self._reason(row, name, variance, estimate)
         if reason is not None:
-            return Part(estimate=estimate, reason=reason)
+            return Estimate(estimate=estimate, reason=reason)
         std_error = variance**0.5
         reach = t_quantile(self.conf_level, float(self.fit.df[at])) * std_error
         low, high = estimate - reach, estimate + reach
         if name in ("lab", "live", "poststratified", "raked"):
             least, most = self.bounds
             low, high = low if least is None else max(low, least), high if most is None else min(high, most)
-        return Part(estimate=estimate, std_error=std_error, conf_low=low, conf_high=high, conf_level=self.conf_level)
+        return Estimate(
+            estimate=estimate, std_error=std_error, conf_low=low, conf_high=high, conf_level=self.conf_level
+        )
 
     def _reason(self, row: int, name: str, variance: float, estimate: float) -> str | None:
         needs_lab = name != "live" and not name.startswith("live share")
@@ -447,7 +446,7 @@ def decomposition_of(material: Material) -> Decomposition:
         mix_source=_source(material, tables),
         conf_level=material.options.conf_level,
         method=words.format(factors=" x ".join(tables.factors)),
-        warnings=warnings_of(material, tables, found),
+        notes=notes_of(material, tables, found),
     )
 
 
@@ -455,7 +454,7 @@ def _row(name: str, place: int | None, model: int, fit: _Fit, tables: Tables) ->
     counts = round(float(tables.n_lab[model].sum())), round(float(tables.n_live[model].sum()))
     if place is None:
         why = f"{name} has no cell with outcomes on both sides"
-        bare = Part(estimate=None, reason=why)
+        bare = Estimate(estimate=None, reason=why)
         return DecompositionRow(
             model=name, lab=bare, live=bare, total=bare, mix=bare, behaviour=bare, n_lab=counts[0], n_live=counts[1],
             reason=why,
@@ -472,8 +471,8 @@ def _decomposed(name: str, row: int, fit: _Fit, tables: Tables, counts: tuple[in
     several = len(tables.factors) > 1
     why = None if tables.comparable else _no_live_rate(tables)
 
-    def part(which: str) -> Part:
-        return fit.part(row, which) if why is None else Part(estimate=None, reason=why)
+    def part(which: str) -> Estimate:
+        return fit.part(row, which) if why is None else Estimate(estimate=None, reason=why)
 
     factors = tables.factors if several and why is None else ()
     return DecompositionRow(

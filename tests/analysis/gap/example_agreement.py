@@ -17,8 +17,8 @@ from evalstats.analysis.gap.result import (
     PartRow,
     SliceRow,
     SourceInterval,
-    SubsetRow,
 )
+from evalstats.stats.agreement.correlation import SubsetAgreement
 
 _NORMAL = NormalDist()
 _Z = _NORMAL.inv_cdf(0.975)
@@ -37,7 +37,7 @@ def agreement(rows: Sequence[GapRow], *, top: Sequence[int]) -> Agreement:
         coefficients=tuple(_coefficient(name, lab, live, known) for name in ("pearson", "spearman", "kendall")),
         parts=tuple(parts),
         subsets=tuple(
-            SubsetRow(
+            SubsetAgreement(
                 kind=kind, size=size, n_subsets=1000, mean=mean, sd=0.11, low=mean - 0.2, high=min(1.0, mean + 0.17)
             )
             for kind, size, mean in (("random", 5, 0.62), ("top", 5, 0.31), ("adjacent", 5, 0.22))

@@ -291,7 +291,7 @@ THREATS = tuple(
         ("self-selection", "Self-selection", "Live users choose what they ask and which model they use.", "possible"),
         ("versions", "Versions and dates", "Lab runs end on 2026-02-20, live sessions begin on 2026-03-01.", "seen"),
         ("prompts", "Prompts and tools", "Neither side names a system prompt.", "possible"),
-        ("outcome", "Outcome", "Both sides measure success.", "ruled out"),
+        ("outcome", "Outcome", "Both sides measure success.", "possible"),
         ("contamination", "Contamination", "Public items may have been trained on.", "possible"),
         ("judge", "Judge and user", "A judge scores the lab, users score live.", "possible"),
         ("survivorship", "Survivorship", "2 of 14 lab models have no live score; they score lower in the lab.", "seen"),

@@ -8,11 +8,12 @@ from evalstats.analysis.gap.result import (
     DecompositionRow,
     DropForecast,
     DropRow,
-    Part,
     ScenarioGap,
     ScenarioGaps,
     Weighting,
 )
+from evalstats.analysis.result import Estimate
+from evalstats.document.model import Note
 
 SCENARIOS = ("ideal", "goal switching", "underspecified", "impatient", "off topic")
 _LAB_SHARE = np.array([0.40, 0.20, 0.20, 0.20, 0.0])
@@ -21,9 +22,9 @@ _COVERED = _LAB_SHARE > 0
 _Z = 1.96
 
 
-def part(value: float, error: float) -> Part:
+def part(value: float, error: float) -> Estimate:
     """One part with a normal interval."""
-    return Part(estimate=value, std_error=error, conf_low=value - _Z * error, conf_high=value + _Z * error)
+    return Estimate(estimate=value, std_error=error, conf_low=value - _Z * error, conf_high=value + _Z * error)
 
 
 def _rates(n: int) -> tuple[np.ndarray, np.ndarray]:
@@ -48,7 +49,9 @@ def decomposition(models: tuple[str, ...]) -> Decomposition:
         n_resamples=2000,
         weighting=Weighting(method="post-stratified", n=400, effective_n=296.0, ratio=4.4, uncovered=0.06),
         method="Kitagawa, symmetric; joint bootstrap of lab tasks and live users",
-        warnings=("6% of live outcomes fall into scenarios that the lab never covers (off topic)",),
+        notes=(
+            Note(kind="missing", text="6% of live outcomes fall into scenarios that the lab never covers (off topic)"),
+        ),
     )
 
 

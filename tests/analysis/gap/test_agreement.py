@@ -12,6 +12,7 @@ from evalstats.analysis.gap.material import Material, Options, Side
 from evalstats.analysis.gap.result import Agreement
 from evalstats.analysis.result import json_safe
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
+from tests.analysis.gap.notes import texts
 from tests.stats.agreement.lablive import published
 from tests.stats.agreement.test_draws import scores
 
@@ -60,7 +61,7 @@ def test_published_benchmark_without_errors(golden: Path) -> None:
     assert "no ceiling" in found.of("pearson").true_reason
     assert found.pairs.n_contradicted is None
     assert found.pairs.agreement_low < found.pairs.agreement < found.pairs.agreement_high
-    assert "errors of the lab and live scores" in found.warnings[0]
+    assert "errors of the lab and live scores" in found.notes[0].text
 
 
 def test_everything_is_told_where_errors_are_known() -> None:
@@ -154,7 +155,7 @@ def test_a_constant_side_is_named() -> None:
     )
     found = agreement_of(_material(flat))
     assert found.of("spearman").estimate is None
-    assert "all live scores are equal" in found.warnings[0]
+    assert "all live scores are equal" in found.notes[0].text
 
 
 def test_noise_in_place_of_spread_is_a_warning() -> None:
@@ -163,7 +164,7 @@ def test_noise_in_place_of_spread_is_a_warning() -> None:
     found = agreement_of(_material(noisy, marginal=True))
     assert found.of("pearson").disattenuated is None
     assert "reliability of lab" in found.of("pearson").true_reason
-    assert any("upper bound" in warning for warning in found.warnings)
+    assert any("upper bound" in warning for warning in texts(found.notes))
     assert found.of("pearson").interval("items and votes").conf_low is not None
 
 

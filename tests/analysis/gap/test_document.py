@@ -9,7 +9,8 @@ import pytest
 
 import evalstats as es
 from evalstats.analysis.gap.document import actions, models_table, order_of
-from evalstats.analysis.gap.result import LabLiveGap, Part
+from evalstats.analysis.gap.result import LabLiveGap
+from evalstats.analysis.result import Estimate
 from evalstats.document import terminal
 from evalstats.document.model import Document, Note
 from evalstats.simulate.lab_live import simulate_lab_live
@@ -114,8 +115,8 @@ def test_a_level_that_the_mix_explains_is_no_red_cross(shifted: LabLiveGap) -> N
 def test_behaviour_that_is_left_is_told_with_its_size(shifted: LabLiveGap) -> None:
     parts = shifted.decomposition
     assert parts is not None
-    left = Part(estimate=0.09, std_error=0.01, conf_low=0.07, conf_high=0.11)
-    nothing = Part(estimate=0.0, std_error=0.01, conf_low=-0.02, conf_high=0.02)
+    left = Estimate(estimate=0.09, std_error=0.01, conf_low=0.07, conf_high=0.11)
+    nothing = Estimate(estimate=0.0, std_error=0.01, conf_low=-0.02, conf_high=0.02)
     changed = replace(
         shifted, decomposition=replace(parts, overall=replace(parts.overall, behaviour=left, mix=nothing))
     )

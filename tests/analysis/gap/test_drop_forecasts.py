@@ -13,6 +13,7 @@ from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.gap.user_drops import Drops
 from tests.analysis.gap.drop_material import material_of, names_of, outcomes_of, world
+from tests.analysis.gap.notes import texts
 
 KINDS = {"stable": "ideal", "vague": "non_ideal", "rude": "non_ideal"}
 SCENARIOS = tuple(KINDS)
@@ -118,7 +119,7 @@ def test_other_items_for_other_users_are_compared_by_means(lab: pl.DataFrame):
     found, paired = drop_forecast_of(votes(apart)), drop_forecast_of(votes(lab))
     for one, two in zip(found.rows, paired.rows, strict=True):
         assert one.drop.estimate == pytest.approx(two.drop.estimate)
-    assert any("other items" in text for text in found.warnings)
+    assert any("other items" in text for text in texts(found.notes))
     assert "of means" in found.method
     assert "within items" in paired.method
 
@@ -127,7 +128,7 @@ def test_items_without_a_twin_are_left_out_and_counted(lab: pl.DataFrame):
     gone = (pl.col("scenario") == "stable") & pl.col("item").is_in(["i0", "i1"])
     found = drop_forecast_of(votes(lab.filter(~gone)))
     # Two items, three models, two behaviours.
-    assert "12 scores with non-ideal users have no twin" in found.warnings[0]
+    assert "12 scores with non-ideal users have no twin" in found.notes[0].text
 
 
 def test_shares_are_counted_in_live_rows_and_the_miss_is_live_less_forecast(lab: pl.DataFrame):
@@ -162,7 +163,7 @@ def test_live_votes_with_labels_give_the_shares(lab: pl.DataFrame):
     data = outcomes_of(by_kind, live=True)
     found = drop_forecast_of(replace(material, live_data=data))
     assert found.share_non_ideal == pytest.approx((labels["user_kind"] == "non_ideal").mean())
-    assert any("weigh alike" in text for text in found.warnings)
+    assert any("weigh alike" in text for text in texts(found.notes))
     assert found.rows[0].live is None
 
 
@@ -170,7 +171,7 @@ def test_behaviours_that_the_lab_has_not_are_named(lab: pl.DataFrame):
     mix = {"stable": 0.5, "rude": 0.3, "absent": 0.2}
     found = drop_forecast_of(votes(lab, options=Options(mix=mix, mix_factor="scenario")))
     assert found.share_non_ideal == pytest.approx(0.5)
-    assert "absent, 20.0% of live users" in found.warnings[0]
+    assert "absent, 20.0% of live users" in found.notes[0].text
 
 
 def test_a_lab_with_one_kind_of_users_cannot_answer(lab: pl.DataFrame):
@@ -193,7 +194,7 @@ def test_models_with_few_clusters_are_left_out_by_name(lab: pl.DataFrame):
     live = material_of(lab, None, live_estimate=np.zeros(3), live_covariance=np.eye(3), options=SURVEY)
     found = drop_forecast_of(replace(live, lab_data=outcomes_of(few)))
     assert [row.model for row in found.rows] == ["m00", "m02"]
-    assert any(text.startswith("m01: fewer than 5 clusters") for text in found.warnings)
+    assert any(text.startswith("m01: fewer than 5 clusters") for text in texts(found.notes))
     none = lab.filter(pl.col("cluster") < 4)
     with pytest.raises(CannotAnswerError, match="no model has 5 clusters"):
         drop_forecast_of(replace(live, lab_data=outcomes_of(none)))

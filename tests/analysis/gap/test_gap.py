@@ -338,7 +338,7 @@ def test_the_result_can_be_written_down(planted) -> None:
     text = json.dumps(found.to_dict(), allow_nan=False)
     assert json.loads(text)["verdict"] == "gap"
     assert found.to_frame().height == 12
-    assert found.agreement_frame().height >= 12
+    assert found.agreement.to_frame().height >= 12
     assert "model-03" in found.summary()
     assert "12 models" in repr(found)
     assert "<table" in found._repr_html_()

@@ -13,6 +13,7 @@ from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 from tests.analysis.gap.drop_material import material_of, names_of, world
+from tests.analysis.gap.notes import texts
 
 SCENARIOS = ("a", "b", "c")
 
@@ -148,7 +149,7 @@ def test_several_factors_are_summed_to_the_first():
     assert [row.estimate for row in two.rows] == pytest.approx([row.estimate for row in one.rows])
     assert [row.std_error for row in two.rows] == pytest.approx([row.std_error for row in one.rows])
     assert two.factor == "scenario"
-    assert any("mix of language" in text for text in two.warnings)
+    assert any("mix of language" in text for text in texts(two.notes))
 
 
 def test_few_users_in_a_cell_make_it_invalid_and_the_rest_stands():
@@ -176,8 +177,8 @@ def test_a_scenario_of_one_side_is_named():
     live = world(rng, np.full((2, 3), 0.5), models=models, scenarios="abd", n_clusters=10)
     found = scenario_gaps_of(material_of(lab, live))
     assert [row.scenario for row in found.means] == ["a", "b"]
-    assert "c: only the lab has it" in found.warnings[0]
-    assert "d: only the live side has it" in found.warnings[1]
+    assert "c: only the lab has it" in found.notes[0].text
+    assert "d: only the live side has it" in found.notes[1].text
 
 
 def test_all_alike_in_a_cell_still_has_an_error():
@@ -190,7 +191,7 @@ def test_all_alike_in_a_cell_still_has_an_error():
     assert sure.estimate == 0.0
     assert sure.std_error is not None
     assert sure.std_error > 0.05
-    assert any("one success and one failure more" in text for text in found.warnings)
+    assert any("one success and one failure more" in text for text in texts(found.notes))
 
 
 def test_few_clusters_give_no_test_of_interaction():
@@ -198,7 +199,7 @@ def test_few_clusters_give_no_test_of_interaction():
     found = scenario_gaps_of(material)
     assert found.p_interaction is None
     assert found.tau_interaction is not None
-    assert any("a typical cell has 8 clusters" in text for text in found.warnings)
+    assert any("a typical cell has 8 clusters" in text for text in texts(found.notes))
 
 
 def test_what_cannot_be_told_is_said():

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from evalstats.analysis.gap.material import Cells, CellSums, Material, Options, Side
-from evalstats.analysis.gap.result import Decomposition, Part
+from evalstats.analysis.gap.result import Decomposition
 from evalstats.analysis.gap.standardisation import decomposition_of
+from evalstats.analysis.result import Estimate
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.standardisation.kitagawa import PARTS, kitagawa
+from tests.analysis.gap.notes import texts
 from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")
@@ -67,19 +69,19 @@ def decomposed(world: CellWorld, seed: int = 0) -> Decomposition:
     return decomposition_of(material(sums(lab), sums(live)))
 
 
-def value(part: Part | None) -> float:
+def value(part: Estimate | None) -> float:
     assert part is not None
     assert part.estimate is not None
     return part.estimate
 
 
-def ends(part: Part) -> tuple[float, float]:
+def ends(part: Estimate) -> tuple[float, float]:
     assert part.conf_low is not None
     assert part.conf_high is not None
     return part.conf_low, part.conf_high
 
 
-def excludes_zero(part: Part) -> bool:
+def excludes_zero(part: Estimate) -> bool:
     low, high = ends(part)
     return low > 0 or high < 0
 
@@ -173,7 +175,7 @@ def test_cells_that_a_side_lacks_are_named_and_unexplained() -> None:
     )
     assert found.weighting is not None
     assert found.weighting.uncovered == pytest.approx(1 / 3)
-    assert any("never covers 33.3% of the live mix" in warning for warning in found.warnings)
+    assert any("never covers 33.3% of the live mix" in warning for warning in texts(found.notes))
     assert found.cells[3].mix is None
     assert found.cells[3].lab_rate is None
 
@@ -186,7 +188,7 @@ def test_a_model_that_lacks_a_cell_is_compared_on_the_cells_it_has() -> None:
     assert found.rows[0].unexplained is None
     assert found.rows[1].unexplained is not None
     assert found.overall.unexplained is not None
-    assert any("model-1 in c" in warning for warning in found.warnings)
+    assert any("model-1 in c" in warning for warning in texts(found.notes))
     assert [cell.status for cell in found.cells] == ["covered"] * 3
 
 
@@ -216,7 +218,7 @@ def test_outcomes_that_are_all_equal_have_no_interval_of_width_zero() -> None:
     found = decomposition_of(material(rows_of(lab, 1, 2), rows_of(live, 1, 2), levels=[("a",), ("b",)]))
     assert found.rows[0].lab.conf_low is None
     assert found.rows[0].lab.reason is not None
-    assert any("all outcomes are equal for model-0" in warning for warning in found.warnings)
+    assert any("all outcomes are equal for model-0" in warning for warning in texts(found.notes))
 
 
 def test_several_factors_share_the_mix() -> None:
