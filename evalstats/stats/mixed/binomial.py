@@ -24,7 +24,7 @@ from evalstats.stats.mixed.laplace import (
     quadrature_scores,
 )
 from evalstats.stats.mixed.laplace_factor import invert
-from evalstats.stats.mixed.laplace_plan import Groups, nested_in
+from evalstats.stats.mixed.laplace_plan import Groups
 
 LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
 Prior = Literal["none"]
@@ -255,37 +255,13 @@ def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False
 
 @one_thread
 def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
-    """Return the derivative of every cluster's part of the log-likelihood in (theta, beta), at the fit.
+    """Return the derivative of every cluster's part of the log-likelihood in (theta, beta), at a Laplace or quadrature fit.
 
-    Parameters
-    ----------
-    fit
-        A Laplace or quadrature fit.
-    clusters
-        int64, shape (n_cells,), from 0: the cluster of every cell. Every level of every random effect must lie in one
-        cluster, so that the likelihood is a product over clusters.
-
-    Returns
-    -------
-    float64, shape (n_clusters, n_theta + n_fixed). Columns add up to about 0, except for what a prior adds where one was
-    used and entries of theta that are held at 0.
-
-    Raises
-    ------
-    CannotAnswerError
-        A random effect crosses the clusters.
+    `clusters` has a code from 0 for each cell; every level of every random effect lies in one cluster, so that the likelihood is
+    a product over clusters. The columns, shape (n_clusters, n_theta + n_fixed), add up to about 0, except for what a prior adds
+    where one was used and entries of theta that are held at 0.
     """
     design = fit.design
-    if fit.n_quadrature == 0:
-        raise InputError("scores are those of the Laplace or quadrature likelihood; fit with n_quadrature of 1 or more")
-    if clusters.shape != (design.n_cells,) or clusters.min() < 0:
-        raise InputError(f"clusters have shape {clusters.shape}; give a code from 0 for each of {design.n_cells} cells")
-    for term in design.terms:
-        if not nested_in(term.level, clusters):
-            raise CannotAnswerError(
-                f"levels of {term.group!r} lie in several clusters, so the likelihood is no product over clusters; cluster "
-                f"by {term.group} or by something that contains it"
-            )
     cells = _cells_of(design)
     modes = _modes_at(cells, fit.theta, fit.beta)
     scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)

@@ -1,14 +1,18 @@
 """What a mixed model is fitted to, cells of rows that share everything and the terms of the model, and what a fit is."""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from evalstats.errors import InputError
+
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Family = Literal["gaussian", "binomial"]
+_FEW_LEVELS = 5
 # OLS and GLM are fits without random effects.
 Method = Literal["REML", "ML", "Laplace", "AGHQ", "nAGQ=0", "OLS", "GLM"]
 
@@ -58,6 +62,44 @@ class RandomTerm:
     def is_intercept(self) -> bool:
         """Whether the term is one plain random intercept."""
         return self.n_columns == 1 and bool(np.all(self.values == 1.0))
+
+
+@cache
+def lower_entries(size: int) -> tuple[Ints, Ints]:
+    """Rows and columns of a lower triangle, column by column as theta runs."""
+    columns, rows = np.triu_indices(size)
+    return rows, columns
+
+
+def nested_in(inner: Ints, outer: Ints) -> bool:
+    """Whether every level of `inner` lies within one level of `outer`.
+
+    Examples
+    --------
+    >>> nested_in(np.array([0, 0, 1, 2]), np.array([5, 5, 5, 4]))
+    True
+    >>> nested_in(np.array([5, 5, 5, 4]), np.array([0, 0, 1, 2]))
+    False
+    """
+    if inner is outer:
+        return True
+    parent = np.zeros(int(inner.max()) + 1, dtype=np.int64)
+    for part in (slice(0, 4096), slice(None)):
+        parent[inner[part]] = outer[part]
+        if not np.array_equal(parent[inner[part]], outer[part]):
+            return False
+    return True
+
+
+def check_levels(term: RandomTerm, seen: int) -> list[str]:
+    """Refuse a grouping of which one level is seen; return a warning where there are few."""
+    if seen < 2:
+        raise InputError(
+            f"the grouping {term.group!r} has one level; its variance cannot be estimated, so leave it out"
+        )
+    if seen < _FEW_LEVELS:
+        return [f"{term.group} has only {seen} levels; the estimate of its variance is poor, consider it as fixed"]
+    return []
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +161,7 @@ class MixedDesign:
         start = 0
         for term in self.terms:
             factor = np.zeros((term.n_columns, term.n_columns))
-            columns, rows = np.triu_indices(term.n_columns)
-            factor[rows, columns] = theta[start : start + term.n_theta]
+            factor[lower_entries(term.n_columns)] = theta[start : start + term.n_theta]
             out.append(factor)
             start += term.n_theta
         return tuple(out)
@@ -186,6 +227,22 @@ class MixedFit:
     singular: tuple[str, ...] = ()
     penalty: str = ""
     warnings: tuple[str, ...] = ()
+
+    def linear_predictor(self) -> Floats:
+        """Linear predictor of every cell at the conditional modes."""
+        design = self.design
+        eta = design.fixed @ self.beta + (0.0 if design.offset is None else design.offset)
+        for term, effects in zip(design.terms, self.effects, strict=True):
+            eta = eta + (term.values * effects[term.level]).sum(axis=1)
+        return np.asarray(eta, dtype=np.float64)
+
+    def working_weights(self) -> Floats:
+        """Rows of every cell, or the variance of its number of successes at the conditional modes: n mu (1 - mu)."""
+        if self.family == "gaussian":
+            return self.design.count
+        # expit'(eta), from the smaller tail so that it does not round to 0 too soon.
+        small = np.exp(-np.abs(self.linear_predictor()))
+        return self.design.count * small / (1 + small) ** 2
 
     @property
     def deviance(self) -> float:

@@ -9,9 +9,18 @@ import numpy.typing as npt
 from scipy import linalg, optimize, sparse, special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Convergence, Floats, Ints, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.design import (
+    Convergence,
+    Floats,
+    Ints,
+    MixedDesign,
+    MixedFit,
+    RandomTerm,
+    check_levels,
+    nested_in,
+)
 from evalstats.stats.mixed.laplace import Pseudo
-from evalstats.stats.mixed.laplace_plan import Distinct, distinct_rows, nested_in
+from evalstats.stats.mixed.laplace_plan import Distinct, distinct_rows
 
 Bools = npt.NDArray[np.bool_]
 
@@ -23,7 +32,6 @@ MOVING = 0.1  # logits: what a separated row moves by at least in a late step
 REST = 1e-5  # logits: what no other row does
 ROUNDS = 4  # times that rows are taken away which turn out to move
 SHOWN = 5
-FEW_LEVELS = 5
 WHOLE = 1e-6  # of a success: shares times counts are rounded by far less
 _MOST_STEPS = 100
 _FLAT = 1e-12  # a Newton step that gains less than this share of the log-likelihood is the last
@@ -300,10 +308,7 @@ def check_shares(design: MixedDesign) -> None:
 
 def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     seen = np.unique(term.level).size
-    if seen < 2:
-        raise InputError(
-            f"the grouping {term.group!r} has one level; its variance cannot be estimated, so leave it out"
-        )
+    out = check_levels(term, seen)
     if term.is_intercept:
         trials = np.bincount(term.level, weights=design.count)
         if trials.max() <= 1.0 + WHOLE:
@@ -311,9 +316,6 @@ def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
                 f"every level of {term.group!r} has one trial: outcomes of 0 or 1 seen once say nothing about its "
                 "variance; leave the term out, or give repeated trials"
             )
-    out: list[str] = []
-    if seen < FEW_LEVELS:
-        out.append(f"{term.group} has only {seen} levels; the estimate of its variance is poor, consider it as fixed")
     if term.is_intercept and _outcomes_constant(design, term):
         out.append(
             f"every level of {term.group} has only successes or only failures: the likelihood rises as its variance runs to "

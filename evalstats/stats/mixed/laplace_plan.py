@@ -8,7 +8,7 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, nested_in
 
 Bits = npt.NDArray[np.uint64]
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits of neighbouring numbers
@@ -186,21 +186,6 @@ def _merge(design: MixedDesign) -> list[Block]:
         )
         for terms, groups in found
     ]
-
-
-def nested_in(inner: Ints, outer: Ints) -> bool:
-    """Whether every level of `inner` lies within one level of `outer`.
-
-    Examples
-    --------
-    >>> nested_in(np.array([0, 0, 1, 2]), np.array([5, 5, 5, 4]))
-    True
-    >>> nested_in(np.array([5, 5, 5, 4]), np.array([0, 0, 1, 2]))
-    False
-    """
-    parent = np.zeros(int(inner.max()) + 1, dtype=np.int64)
-    parent[inner] = outer
-    return bool(np.array_equal(parent[inner], outer))
 
 
 def _order(groups: list[Groups]) -> tuple[list[int], list[int], list[int]]:

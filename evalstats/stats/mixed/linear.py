@@ -7,14 +7,22 @@ import numpy as np
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.computation import one_thread
-from evalstats.stats.mixed.design import Convergence, Floats, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.design import (
+    Convergence,
+    Floats,
+    MixedDesign,
+    MixedFit,
+    RandomTerm,
+    check_levels,
+    lower_entries,
+)
 from evalstats.stats.mixed.linear_criterion import LinearCriterion
 
 _NEAR = 1e-3  # eigenvalues below this share of the information of one level are tried as 0
 _RELATIVE = 1e-4  # and below this share of the largest eigenvalue of the term
 _SAME = 1e-7  # difference of deviances that is rounding
-FEW_LEVELS = 5
 ValueGradient = Callable[[Floats], tuple[float, Floats]]
+_MOST_STEPS = 100  # whether taken or refused
 _STEP = 1e-5  # of the differences of the gradient
 _GAIN = 1e-9  # predicted decrease at which the search ends
 _NEARLY = 1e-5  # the same with an updated Hessian, after which it is computed anew
@@ -39,7 +47,7 @@ def boundary(criterion: LinearCriterion, theta: Floats) -> tuple[Floats, tuple[s
         reduced, rank = _reduce(term, factor, design.count)
         if rank < term.n_columns:
             trial = theta.copy()
-            columns, rows = np.triu_indices(term.n_columns)
+            rows, columns = lower_entries(term.n_columns)
             trial[start : start + term.n_theta] = reduced[rows, columns]
             value = criterion.deviance(trial)
             if value <= deviance + _SAME * max(1.0, 1e-5 * abs(deviance)):
@@ -53,20 +61,14 @@ def canonical(design: MixedDesign, theta: Floats) -> Floats:
     """Turn the signs of the columns of every factor so that its diagonal is not negative."""
     out: list[Floats] = []
     for term, factor in zip(design.terms, design.factors(theta), strict=True):
-        columns, rows = np.triu_indices(term.n_columns)
+        rows, columns = lower_entries(term.n_columns)
         signs = np.where(np.diag(factor) < 0.0, -1.0, 1.0)
         out.append((factor * signs)[rows, columns] + 0.0)
     return np.concatenate(out)
 
 
 def semidefinite_factor(covariance: Floats) -> Floats:
-    """Lower-triangular factor with non-negative diagonal of a covariance matrix that may be singular.
-
-    Examples
-    --------
-    >>> semidefinite_factor(np.array([[0.0, 0.0], [0.0, 4.0]])).tolist()
-    [[0.0, 0.0], [0.0, 2.0]]
-    """
+    """Lower-triangular factor with non-negative diagonal of a covariance matrix that may be singular."""
     left = np.array(covariance, dtype=np.float64)
     out = np.zeros_like(left)
     for j in range(len(left)):
@@ -133,10 +135,7 @@ def check_linear(design: MixedDesign) -> tuple[str, ...]:
 def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     n, k = design.n_rows, term.n_columns
     seen = int(np.count_nonzero(np.bincount(term.level, minlength=term.n_levels)))
-    if seen < 2:
-        raise InputError(
-            f"the grouping {term.group!r} has one level; its variance cannot be estimated, so leave it out"
-        )
+    warnings = check_levels(term, seen)
     if seen >= n:
         raise InputError(
             f"the grouping {term.group!r} has as many levels as there are rows ({n}), so its variance cannot be told from the "
@@ -150,24 +149,12 @@ def _check_term(design: MixedDesign, term: RandomTerm) -> list[str]:
     empty = [name for name, column in zip(term.columns, term.values.T, strict=True) if not np.any(column)]
     if empty:
         raise InputError(f"the effect {empty[0]!r} of the grouping {term.group!r} is 0 in all rows; leave it out")
-    if seen < FEW_LEVELS:
-        return [f"{term.group} has only {seen} levels; the estimate of its variance is poor, consider it as fixed"]
-    return []
+    return warnings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Minimum:
-    """Where a search ended.
-
-    Attributes
-    ----------
-    x, value, gradient, hessian
-        The point, and the function and its derivatives there.
-    converged, message
-        Whether it is a minimum to the accuracy wanted, and in words how the search ended.
-    n_evaluations
-        Evaluations of function and gradient.
-    """
+    """Where a search ended: the point, the function and its derivatives there, and whether it is a minimum, in words too."""
 
     x: Floats
     value: float
@@ -178,26 +165,13 @@ class Minimum:
     n_evaluations: int
 
 
-def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max_iterations: int = 100) -> Minimum:
+def minimise(function: ValueGradient, start: Floats) -> Minimum:
     """Minimise by Newton steps, each the best within a radius that grows and shrinks with how well the model predicts.
 
-    Parameters
-    ----------
-    function
-        Value and gradient at a point. A value of infinity is a step refused.
-    start
-        First point.
-    radius
-        First radius of trust.
-    max_iterations
-        Steps allowed, whether taken or refused.
-
-    Notes
-    -----
-    The Hessian comes from forward differences of the gradient at the start, and is updated from the gradients that the
-    steps bring. A minimum is accepted with a Hessian computed there. Negative curvature is followed: a point that is
-    stationary by symmetry alone (a standard deviation of 0 whose variance has a negative derivative) is left. Nocedal &
-    Wright (2006), Numerical Optimization, chapters 4 and 6.2.
+    `function` gives value and gradient; a value of infinity is a step refused. The Hessian comes from forward differences of the
+    gradient at the start, and is updated from the gradients that the steps bring. A minimum is accepted with a Hessian computed
+    there. Negative curvature is followed: a point that is stationary by symmetry alone (a standard deviation of 0 whose variance
+    has a negative derivative) is left. Nocedal & Wright (2006), Numerical Optimization, chapters 4 and 6.2.
 
     Examples
     --------
@@ -208,9 +182,9 @@ def minimise(function: ValueGradient, start: Floats, *, radius: float = 2.0, max
     x = np.array(start, dtype=np.float64)
     value, gradient = function(x)
     hessian, exact, count = difference_hessian(function, x, gradient), True, 1 + len(x)
-    message = f"no minimum found in {max_iterations} steps"
-    converged = False
-    for _ in range(max_iterations):
+    message = f"no minimum found in {_MOST_STEPS} steps"
+    converged, radius = False, 2.0
+    for _ in range(_MOST_STEPS):
         step, predicted = trust_step(gradient, hessian, radius)
         small = predicted <= (_GAIN if exact else _NEARLY) + _FLOOR * abs(value)
         if small and not exact:
@@ -304,12 +278,11 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
 
     y = X beta + Z b + e with b ~ N(0, sigma^2 Lambda Lambda') and e ~ N(0, sigma^2 I). beta and sigma are at their best for
     each theta, and the profiled deviance is minimised over theta by Newton steps with analytic gradients. Its cost grows
-    with the number of cells, not of rows.
+    with the number of cells, not of rows. Assumes normal effects and errors, one residual variance, and effects that do not
+    depend on X.
 
     Parameters
     ----------
-    design
-        Cells: counts, means, and the sum of squares within them.
     reml
         Restricted maximum likelihood, which has less bias in variances; False to compare fixed effects by likelihood.
     start
@@ -319,7 +292,8 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
     -------
     MixedFit
         Diagonal entries of the factors are not negative. Variances of 0 and correlations of 1 are legitimate estimates and
-        are listed in `singular`. A search that failed is told in `convergence` and `warnings`.
+        are listed in `singular`. The conditional covariances of the effects are given theta, sigma and beta, as lme4's
+        `condVar`. A search that failed is told in `convergence` and `warnings`.
 
     Raises
     ------
@@ -329,18 +303,12 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
     CannotAnswerError
         A constant response, or one that the effects fit exactly.
 
-    Notes
-    -----
-    Assumes normal effects and errors, one residual variance, and effects that do not depend on X. The conditional covariances
-    of the effects are given theta, sigma and beta, as lme4's `condVar`.
-
     References
     ----------
     Bates, Maechler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01.
 
     Examples
     --------
-    >>> from evalstats.stats.mixed.design import RandomTerm
     >>> item = RandomTerm(
     ...     group="item",
     ...     columns=("(Intercept)",),
@@ -361,60 +329,29 @@ def fit_linear(design: MixedDesign, *, reml: bool = True, start: Floats | None =
     """
     warnings = check_linear(design)
     criterion = LinearCriterion(design, reml=reml)
-    found = _search(criterion, start)
-    return _result(criterion, found, warnings, uncertainty=True)
-
-
-@one_thread
-def refit_linear(fit: MixedFit, response: Floats, within: float = 0.0, *, uncertainty: bool = False) -> MixedFit:
-    """Fit the same model to another response of the same cells, beginning from the estimates of `fit`.
-
-    Parameters
-    ----------
-    response
-        float64, shape (n_cells,): means of the cells.
-    within
-        Sum of squares of the rows about the means of their cells.
-    uncertainty
-        Whether to compute the random effects and their conditional covariances; else both are empty.
-
-    Notes
-    -----
-    For many responses keep a `Refitter`, which computes the cross-products of Z and X once.
-    """
-    return Refitter(fit)(response, within, uncertainty=uncertainty)
+    return _result(criterion, start, warnings, uncertainty=True)
 
 
 class Refitter:
-    """Fits of one model to many responses, such as those of a parametric bootstrap.
-
-    Parameters
-    ----------
-    fit
-        The fit whose design, method and theta to begin from are taken.
-    """
+    """Fits of one model to many responses, such as those of a parametric bootstrap, each from the theta of the fit."""
 
     def __init__(self, fit: MixedFit) -> None:
-        if fit.family != "gaussian":
-            raise InputError(f"the fit is of the {fit.family} family; give a linear one")
         self.design, self.theta = fit.design, fit.theta
         self.criterion = LinearCriterion(fit.design, reml=fit.method == "REML")
 
     @one_thread
-    def __call__(self, response: Floats, within: float = 0.0, *, uncertainty: bool = False) -> MixedFit:
-        """Fit to this response; see `refit_linear`."""
-        y = np.asarray(response, dtype=np.float64)
-        if y.shape != self.design.count.shape or not np.isfinite(y).all():
-            raise InputError(
-                f"the response has shape {y.shape}; give {self.design.n_cells} finite means, one for each cell"
-            )
-        self.criterion.set_response(y, within)
-        self.criterion.design = replace(self.design, response=y, within=within)
-        return _result(self.criterion, _search(self.criterion, self.theta), (), uncertainty=uncertainty)
+    def __call__(self, response: Floats, within: float) -> MixedFit:
+        """Fit to these means of the cells, with this sum of squares within; no random effects are predicted."""
+        self.criterion.set_response(response, within)
+        self.criterion.design = replace(self.design, response=response, within=within)
+        return _result(self.criterion, self.theta, (), uncertainty=False)
 
 
-def _search(criterion: LinearCriterion, start: Floats | None) -> "_Found":
-    """Minimise from `start` or from standard deviations as large as the residual's; again from elsewhere on the boundary."""
+def _search(criterion: LinearCriterion, start: Floats | None) -> tuple[Minimum, Floats, tuple[str, ...]]:
+    """Minimise from `start` or from standard deviations as large as the residual's; again from elsewhere on the boundary.
+
+    Return where the search ended, its canonical theta, and in words what is on the boundary.
+    """
     design = criterion.design
     scale = _scales(design)
     if start is not None and (start.shape != (design.n_theta,) or not np.isfinite(start).all()):
@@ -432,14 +369,7 @@ def _search(criterion: LinearCriterion, start: Floats | None) -> "_Found":
             if other.value < best.value - 1e-7 or (other.converged and not best.converged):
                 best = other
         theta, singular = boundary(criterion, np.sinh(best.x) / scale)
-    return _Found(best, canonical(design, theta), singular, evaluations)
-
-
-class _Found:
-    """Where the search ended, and on which boundary."""
-
-    def __init__(self, minimum: Minimum, theta: Floats, singular: tuple[str, ...], evaluations: int) -> None:
-        self.minimum, self.theta, self.singular, self.evaluations = minimum, theta, singular, evaluations
+    return replace(best, n_evaluations=evaluations), canonical(design, theta), singular
 
 
 def _minimise(criterion: LinearCriterion, scale: Floats, start: Floats) -> Minimum:
@@ -463,9 +393,11 @@ def _minimise(criterion: LinearCriterion, scale: Floats, start: Floats) -> Minim
     return found
 
 
-def _result(criterion: LinearCriterion, found: _Found, warnings: tuple[str, ...], *, uncertainty: bool) -> MixedFit:
-    point = criterion.at(found.theta)
-    minimum = found.minimum
+def _result(
+    criterion: LinearCriterion, start: Floats | None, warnings: tuple[str, ...], *, uncertainty: bool
+) -> MixedFit:
+    minimum, theta, singular = _search(criterion, start)
+    point = criterion.at(theta)
     slope = float(np.abs(minimum.gradient).max())
     converged = minimum.converged and slope < _SLOPE * max(1.0, 1e-6 * abs(point.deviance))
     message = (
@@ -477,21 +409,21 @@ def _result(criterion: LinearCriterion, found: _Found, warnings: tuple[str, ...]
         family="gaussian",
         method="REML" if criterion.reml else "ML",
         design=criterion.design,
-        theta=found.theta,
+        theta=theta,
         sigma=point.sigma,
         beta=point.beta,
         covariance=point.covariance,
         log_likelihood=-0.5 * point.deviance,
-        effects=criterion.effects(found.theta) if uncertainty else (),
-        effect_covariances=criterion.effect_covariances(found.theta) if uncertainty else (),
+        effects=criterion.effects(theta) if uncertainty else (),
+        effect_covariances=criterion.effect_covariances(theta) if uncertainty else (),
         convergence=Convergence(
             converged=converged,
             message=message,
-            n_evaluations=found.evaluations,
+            n_evaluations=minimum.n_evaluations,
             gradient=slope,
             curvature=float(np.linalg.eigvalsh(minimum.hessian)[0]),
         ),
-        singular=found.singular,
+        singular=singular,
         warnings=warnings,
     )
 
@@ -501,14 +433,13 @@ def _scales(design: MixedDesign) -> Floats:
     out: list[Floats] = []
     for term in design.terms:
         information = np.sqrt(design.count @ term.values**2 / term.n_levels)
-        _, rows = np.triu_indices(term.n_columns)
-        out.append(information[rows])
+        out.append(information[lower_entries(term.n_columns)[0]])
     return np.concatenate(out)
 
 
 def _diagonal(design: MixedDesign) -> Floats:
     """1 for the entries of theta on the diagonal of a factor, 0 for the others."""
-    return np.concatenate([np.equal(*np.triu_indices(term.n_columns)).astype(np.float64) for term in design.terms])
+    return np.concatenate([np.equal(*lower_entries(term.n_columns)).astype(np.float64) for term in design.terms])
 
 
 def _standard(criterion: LinearCriterion, scale: Floats) -> Floats:
@@ -526,7 +457,7 @@ def _standard(criterion: LinearCriterion, scale: Floats) -> Floats:
         out: list[Floats] = []
         start = 0
         for term, factor in zip(design.terms, design.factors(theta), strict=True):
-            columns, rows = np.triu_indices(term.n_columns)
+            rows, columns = lower_entries(term.n_columns)
             missed = np.zeros_like(factor)
             missed[rows, columns] = gradient[start : start + term.n_theta] / (2.0 * term.n_levels)
             missed = factor @ (missed + np.tril(missed, -1).T)

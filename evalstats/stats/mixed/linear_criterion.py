@@ -7,21 +7,19 @@ from functools import cached_property
 
 import numpy as np
 from scipy.linalg import lapack
-from scipy.sparse import csc_array, csr_array, eye_array, hstack
+from scipy.sparse import csc_array, csr_array, eye_array
 from scipy.sparse.linalg import SuperLU, splu
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, lower_entries
 from evalstats.stats.mixed.linear_elimination import (
     Pieces,
     Scaling,
     Structured,
     cholesky,
     invert_lower,
-    lower_entries,
-    split_theta,
 )
-from evalstats.stats.mixed.structure import Slot, plan_elimination
+from evalstats.stats.mixed.structure import Slot, plan_elimination, random_columns
 
 _SPARSE_STEP = 1e-4  # of the differences by theta
 _CHUNK = 256  # columns solved for together
@@ -38,7 +36,7 @@ _PERFECT = 1e-13  # residual variance relative to that of the fixed effects alon
 def effects(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     """Conditional modes of every term, shape (n_levels, n_columns)."""
     design, plan = core.design, core.plan
-    factors = split_theta(design, theta)
+    factors = design.factors(theta)
     middle, last = core.solve_rest(theta)
     r = plan.outer_size
     of_middle = Scaling.of(plan.middle_size, plan.middle, factors).transposed().right(middle)
@@ -91,7 +89,7 @@ def effect_covariances(core: Structured, theta: Floats) -> tuple[Floats, ...]:
     for slot in plan.outer:
         out[slot.term] = _blocks(found.rr[None], slot, slot.place)
     if plan.cell_term is not None:
-        t2 = float(split_theta(design, theta)[plan.cell_term][0, 0]) ** 2
+        t2 = float(design.factors(theta)[plan.cell_term][0, 0]) ** 2
         t2n = t2 * design.count
         spread = _predictor_variance(core, rest, cross, within)
         variance = t2 / (1.0 + t2n) + (t2n / (1.0 + t2n)) ** 2 * spread
@@ -156,20 +154,12 @@ def _predictor_variance(core: Structured, rest: Floats, cross: Floats, within: F
     return out
 
 
-def term_columns(term: RandomTerm) -> csr_array:
-    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
-    n, k = len(term.level), term.n_columns
-    rows = np.repeat(np.arange(n), k)
-    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
-    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
-
-
 class Sparse:
     """Evaluations of one design with given fixed part and response; the same methods as `Structured`."""
 
     def __init__(self, design: MixedDesign, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.n_fixed, self.within = design, fixed.shape[1], within
-        self.Z = csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))
+        self.Z = random_columns(design)
         weighted = csr_array(self.Z.multiply(design.count[:, None]))
         self.ZtZ = csc_array(self.Z.T @ weighted)
         self.dense = np.column_stack([fixed, response])
@@ -275,17 +265,8 @@ def _factor_pattern(design: MixedDesign) -> tuple[Ints, Ints, Ints]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinearPoint:
-    """The model at one theta, with sigma at its best for it.
+    """The model at one theta: sigma and beta at their best for it, the covariance of beta given both, and the deviance."""
 
-    Attributes
-    ----------
-    theta, sigma, beta, covariance
-        Covariance parameters, residual standard deviation, fixed effects and their covariance given theta and sigma.
-    deviance
-        -2 log L (REML: the restricted one).
-    """
-
-    theta: Floats
     sigma: float
     beta: Floats
     covariance: Floats
@@ -293,43 +274,10 @@ class LinearPoint:
 
 
 class LinearCriterion:
-    """Deviance of one design by theta, profiled over sigma and beta, or by theta and sigma.
+    """Deviance of one design by theta, profiled over sigma and beta, or by theta and sigma; restricted or not.
 
     Cross-products are computed once. Where elimination would need more memory than sparse matrices, those are used, and the
-    gradient comes from differences.
-
-    Parameters
-    ----------
-    design
-        Cells and terms.
-    reml
-        Restricted likelihood; else the likelihood.
-
-    Raises
-    ------
-    InputError
-        If columns of the fixed part depend on each other, or rows are too few.
-
-    Examples
-    --------
-    >>> from evalstats.stats.mixed.design import RandomTerm
-    >>> item = RandomTerm(
-    ...     group="item",
-    ...     columns=("(Intercept)",),
-    ...     levels=("a", "b", "c"),
-    ...     level=np.array([0, 0, 1, 1, 2, 2]),
-    ...     values=np.ones((6, 1)),
-    ... )
-    >>> design = MixedDesign(
-    ...     fixed=np.ones((6, 1)),
-    ...     fixed_names=("(Intercept)",),
-    ...     terms=(item,),
-    ...     count=np.ones(6),
-    ...     response=np.array([1.0, 2.0, 4.0, 3.0, 6.0, 7.0]),
-    ... )
-    >>> criterion = LinearCriterion(design)
-    >>> round(criterion.deviance(np.array([3.0])), 4)
-    19.0301
+    gradient comes from differences. InputError where columns of the fixed part depend on each other.
     """
 
     def __init__(self, design: MixedDesign, *, reml: bool = True) -> None:
@@ -343,11 +291,6 @@ class LinearCriterion:
             self._core = Sparse(design, self._fixed.columns, scaled, self._within)
         else:
             self._core = Structured(design, plan, self._fixed.columns, scaled, self._within)
-
-    @property
-    def exact_gradient(self) -> bool:
-        """Whether derivatives are analytic."""
-        return isinstance(self._core, Structured)
 
     @property
     def df(self) -> int:
@@ -367,16 +310,11 @@ class LinearCriterion:
         precision = self.df / self._evaluate(theta).rss
         return self._core.gradient(theta, reml=self.reml, precision=precision)
 
-    def hessian(self, theta: Floats) -> Floats:
-        """Second derivatives of the profiled deviance, from central differences of the gradient."""
-        return _jacobian(self.gradient, theta)
-
     def at(self, theta: Floats) -> LinearPoint:
         """Sigma, beta and the covariance of beta at theta."""
         pieces = self._evaluate(theta)
         variance = pieces.rss / self.df * self._scale**2
         return LinearPoint(
-            theta=theta,
             sigma=math.sqrt(variance),
             beta=self._beta(pieces),
             covariance=variance * self._fixed.untransform_covariance(pieces.unscaled),

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Self
 
 import numpy as np
 from scipy.linalg import lapack
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, lower_entries
 from evalstats.stats.mixed.structure import CrossProducts, Plan, Rest, Slot, cross_products, replace_response
 
 _BATCH = 24  # matrices smaller than this are inverted in one batch, larger ones one by one
@@ -24,12 +23,8 @@ _REPAID = 4  # grouped products may hold this many times the numbers of z: they 
 class Scaling:
     """The block-diagonal matrix Lambda of one axis: the factor of each term at its places, ones elsewhere.
 
-    Attributes
-    ----------
-    parts
-        For every term its first position, number of places and covariance factor, shape (n_columns, n_columns).
-    diagonal
-        The diagonal where Lambda is diagonal, else None.
+    `parts` holds for every term its first position, number of places and covariance factor; `diagonal` the diagonal where Lambda
+    is diagonal, else None.
     """
 
     parts: tuple[tuple[int, int, Floats], ...]
@@ -72,25 +67,6 @@ class Scaling:
         if self.diagonal is not None:
             return self
         return Scaling(tuple((start, n, factor.T) for start, n, factor in self.parts), None)
-
-
-@cache
-def lower_entries(size: int) -> tuple[Ints, Ints]:
-    """Rows and columns of a lower triangle, column by column as theta runs."""
-    columns, rows = np.triu_indices(size)
-    return rows, columns
-
-
-def split_theta(design: MixedDesign, theta: Floats) -> tuple[Floats, ...]:
-    """Return the same as `design.factors(theta)`, made for many calls."""
-    out: list[Floats] = []
-    start = 0
-    for term in design.terms:
-        factor = np.zeros((term.n_columns, term.n_columns))
-        factor[lower_entries(term.n_columns)] = theta[start : start + term.n_theta]
-        out.append(factor)
-        start += term.n_theta
-    return tuple(out)
 
 
 def slot_products(left: Floats, right: Floats, slot: Slot) -> Floats:
@@ -170,13 +146,8 @@ class InnerState:
 class Inner:
     """The inner stage of one design.
 
-    Parameters
-    ----------
-    plan
-        The stages.
-    classes
-        Cross-products for each class of cells that share their number of rows; one class where no term is at the cell
-        stage, whose weights then are the numbers of rows.
+    `classes` are cross-products for each class of cells that share their number of rows; one class where no term is at the cell
+    stage, whose weights then are the numbers of rows.
     """
 
     def __init__(self, plan: Plan, classes: tuple[CrossProducts, ...]) -> None:
@@ -348,14 +319,8 @@ def _distinct_rows(rows: Floats) -> tuple[Floats, Ints]:
 class Pieces:
     """What all criteria are made of, at one theta.
 
-    Attributes
-    ----------
-    logdet_effects, logdet_fixed
-        Logarithms of the determinants of M and of X'V^-1 X (times sigma^2).
-    rss
-        Penalised residual sum of squares r^2(theta).
-    beta, unscaled
-        Fixed effects, and their covariance divided by sigma^2.
+    `logdet_effects` and `logdet_fixed` are logarithms of the determinants of M and of X'V^-1 X (times sigma^2), `rss` the
+    penalised residual sum of squares r^2(theta), `unscaled` the covariance of beta divided by sigma^2.
     """
 
     logdet_effects: float
@@ -386,17 +351,7 @@ class _Factored:
 
 
 class Structured:
-    """Evaluations of one design with given fixed part and response, all transformed as the caller wants them.
-
-    Parameters
-    ----------
-    design, plan
-        Cells, and the stages of their terms.
-    fixed, response
-        float64, shapes (n_cells, n_fixed) and (n_cells,).
-    within
-        Sum of squares of rows about the mean of their cell.
-    """
+    """Evaluations of one design, with its fixed part and response transformed as the caller wants them."""
 
     def __init__(self, design: MixedDesign, plan: Plan, fixed: Floats, response: Floats, within: float) -> None:
         self.design, self.plan, self.within = design, plan, within
@@ -444,7 +399,7 @@ class Structured:
         inner, by_weight = self._inner.gradient(f.inner, reduced_bar)
         grads.update({slot.term: grad for slot, grad in zip(plan.inner, inner, strict=True)})
         if plan.cell_term is not None:
-            t = float(split_theta(self.design, theta)[plan.cell_term][0, 0])
+            t = float(self.design.factors(theta)[plan.cell_term][0, 0])
             # w = n / (1 + t^2 n), so dw/dt = -2 t w^2; and log(1 + t^2 n) once for each cell
             w = f.inner.weight
             grads[plan.cell_term] = np.array([[by_weight @ (-2.0 * t * w**2) + self._n_cells @ (2.0 * t * w)]])
@@ -487,7 +442,7 @@ class Structured:
             return self._last
         plan = self.plan
         r, p = plan.outer_size, self.fixed.shape[1]
-        factors = split_theta(self.design, theta)
+        factors = self.design.factors(theta)
         weight, logdet = self._class_weights(factors)
         reduced, inner = self._inner.reduce(weight, Scaling.of(plan.inner_size, plan.inner, factors))
         middle = Scaling.of(plan.middle_size, plan.middle, factors)

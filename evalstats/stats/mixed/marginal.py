@@ -12,7 +12,8 @@ import numpy as np
 from scipy import linalg, sparse
 from scipy.sparse import csgraph
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit, RandomTerm
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
+from evalstats.stats.mixed.structure import random_columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +78,6 @@ class Forms:
         inside = np.einsum("ij,rjk->rik", self.covariance, self.single)
         crossed = np.einsum("ij,rsji->rs", self.covariance, self.pairs)
         return self.trace_pairs - crossed - crossed.T + np.einsum("rij,sji->rs", inside, inside)
-
-
-def random_columns(design: MixedDesign) -> sparse.csr_array:
-    """Return Z, shape (n_cells, n_effects): effects run through the terms, in each through the levels, then the columns."""
-    parts = [_columns_of(term) for term in design.terms]
-    return sparse.csr_array(sparse.hstack(parts, format="csr"))
 
 
 def blocks(design: MixedDesign) -> list[Block]:
@@ -250,11 +245,3 @@ def _apply(half: list[tuple[slice, slice]], x: Floats) -> Floats:
     for i, j in half:
         out[i] += x[j]
     return out
-
-
-def _columns_of(term: RandomTerm) -> sparse.csr_array:
-    n = len(term.level)
-    columns = term.level[:, None] * term.n_columns + np.arange(term.n_columns)
-    rows = np.repeat(np.arange(n), term.n_columns)
-    shape = (n, term.n_levels * term.n_columns)
-    return sparse.csr_array((term.values.ravel(), (rows, columns.ravel())), shape=shape)

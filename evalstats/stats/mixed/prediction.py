@@ -1,7 +1,7 @@
 """Shrunken predictions for named levels: errors of a fit's predictions, and partial pooling of a table of estimates."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,8 @@ from scipy.sparse import csc_array, csr_array, diags_array, hstack
 from scipy.sparse.linalg import splu
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.mixed.design import Floats, MixedFit, RandomTerm
+from evalstats.stats.mixed.design import Floats, MixedFit
+from evalstats.stats.mixed.structure import term_columns
 
 # Golden-section steps end when the variance is known to this share of the largest that is tried.
 _TOLERANCE = 1e-8
@@ -53,7 +54,7 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     the mean square between groups, 4, is 1 + 4 tau^2, so that tau^2 is 3 / 4. The mean of all has the variance 4 / 12. An
     effect given the mean has 3 / 4 x (1 - 3 / 4), and what is not known of the mean adds (3 / 4)^2 x 4 / 12.
 
-    >>> from evalstats.stats.mixed.design import MixedDesign
+    >>> from evalstats.stats.mixed.design import MixedDesign, RandomTerm
     >>> from evalstats.stats.mixed.linear import fit_linear
     >>> groups = RandomTerm(
     ...     group="item", columns=("(Intercept)",), levels=("a", "b", "c"), level=np.arange(3), values=np.ones((3, 1))
@@ -74,18 +75,22 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     if len(set(terms)) < len(terms) or not all(0 <= k < len(design.terms) for k in terms):
         message = f"terms are {list(terms)}; give places from 0 to {len(design.terms) - 1}, each once"
         raise InputError(message)
-    weights = _weights(fit)
+    weights = fit.working_weights()
     factors = design.factors(fit.theta)
-    wanted = [_columns(design.terms[k]) for k in terms]
+    wanted = [design.terms[k].n_levels * design.terms[k].n_columns for k in terms]
     others = [k for k in range(len(design.terms)) if k not in set(terms)]
+    scaled = [
+        term_columns(replace(term, values=term.values @ factor))
+        for term, factor in zip(design.terms, factors, strict=True)
+    ]
     # Columns are Z Lambda, so that the penalty is the identity and a variance of 0 needs no inverse.
-    kept = hstack([csr_array(design.fixed), *(_scaled(design.terms[k], factors[k]) for k in terms)], format="csc")
+    kept = hstack([csr_array(design.fixed), *(scaled[k] for k in terms)], format="csc")
     weighted = diags_array(weights, format="csc") @ kept
     system = np.asarray((kept.T @ weighted).todense(), dtype=np.float64)
     n_fixed = design.fixed.shape[1]
     system[n_fixed:, n_fixed:] += np.eye(system.shape[0] - n_fixed)
     if others:
-        out = hstack([_scaled(design.terms[k], factors[k]) for k in others], format="csc")
+        out = hstack([scaled[k] for k in others], format="csc")
         crossed = np.asarray((out.T @ weighted).todense(), dtype=np.float64)
         inner = out.T @ (diags_array(weights, format="csc") @ out) + diags_array(np.ones(out.shape[1]), format="csc")
         system -= crossed.T @ splu(csc_array(inner)).solve(crossed)
@@ -100,38 +105,6 @@ def prediction_covariance(fit: MixedFit, terms: Sequence[int]) -> Floats:
     return np.asarray((covariance + covariance.T) / 2, dtype=np.float64)
 
 
-def linear_predictor(fit: MixedFit) -> Floats:
-    """Linear predictor of every cell at the conditional modes, shape (n_cells,)."""
-    design = fit.design
-    eta = design.fixed @ fit.beta
-    if design.offset is not None:
-        eta = eta + design.offset
-    for term, effects in zip(design.terms, fit.effects, strict=True):
-        eta = eta + (term.values * effects[term.level]).sum(axis=1)
-    return np.asarray(eta, dtype=np.float64)
-
-
-def _weights(fit: MixedFit) -> Floats:
-    if fit.family == "gaussian":
-        return fit.design.count
-    # expit'(eta), from the smaller tail so that it does not round to 0 too soon.
-    small = np.exp(-np.abs(linear_predictor(fit)))
-    return fit.design.count * small / (1 + small) ** 2
-
-
-def _columns(term: RandomTerm) -> int:
-    return term.n_levels * term.n_columns
-
-
-def _scaled(term: RandomTerm, factor: npt.NDArray[np.float64]) -> csr_array:
-    """Z Lambda of one term as a sparse matrix."""
-    values = term.values @ factor
-    n = len(term.level)
-    rows = np.repeat(np.arange(n), term.n_columns)
-    columns = (term.level[:, None] * term.n_columns + np.arange(term.n_columns)).ravel()
-    return csr_array((values.ravel(), (rows, columns)), shape=(n, _columns(term)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PooledTable:
     """Cells of a table, partially pooled.
@@ -141,8 +114,8 @@ class PooledTable:
     values
         float64, shape (n_rows, n_columns): predictions of the true cell values; NaN where there was no estimate.
     covariance
-        Covariance of the errors of the predictions, shape (n_estimated, n_estimated), in row-major order of the cells that
-        have an estimate. It counts in that rows and columns are estimated, not that the variance is.
+        Covariance of the errors of the predictions of the cells that have an estimate, in row-major order. It counts in that rows
+        and columns are estimated, not that the variance is.
     variance
         Estimated variance of the interaction of rows and columns beyond noise (REML). 0 means that nothing beyond noise is
         seen, and every cell is the sum of its row and its column.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import linalg, sparse, special
+from scipy import linalg, sparse
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import as_codes, too_few_clusters
@@ -13,7 +13,8 @@ from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial import cluster_scores
 from evalstats.stats.mixed.degrees_of_freedom import FTest, f_p, independent_rows
 from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, MixedFit
-from evalstats.stats.mixed.marginal import random_columns, response_residual
+from evalstats.stats.mixed.marginal import response_residual
+from evalstats.stats.mixed.structure import random_columns
 
 _NO_ROOT = 1e-10  # relative: directions in which the residuals of a cluster have no variance at all
 _CHUNK = 64  # contrasts at a time
@@ -237,7 +238,7 @@ def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
             "the fit has no joint covariance of (theta, beta); fit it by Laplace or quadrature, with uncertainty"
         )
     design, n_theta = fit.design, len(fit.theta)
-    linearised = replace(design, count=working_weights(fit))
+    linearised = replace(design, count=fit.working_weights())
     clusters = list(_whole_clusters(linearised, fit.theta, np.zeros(design.n_cells), codes))
     bread = _bread(clusters, len(fit.beta))
     scores = cluster_scores(fit, codes)
@@ -264,16 +265,6 @@ def _binomial(fit: MixedFit, codes: Ints, n_clusters: int) -> RobustCovariance:
         bread=bread,
         parts=tuple(parts),
     )
-
-
-def working_weights(fit: MixedFit) -> Floats:
-    """Variance of each cell's number of successes at the conditional modes: n mu (1 - mu)."""
-    design = fit.design
-    eta = design.fixed @ fit.beta + (0.0 if design.offset is None else design.offset)
-    for term, effects in zip(design.terms, fit.effects, strict=True):
-        eta = eta + np.einsum("cj,cj->c", term.values, effects[term.level])
-    mu = special.expit(eta)
-    return np.asarray(design.count * mu * (1.0 - mu), dtype=np.float64)
 
 
 def _bread(clusters: list[_Cluster], p: int) -> Floats:

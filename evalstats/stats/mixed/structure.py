@@ -6,10 +6,10 @@ from itertools import pairwise
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import coo_array, csr_array, hstack
 from scipy.sparse.csgraph import connected_components
 
-from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm
+from evalstats.stats.mixed.design import Floats, Ints, MixedDesign, RandomTerm, nested_in
 
 _SAMPLE = 4  # cells for each block or level in which components are sought first
 _HOPS = 3  # from a block over shared levels to others, in a first look
@@ -22,19 +22,11 @@ _FEW_COLUMNS = 12  # fixed columns summed one by one; more are multiplied as a m
 class Slot:
     """Where the effects of one term stand in their stage.
 
-    Attributes
-    ----------
-    term
-        Index into `MixedDesign.terms`.
-    start
-        First position within a block (inner), a component (middle) or the outer stage.
-    n_places
-        Levels for which there is room there: the most that any block or component has.
-    n_columns
-        Effects of a level; those of place k stand at start + k * n_columns and the positions that follow.
-    place
-        int64, shape (n_levels,): position of the first effect of every level in the flattened array of its stage, of shape
-        (n_components, n_blocks, inner_size), (n_components, middle_size) or (outer_size,).
+    `term` is the index into `MixedDesign.terms`, `start` the first position within a block (inner), a component (middle) or the
+    outer stage, `n_places` the levels for which there is room there: the most that any block or component has. The effects of
+    place k stand at start + k * n_columns and the positions that follow. `place`, shape (n_levels,), is the position of the first
+    effect of every level in the flattened array of its stage, of shape (n_components, n_blocks, inner_size),
+    (n_components, middle_size) or (outer_size,).
     """
 
     term: int
@@ -58,20 +50,9 @@ class Slot:
 class Plan:
     """Which effects are eliminated at which stage.
 
-    Attributes
-    ----------
-    cell_term
-        Index of the term with one level for each cell, None where there is none.
-    inner, middle, outer
-        The terms of each stage. `inner` is never empty.
-    component
-        int64, shape (n_cells,): component of every cell.
-    block
-        int64, shape (n_cells,): its block as an index into the flattened (n_components, n_blocks).
-    block_cells
-        Number of blocks that meet a cell; the rest of n_components * n_blocks is padding.
-    work, entries
-        Rough number of multiplications of one evaluation, and of numbers held.
+    `cell_term` is the index of the term with one level for each cell, if there is one; `inner` is never empty. `component` and
+    `block`, shape (n_cells,), are those of every cell, a block as an index into the flattened (n_components, n_blocks), of which
+    those that meet no cell are padding. `entries` is a rough count of the numbers held.
     """
 
     cell_term: int | None
@@ -82,8 +63,6 @@ class Plan:
     block: Ints
     n_components: int
     n_blocks: int
-    block_cells: int
-    work: float
     entries: float
 
     @property
@@ -102,72 +81,20 @@ class Plan:
         return self.outer[-1].stop if self.outer else 0
 
 
-def plan_elimination(design: MixedDesign, *, absorb_cells: bool = True) -> Plan:
+def plan_elimination(design: MixedDesign) -> Plan:
     """Choose the stages that make one evaluation cheapest.
 
-    Parameters
-    ----------
-    design
-        Cells and terms.
-    absorb_cells
-        Whether a random intercept with one level for each cell may be the `cell` stage.
-
-    Notes
-    -----
-    The largest groupings are tried as T, each with and without components. Work is counted with padding, so blocks of
-    very unequal size lose against another T.
-
-    Examples
-    --------
-    Two models on three items, two trials each:
-
-    >>> item = RandomTerm(
-    ...     group="item",
-    ...     columns=("(Intercept)",),
-    ...     levels=("a", "b", "c"),
-    ...     level=np.array([0, 0, 1, 1, 2, 2]),
-    ...     values=np.ones((6, 1)),
-    ... )
-    >>> model = RandomTerm(
-    ...     group="model",
-    ...     columns=("(Intercept)",),
-    ...     levels=("m", "n"),
-    ...     level=np.array([0, 1, 0, 1, 0, 1]),
-    ...     values=np.ones((6, 1)),
-    ... )
-    >>> design = MixedDesign(
-    ...     fixed=np.ones((6, 1)),
-    ...     fixed_names=("(Intercept)",),
-    ...     terms=(model, item),
-    ...     count=np.full(6, 2.0),
-    ...     response=np.arange(6.0),
-    ... )
-    >>> plan = plan_elimination(design)
-    >>> [slot.term for slot in plan.inner], [slot.term for slot in plan.outer], plan.n_blocks
-    ([1], [0], 3)
+    The largest groupings are tried as T, each with and without components. Work is counted with padding, so blocks of very
+    unequal size lose against another T. A random intercept with one level for each cell is a stage of its own beside others.
     """
     terms = design.terms
-    absorb = absorb_cells and len(terms) > 1  # a single term makes a good T
-    cell_term = next((k for k, term in enumerate(terms) if _one_level_a_cell(term)), None) if absorb else None
+    several = len(terms) > 1  # a single term makes a good T
+    cell_term = next((k for k, term in enumerate(terms) if _one_level_a_cell(term)), None) if several else None
     others = [k for k in range(len(terms)) if k != cell_term]
     cells = [_some_cell(term) for term in terms]
     choices = [choice for k in _candidates(terms, others) for choice in _choices(terms, others, k, cells)]
     best = min(choices, key=lambda choice: _cost(terms, choice, others, design.fixed.shape[1])[0])
     return _lay_out(design, cell_term, best, cells)
-
-
-def is_nested(inner: RandomTerm, outer: RandomTerm) -> bool:
-    """Whether each level of `inner` meets one level of `outer` only (a grouping is nested in itself)."""
-    if inner.n_levels < outer.n_levels:
-        return False
-    if inner.level is outer.level:
-        return True
-    owner = np.zeros(inner.n_levels, dtype=np.int64)
-    for part in (slice(0, 4096), slice(None)):
-        owner[inner.level[part]] = outer.level[part]
-        if not np.array_equal(owner[inner.level[part]], outer.level[part]):
-            return False
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,7 +135,7 @@ def _candidates(terms: tuple[RandomTerm, ...], others: list[int]) -> list[int]:
     """Terms whose grouping may be T: the largest, one for each grouping."""
     out: list[int] = []
     for k in sorted(others, key=lambda k: -terms[k].n_levels * terms[k].n_columns):
-        if not any(terms[k].n_levels == terms[j].n_levels and is_nested(terms[k], terms[j]) for j in out):
+        if not any(terms[k].n_levels == terms[j].n_levels and nested_in(terms[k].level, terms[j].level) for j in out):
             out.append(k)
     sizes = [terms[k].n_levels * terms[k].n_columns for k in out]
     return [k for k, size in zip(out, sizes, strict=True) if size >= _SHARE * sizes[0]][:_CANDIDATES]
@@ -217,7 +144,7 @@ def _candidates(terms: tuple[RandomTerm, ...], others: list[int]) -> list[int]:
 def _choices(terms: tuple[RandomTerm, ...], others: list[int], chosen: int, cells: list[Ints]) -> list[_Choice]:
     """Divide with this T: with all that falls into components, and without."""
     top, n_blocks = terms[chosen].level, terms[chosen].n_levels
-    inner = [k for k in others if k == chosen or is_nested(terms[k], terms[chosen])]
+    inner = [k for k in others if terms[k].n_levels >= n_blocks and nested_in(terms[k].level, top)]
     rest = sorted((k for k in others if k not in inner), key=lambda k: -terms[k].n_levels)
     plain = _Choice(
         top=top, n_blocks=n_blocks, inner=inner, middle=[], component=np.zeros(n_blocks, dtype=np.int64), cells=cells
@@ -322,7 +249,7 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells:
     middle = _slots(terms, choice.middle, cells, component, n_components)
     outer = _slots(terms, [k for k in range(len(terms)) if k not in used], cells, np.zeros_like(block), 1)
     others = [k for k in range(len(terms)) if k != cell_term]
-    work, entries = _cost(terms, choice, others, design.fixed.shape[1])
+    _, entries = _cost(terms, choice, others, design.fixed.shape[1])
     return Plan(
         cell_term=cell_term,
         inner=inner,
@@ -332,8 +259,6 @@ def _lay_out(design: MixedDesign, cell_term: int | None, choice: _Choice, cells:
         block=block,
         n_components=n_components,
         n_blocks=n_blocks,
-        block_cells=choice.n_blocks,
-        work=work,
         entries=entries,
     )
 
@@ -356,6 +281,19 @@ def _slots(
         )
         for k, owner, n, (start, _) in zip(which, owners, places, pairwise(starts), strict=True)
     )
+
+
+def term_columns(term: RandomTerm) -> csr_array:
+    """Z of one term, shape (n_cells, n_levels * n_columns): the columns of a level stand together."""
+    n, k = len(term.level), term.n_columns
+    rows = np.repeat(np.arange(n), k)
+    columns = (term.level[:, None] * k + np.arange(k)).reshape(-1)
+    return csr_array((term.values.reshape(-1), (rows, columns)), (n, term.n_levels * k))
+
+
+def random_columns(design: MixedDesign) -> csr_array:
+    """Z, shape (n_cells, n_effects): effects run through the terms, in each through the levels, then the columns."""
+    return csr_array(hstack([term_columns(term) for term in design.terms], format="csr"))
 
 
 class Rest(NamedTuple):
@@ -387,14 +325,8 @@ class Rest(NamedTuple):
 class CrossProducts:
     """Sums over cells for one set of weights, in the padded layout of the plan.
 
-    Attributes
-    ----------
-    zz
-        Z1'wZ1, shape (n_components, n_blocks, s, s), with s effects in a block.
-    zm, zr
-        Z1'wZm and Z1'wR, shapes (n_components, n_blocks, s, l) and (n_components, n_blocks, s, r).
-    ww
-        [Zm, R]'w[Zm, R].
+    zz = Z1'wZ1, zm = Z1'wZm and zr = Z1'wR have shapes (n_components, n_blocks, s, s or l or r), with s effects in a block;
+    ww = [Zm, R]'w[Zm, R].
     """
 
     zz: Floats

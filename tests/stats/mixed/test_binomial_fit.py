@@ -277,14 +277,6 @@ class TestScores:
         assert scores.shape == (40, 2 + design.fixed.shape[1])
         np.testing.assert_allclose(scores.sum(axis=0), 0.0, atol=ZERO_SUM)
 
-    def test_refuse_effects_that_cross(self, design, fit):
-        with pytest.raises(CannotAnswerError, match="levels of 'item' lie in several clusters"):
-            cluster_scores(fit, design.terms[0].level % 2 + 2 * (np.arange(160) % 2))
-
-    def test_refuse_the_fast_start(self, design):
-        with pytest.raises(InputError, match="n_quadrature of 1 or more"):
-            cluster_scores(fit_binomial(design, n_quadrature=0), design.terms[0].level)
-
 
 class TestRefit:
     @pytest.mark.parametrize("n_quadrature", [0, 1, 3])

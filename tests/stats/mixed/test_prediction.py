@@ -11,7 +11,7 @@ from scipy import stats
 from evalstats.errors import InputError
 from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.mixed.prediction import linear_predictor, prediction_covariance
+from evalstats.stats.mixed.prediction import prediction_covariance
 from tests.stats.mixed.dense import dummies, random_matrices, rows_design, term
 
 GOLDEN = Path(__file__).resolve().parents[2] / "golden" / "mixed_prediction.json"
@@ -148,7 +148,7 @@ def test_binomial_weights():
     linear = crossed(6)
     design = replace(linear, response=(rng.random(linear.n_cells) < 1 / (1 + np.exp(-linear.response))).astype(float))
     fit = fit_binomial(design)
-    eta = linear_predictor(fit)
+    eta = fit.linear_predictor()
     direct = design.fixed @ fit.beta
     for k, t in enumerate(design.terms):
         direct = direct + fit.effects[k][t.level, 0]
@@ -162,7 +162,7 @@ def test_offset_is_part_of_the_predictor():
     design = crossed(2)
     fit = fit_linear(replace(design, offset=np.linspace(0, 1, design.n_cells)))
     without = replace(fit, design=replace(fit.design, offset=None))
-    np.testing.assert_allclose(linear_predictor(fit) - linear_predictor(without), np.linspace(0, 1, design.n_cells))
+    np.testing.assert_allclose(fit.linear_predictor() - without.linear_predictor(), np.linspace(0, 1, design.n_cells))
 
 
 def test_lme4():

@@ -8,7 +8,7 @@ from scipy import linalg, special, stats
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.mixed.binomial import cluster_scores, fit_binomial
-from evalstats.stats.mixed.robust import robust_covariance, working_weights
+from evalstats.stats.mixed.robust import robust_covariance
 from tests.stats.mixed.dense import random_matrices, rows_design, term
 
 
@@ -41,7 +41,7 @@ def test_sandwich_and_df_by_their_definition(fit):
     """All cells at once: whitened X, I - H of each cluster, and the law of the adjusted scores."""
     design = fit.design
     clusters = design.terms[0].level
-    weight = working_weights(fit)
+    weight = fit.working_weights()
     ((z,),) = random_matrices(design)
     v = np.diag(1.0 / weight) + fit.theta[0] ** 2 * z @ z.T
     order = np.argsort(clusters, kind="stable")
