@@ -99,9 +99,9 @@ def test_same_seed_same_draws() -> None:
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"n_items": 0}, "n_items is 0; give a whole number from 1"),
+        ({"n_items": 0}, "n_items is 0; give a whole number of at least 1"),
         ({"p_baseline": 1.0}, "p_baseline is 1; give a number strictly between 0 and 1"),
-        ({"repeatability": 1.5}, "repeatability is 1.5; give a number from 0 to 1"),
+        ({"repeatability": 1.5}, "repeatability is 1.5; give a proportion from 0 to 1"),
         ({"discordance": 0.6}, "discordance is 0.6; with these probabilities it lies between 0.2 and 0.5"),
         ({"discordance": 0.1}, "it lies between 0.2 and 0.5"),
         ({"discordance": 0.21, "icc": 0.3}, "exclude each other"),
