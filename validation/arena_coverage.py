@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import expit, stdtrit
 
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.contrasts import strength_ranks
 from evalstats.stats.arena.covariance import StrengthCovariance, contrast_df, contrast_variance, covariance_of
-from evalstats.stats.arena.ranks import strength_ranks
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 
 MODELS = 10

@@ -13,9 +13,8 @@ import numpy as np
 from evalstats.simulate.arena_events import choose
 from evalstats.simulate.arena_world import SamplingRule, draw_pairs, mean_share, pair_weights, place, refit, zipf
 from evalstats.simulate.draws import generator
-from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile

@@ -25,7 +25,7 @@ from evalstats.simulate.arena_world import (
 )
 from evalstats.stats.arena.bradley_terry import fit_strengths
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
-from evalstats.stats.arena.existence import connection
+from evalstats.stats.arena.likelihood import connection
 from evalstats.stats.arena.votes import OUTCOMES, VoteRows, vote_rows
 
 # Differences of estimates and truths in standard errors: with some 20 of them, 4.5 is passed once in 10,000 times.

@@ -36,8 +36,7 @@ from evalstats.document.numbers import several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import Plan, plan_account, settled, with_aliases
-from evalstats.stats.arena.existence import Connection, connection
-from evalstats.stats.arena.likelihood import Ties
+from evalstats.stats.arena.likelihood import Connection, Ties, connection
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import check_count, check_level
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, EvalStatsError, EvalStatsWarning
-from evalstats.stats.arena.existence import Connection, weak_links
-from evalstats.stats.arena.goodness_of_fit import AgainstDrawn
-from evalstats.stats.arena.predictive_accuracy import ShareBin
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
+from evalstats.stats.arena.likelihood import Connection, weak_links
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import IntArray
 

@@ -25,14 +25,22 @@ from evalstats.analysis.arena.checks import (
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.document.numbers import number, p_words, plural
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.drift import LinearDrift, PeriodTest, linear_drift, period_test
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
-from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, PairResiduals, pair_deviance, pair_residuals
+from evalstats.stats.arena.goodness_of_fit import (
+    AgainstDrawn,
+    HeldOut,
+    PairResiduals,
+    calibration_error,
+    held_out,
+    hodge_parts,
+    pair_deviance,
+    pair_residuals,
+    transitivity,
+)
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.parametric_bootstrap import Simulated, simulated
-from evalstats.stats.arena.predictive_accuracy import HeldOut, calibration_error, held_out
 from evalstats.stats.arena.slices import SliceFit, slice_fit
-from evalstats.stats.arena.transitivity import hodge_parts, transitivity
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile

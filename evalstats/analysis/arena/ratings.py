@@ -16,14 +16,24 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bootstrap import PercentileIntervals, bootstrap_strengths
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.contrasts import PairContrasts, more_votes, pair_contrasts
-from evalstats.stats.arena.covariance import StrengthCovariance, combination_variance, covariance_of, covariance_of_meat
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
-from evalstats.stats.arena.existence import connection
-from evalstats.stats.arena.likelihood import PairFit, Ties
-from evalstats.stats.arena.ranks import StrengthRanks, arena_ranks, strength_ranks
-from evalstats.stats.arena.sandwich import clustered_meat, vote_meat
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
+from evalstats.stats.arena.contrasts import (
+    PairContrasts,
+    StrengthRanks,
+    arena_ranks,
+    more_votes,
+    pair_contrasts,
+    strength_ranks,
+)
+from evalstats.stats.arena.covariance import (
+    StrengthCovariance,
+    clustered_meat,
+    combination_variance,
+    covariance_of,
+    covariance_of_meat,
+    vote_meat,
+)
+from evalstats.stats.arena.likelihood import PairFit, Ties, connection
 from evalstats.stats.arena.votes import stacked
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.estimate import t_quantile, two_sided_t_p

@@ -21,10 +21,8 @@ from evalstats.analysis.arena.result import (
 from evalstats.analysis.arena.votes import VoteTable
 from evalstats.document.numbers import number, plural
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import online_elo
-from evalstats.stats.arena.existence import Connection
-from evalstats.stats.arena.likelihood import PairFit, Ties
+from evalstats.stats.arena.bradley_terry import fit_strengths, online_elo
+from evalstats.stats.arena.likelihood import Connection, PairFit, Ties
 from evalstats.stats.arena.partial_pooling import PooledStrengths, pooled_strengths
 from evalstats.stats.arena.slices import slice_strengths
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, VoteRows, merged, vote_rows

@@ -35,12 +35,11 @@ from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, number, p_value, plural, several
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, selection_bias
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths, selection_bias
+from evalstats.stats.arena.drift import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
+from evalstats.stats.arena.goodness_of_fit import clustered_mean
 from evalstats.stats.arena.influence import largest_influences, smallest_flip, without_each
 from evalstats.stats.arena.likelihood import PairFit
-from evalstats.stats.arena.manipulation import FEWEST_TIMES, BurstFound, model_bursts, rater_bursts
-from evalstats.stats.arena.predictive_accuracy import clustered_mean
 from evalstats.stats.arena.rater_effects import BoolArray, decided_line, decided_votes
 from evalstats.stats.arena.raters import CHECKS, FEWEST_VOTES, RaterEvidence, rater_evidence, side_preference
 from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows

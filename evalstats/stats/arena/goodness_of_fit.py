@@ -1,15 +1,20 @@
-"""Does one strength a model describe the votes, pair by pair? Deviance against the saturated model, and the worst pairs."""
+"""Does one strength a model describe the votes? Pairs, circles of majorities, and predictions of votes held out."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import xlogy
 
-from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.likelihood import VoteLaw
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.likelihood import PairFit, VoteLaw, linear_predictor, tie_of_half, vote_law
 from evalstats.stats.arena.parametric_bootstrap import CheckCells, Simulated, VoteTables, pseudo_inverse
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
+from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
+from evalstats.stats.estimate import t_quantile, two_sided_t_p
+from evalstats.stats.one_sample import wilson_ends
 
 _ROUNDING = 1e-9
 
@@ -232,3 +237,555 @@ def _contrast(cells: CheckCells, matrix: FloatArray) -> FloatArray:
     """Return d'Md for the contrast d of every pair."""
     i, j, diagonal = cells.pair_first, cells.pair_second, np.diag(matrix)
     return diagonal[i] + diagonal[j] - 2.0 * matrix[i, j]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transitivity:
+    """Triples of models that contradict transitivity, beside what chance makes of transitive strengths.
+
+    Attributes
+    ----------
+    triples
+        Ordered triples i, j, k with i ahead of j and j of k by a majority of their direct votes, where i and k met.
+    violations
+        Those in which k is ahead of i. A circle counts three times, once from each of its models.
+    share
+        violations / triples beside its law under the fit. Never to be read without it: with few votes a pair, majorities
+        contradict the best of models.
+    """
+
+    triples: int
+    violations: int
+    share: AgainstDrawn
+
+
+@one_thread
+def transitivity(votes: Simulated) -> Transitivity:
+    """Count contradictions among majorities, and compare with votes drawn under the fit.
+
+    Parameters
+    ----------
+    votes
+        Observed and drawn votes, from `simulated`. All models are transitive in truth under the fit; votes are as many for
+        each pair as observed.
+
+    Raises
+    ------
+    CannotAnswerError
+        If no three models have such majorities, in the votes or in most of the draws.
+
+    References
+    ----------
+    Kendall & Babington Smith 1940, doi:10.1093/biomet/31.3-4.324 (circular triads).
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
+    >>> found = transitivity(simulated(fit_strengths(cycle), cycle))
+    >>> found.triples, found.violations
+    (3, 3)
+    """
+    triples, violations = _counts(votes.cells, votes.observed)
+    if not triples[0]:
+        raise CannotAnswerError(
+            "no three models met each other with a majority between them, so nothing can contradict transitivity"
+        )
+    drawn, against = _counts(votes.cells, votes.drawn)
+    some = drawn > 0
+    if some.mean() < 0.5:
+        raise CannotAnswerError(
+            "most tables drawn under the fit hold no three models with majorities, so there is no expected share to compare"
+        )
+    observed = float(violations[0] / triples[0])
+    return Transitivity(
+        triples=int(triples[0]),
+        violations=int(violations[0]),
+        share=against_drawn(observed, against[some] / drawn[some]),
+    )
+
+
+def _counts(cells: CheckCells, table: VoteTables) -> tuple[IntArray, IntArray]:
+    """Return triples and violations of each table, shape (n_tables,)."""
+    n = cells.n_models
+    lead = cells.by_pair(table.won - table.lost)
+    met: npt.NDArray[np.float32] = np.zeros((n, n), dtype=np.float32)
+    met[cells.pair_first, cells.pair_second] = met[cells.pair_second, cells.pair_first] = 1.0
+    found = np.array([_of_majorities(_ahead(cells, row), met) for row in lead], dtype=np.int64)
+    return found[:, 0], found[:, 1]
+
+
+def _ahead(cells: CheckCells, lead: FloatArray) -> npt.NDArray[np.float32]:
+    out = np.zeros((cells.n_models, cells.n_models), dtype=np.float32)
+    out[cells.pair_first, cells.pair_second] = lead > 0.0
+    out[cells.pair_second, cells.pair_first] = lead < 0.0
+    return out
+
+
+def _of_majorities(ahead: npt.NDArray[np.float32], met: npt.NDArray[np.float32]) -> tuple[int, int]:
+    """Ways from i to k by one model in between, where i and k met, and where k is ahead of i."""
+    # Single precision counts exactly up to 2^24 models in between; sums over pairs are made in double.
+    ways = ahead @ ahead
+    return round(float((ways * met).sum(dtype=np.float64))), round(float((ways * ahead.T).sum(dtype=np.float64)))
+
+
+SMOOTHING = 0.5
+
+
+_NO_ENERGY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HodgeParts:
+    """The energy of observed log-odds, split.
+
+    Attributes
+    ----------
+    potential
+        float64, shape (n_models,), log-units, sum 0: the ratings that describe the log-odds best.
+    gradient, circles
+        Energy (weighted squares) of what those ratings describe; of circles, short ones (curl) and long ones (harmonic).
+    share
+        circles / all, beside its law under the fit.
+    """
+
+    potential: FloatArray
+    gradient: float
+    circles: float
+    share: AgainstDrawn
+
+
+@one_thread
+def hodge_parts(votes: Simulated) -> HodgeParts:
+    """Split the log-odds of pairs into ratings and circles.
+
+    Parameters
+    ----------
+    votes
+        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
+
+    Raises
+    ------
+    CannotAnswerError
+        If pairs form no circle, so that ratings describe any log-odds.
+
+    Notes
+    -----
+    The log-odds of a pair with share y of n votes (ties half) are log((n y + 1/2)/(n - n y + 1/2)): half a vote is added
+    to either side, which keeps them finite where one model won all; effects of covariates are taken off. Weights are the
+    information of the pair under the fit, for "half" n p (1 - p), the same for all tables. Weighted least squares gives
+    ratings; what is left is all circles.
+
+    Chance alone makes circles: a share of them means nothing without its law. In a drawn table that law has its own circles
+    and the ratings' energy as observed, since strengths that are estimated are further apart than true ones.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[15, 5, 15, 5, 15, 5])
+    >>> found = hodge_parts(simulated(fit_strengths(cycle), cycle))
+    >>> round(found.share.observed, 6), found.share.p_value < 0.02
+    (1.0, True)
+    """
+    cells = votes.cells
+    if cells.n_pairs < cells.n_models:
+        raise CannotAnswerError(
+            f"{cells.n_models} models met in too few pairs ({cells.n_pairs}) to form a circle; ratings describe any outcome"
+        )
+    weight = cells.by_pair(cells.count * votes.observed.law(cells).information[0])
+    solve = pseudo_inverse(cells.laplacian(weight))
+    flow = _log_odds(cells, votes.observed)
+    potential, rest = _split(cells, flow, weight, solve)
+    circles = float((weight * rest**2).sum())
+    gradient = float((weight * (flow[0] - rest[0]) ** 2).sum())
+    if circles + gradient <= _NO_ENERGY:
+        raise CannotAnswerError("every pair of models is even, so there is nothing for ratings or circles to describe")
+    drawn = (weight * _split(cells, _log_odds(cells, votes.drawn), weight, solve)[1] ** 2).sum(axis=1)
+    return HodgeParts(
+        potential=potential[0],
+        gradient=gradient,
+        circles=circles,
+        share=replace(
+            against_drawn(circles / (circles + gradient), drawn / (drawn + gradient)),
+            # The same order as that of the shares, also where ratings describe nothing and every share is 1.
+            p_value=against_drawn(circles, drawn).p_value,
+        ),
+    )
+
+
+def _log_odds(cells: CheckCells, table: VoteTables) -> FloatArray:
+    """Return smoothed log-odds of every pair less what covariates add, shape (n_tables, n_pairs)."""
+    ahead = cells.by_pair(table.won + table.tied / 2.0)
+    count = cells.by_pair(cells.count)
+    added = cells.by_pair(cells.count * cells.offset) / count
+    return np.log(ahead + SMOOTHING) - np.log(count - ahead + SMOOTHING) - added
+
+
+def _split(cells: CheckCells, flow: FloatArray, weight: FloatArray, solve: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the best ratings of every table, and what they leave over of the log-odds."""
+    i, j, n = cells.pair_first, cells.pair_second, cells.n_models
+    incidence = np.zeros((cells.n_pairs, n))
+    incidence[np.arange(i.size), i], incidence[np.arange(i.size), j] = 1.0, -1.0
+    potential = (flow * weight) @ incidence @ solve
+    potential -= potential.mean(axis=1, keepdims=True)
+    return potential, flow - (potential[:, i] - potential[:, j])
+
+
+N_BINS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareBin:
+    """Held-out votes whose predicted share of side a lies between `low` and `high`, and their mean shares."""
+
+    low: float
+    high: float
+    n_votes: int
+    predicted: float
+    observed: float
+    conf_low: float | None
+    conf_high: float | None
+
+
+def share_bins(
+    predicted: FloatArray, share: FloatArray, count: FloatArray, codes: IntArray | None, *, conf_level: float = 0.95
+) -> tuple[ShareBin, ...]:
+    """Sort votes into bins by predicted share, as equal as whole predictions allow, and compare with observed shares.
+
+    Parameters
+    ----------
+    predicted, share, count
+        Shape (n_rows,): predicted and observed share of side a, and votes.
+    codes
+        Clusters, shape (n_rows,), or None.
+
+    Notes
+    -----
+    The interval is Wilson's at the number of votes that the variance between clusters (or votes) is worth, with a t
+    quantile; none with fewer than 2 clusters' worth.
+    """
+    if predicted.size == 0:
+        raise InputError("there are no predictions to sort into bins")
+    order = np.argsort(predicted, kind="stable")
+    value, passed = predicted[order], np.cumsum(count[order])
+    label = np.minimum((passed - count[order] / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
+    # Equal predictions stay together.
+    start = np.flatnonzero(np.concatenate([[True], np.diff(value) > 1e-12]))
+    label = np.repeat(label[start], np.diff(np.append(start, value.size)))
+    bins: list[ShareBin] = []
+    for each in np.unique(label):
+        at = order[label == each]
+        observed, error, df = clustered_mean(share[at], count[at], None if codes is None else codes[at])
+        n = float(count[at].sum())
+        low, high = None, None
+        if df >= 1.0:
+            worth = min(n, observed * (1.0 - observed) / error**2) if error > 0.0 else min(n, df + 1.0)
+            low, high = wilson_ends(observed, max(worth, 1e-9), t_quantile(conf_level, df))
+        bins.append(
+            ShareBin(
+                low=float(predicted[at].min()),
+                high=float(predicted[at].max()),
+                n_votes=int(n),
+                predicted=float(count[at] @ predicted[at]) / n,
+                observed=observed,
+                conf_low=low,
+                conf_high=high,
+            )
+        )
+    return tuple(bins)
+
+
+@one_thread
+def calibration_error(votes: Simulated) -> AgainstDrawn:
+    """Return how far shares of pairs are from predicted ones, pairs sorted by how far apart their ratings are.
+
+    Parameters
+    ----------
+    votes
+        Observed and drawn votes (`evalstats.stats.arena.parametric_bootstrap.simulated`).
+
+    Raises
+    ------
+    CannotAnswerError
+        If ratings can follow every pair.
+
+    Notes
+    -----
+    In each of up to 10 bins of about equally many votes the share that the stronger models won is compared with that which
+    their ratings predict; the statistic is the root of the mean squared difference over votes. Strengths are fitted again to
+    every drawn table, which makes up for the boldness of ratings of few votes, and draws have the tastes of raters.
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.bradley_terry import fit_strengths
+    >>> from evalstats.stats.arena.parametric_bootstrap import simulated
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> cycle = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 1, 0], count=[16, 4, 17, 3, 14, 6])
+    >>> calibration_error(simulated(fit_strengths(cycle), cycle)).p_value < 0.02
+    True
+    """
+    if votes.cells.n_pairs < votes.cells.n_models:
+        raise CannotAnswerError(f"{votes.cells.n_models} models met in so few pairs that ratings can follow every one")
+    drawn = _calibration_errors(votes.cells, votes.drawn)
+    return against_drawn(float(_calibration_errors(votes.cells, votes.observed)[0]), drawn)
+
+
+def _calibration_errors(cells: CheckCells, table: VoteTables) -> FloatArray:
+    count = cells.by_pair(cells.count)
+    expected = cells.by_pair(cells.count * table.shares(cells)) / count
+    stronger = np.where(expected >= 0.5, 1.0, -1.0)
+    rest = stronger * cells.by_pair(table.won + table.tied / 2.0 - cells.count * table.shares(cells))
+    out = np.empty(rest.shape[0])
+    for row, (apart, left) in enumerate(zip(np.abs(expected - 0.5), rest, strict=True)):
+        order = np.argsort(apart, kind="stable")
+        passed = np.cumsum(count[order])
+        label = np.minimum((passed - count[order] / 2.0) / passed[-1] * N_BINS, N_BINS - 1).astype(np.int64)
+        size, off = np.bincount(label, weights=count[order]), np.bincount(label, weights=left[order])
+        out[row] = np.sqrt((off**2 / np.maximum(size, 1e-300)).sum() / passed[-1])
+    return out
+
+
+def clustered_mean(values: FloatArray, count: FloatArray, codes: IntArray | None) -> tuple[float, float, float]:
+    """Return the mean of votes' values, its standard error by clusters, and degrees of freedom G* - 1.
+
+    V = sum of R_g^2 / (1 - f_g) / n^2 with R_g the sum of residuals of a cluster and f_g its share of votes.
+
+    Examples
+    --------
+    >>> mean, error, df = clustered_mean(np.array([1.0, 0.0]), np.array([5.0, 5.0]), None)
+    >>> mean, round(error, 4), df
+    (0.5, 0.1667, 9.0)
+    """
+    n = float(count.sum())
+    mean = float(count @ values) / n
+    rest = values - mean
+    if codes is None:
+        squares, df = float(count @ rest**2) / max(1.0 - 1.0 / n, 1e-12), n - 1.0
+    else:
+        _, place = np.unique(codes, return_inverse=True)
+        size = np.bincount(place, weights=count)
+        sums = np.bincount(place, weights=count * rest)
+        squares = float((sums**2 / np.maximum(1.0 - size / n, 1e-12)).sum()) if size.size > 1 else 0.0
+        df = n**2 / float(size @ size) - 1.0
+    return mean, float(np.sqrt(squares)) / n, df
+
+
+WEAK_PRIOR = 0.5  # votes won and lost against an average model, where training votes do not connect all models
+_FLOOR = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldOut:
+    """Predictions of held-out votes.
+
+    Attributes
+    ----------
+    log_loss, log_loss_constant
+        Mean of -log(probability) of win, tie or loss of side a under the fit, and under the training votes' shares of
+        these.
+    gain, gain_low, gain_high
+        Their difference with its interval, in which votes of one cluster count together; None where clusters are too few.
+    loss_p
+        One-sided p that the fit predicts no worse than those shares; None likewise.
+    brier, brier_constant
+        Mean squared difference of the predicted from the observed share of side a, and that of the training votes' mean.
+    bins
+        Calibration: up to 10 bins of equally many votes by predicted share.
+    way
+        Place in `rows.clusters` of what was held out together; None where single votes were.
+    n_predicted, n_left_out
+        Votes predicted, and votes about a model that the training votes do not know.
+    n_weak
+        Folds whose training votes did not connect all models, so that a weak prior was added.
+    """
+
+    log_loss: float
+    log_loss_constant: float
+    gain: float
+    gain_low: float | None
+    gain_high: float | None
+    loss_p: float | None
+    brier: float
+    brier_constant: float
+    bins: tuple[ShareBin, ...]
+    n_folds: int
+    way: int | None
+    n_predicted: int
+    n_left_out: int
+    n_weak: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Predicted:
+    """Held-out rows with what was predicted of each."""
+
+    rows: VoteRows
+    codes: IntArray | None
+    chances: FloatArray
+    constant: FloatArray
+
+
+def held_out(fit: PairFit, rows: VoteRows, *, n_folds: int = 5, conf_level: float = 0.95, seed: int = 0) -> HeldOut:
+    """Predict votes from strengths that were fitted without them, by folds.
+
+    Parameters
+    ----------
+    fit
+        Says how ties are treated and which prior was added; its strengths are not used.
+    rows
+        Votes. Where they have clusters, whole clusters are held out together: by the way with the fewest clusters that is
+        still at least `n_folds`, the hardest to predict.
+
+    Raises
+    ------
+    CannotAnswerError
+        If nothing is left to predict, or a fold's training votes allow no fit.
+
+    Notes
+    -----
+    Every vote counts once. Probabilities of a win, a tie and a loss come from the fitted law; "half" has none for ties, and
+    takes Davidson's ties beside its expected shares (`evalstats.stats.arena.likelihood`). The baseline has half a vote added to
+    each outcome, so that an outcome new to it is not impossible.
+
+    References
+    ----------
+    Gneiting & Raftery 2007, doi:10.1198/016214506000001437 (proper scores).
+
+    Examples
+    --------
+    >>> from evalstats.stats.arena.votes import vote_rows
+    >>> rows = vote_rows([0, 0, 1, 1, 0, 0], [1, 1, 2, 2, 2, 2], [0, 1, 0, 1, 0, 1], count=[60, 40, 70, 30, 80, 20])
+    >>> found = held_out(fit_strengths(rows), rows)
+    >>> found.log_loss < 0.62 < found.log_loss_constant + 0.02, found.n_predicted
+    (True, 300)
+    """
+    n_folds = check_count(n_folds, "n_folds", least=2)
+    level = check_level(conf_level)
+    if rows.n_votes < 2 * n_folds:
+        raise CannotAnswerError(f"{rows.n_votes} votes are too few to hold out parts of them")
+    way = _way(rows, n_folds)
+    parts, fold = _folds(rows, way, n_folds, np.random.default_rng(seed))
+    found: list[_Predicted] = []
+    n_weak = 0
+    for k in range(n_folds):
+        predicted, weak = _predict(fit, parts.take(fold != k), parts.take(fold == k), way)
+        found.append(predicted)
+        n_weak += weak
+    whole = _together(found)
+    if not whole.rows.n_votes:
+        raise CannotAnswerError("no held-out vote is between models that other votes know")
+    return _scored(whole, level, n_folds=n_folds, way=way, n_votes=rows.n_votes, n_weak=n_weak)
+
+
+def _way(rows: VoteRows, n_folds: int) -> int | None:
+    counts = [(int(np.unique(codes).size), w) for w, codes in enumerate(rows.clusters)]
+    enough = [(count, w) for count, w in counts if count >= n_folds]
+    return min(enough)[1] if enough else None
+
+
+def _folds(rows: VoteRows, way: int | None, n_folds: int, rng: np.random.Generator) -> tuple[VoteRows, IntArray]:
+    """Return rows, split where votes of one row fall to several folds, and the fold of each."""
+    if way is not None:
+        codes, n = as_codes(rows.clusters[way], rows.n_rows)
+        order = rng.permutation(n)
+        size = np.bincount(codes, weights=rows.count, minlength=n)[order]
+        fold = np.empty(n, dtype=np.int64)
+        # By votes passed, so that folds are as equal as whole clusters allow.
+        fold[order] = np.minimum((np.cumsum(size) - size / 2.0) / size.sum() * n_folds, n_folds - 1).astype(np.int64)
+        return rows, fold[codes]
+    shares = rng.multinomial(rows.count, np.full(n_folds, 1.0 / n_folds))
+    at, fold = np.nonzero(shares)
+    part = shares[at, fold]
+    of = part / rows.count[at]
+    split = rows.take(at)
+    split = replace(
+        split, count=part.astype(np.int64), weight=split.weight * of, weight_squares=split.weight_squares * of
+    )
+    return split, fold.astype(np.int64)
+
+
+def _predict(fit: PairFit, known: VoteRows, new: VoteRows, way: int | None) -> tuple[_Predicted, bool]:
+    """Fit to the known votes and predict the new ones; say whether a weak prior was needed."""
+    heavy = known.weight > 0.0
+    present = np.zeros(known.n_models, dtype=np.bool_)
+    present[known.first[heavy]] = present[known.second[heavy]] = True
+    place = np.cumsum(present) - 1
+
+    def numbered(rows: VoteRows) -> VoteRows:
+        return replace(rows, n_models=int(present.sum()), first=place[rows.first], second=place[rows.second])
+
+    known, new = numbered(known.take(heavy)), numbered(new.take(present[new.first] & present[new.second]))
+    weak = False
+    try:
+        trained = fit_strengths(known, ties=fit.ties, prior=fit.prior)
+    except CannotAnswerError:
+        weak = True
+        trained = fit_strengths(known, ties=fit.ties, prior=max(WEAK_PRIOR, fit.prior))
+    outcome, count = _outcomes(known), known.count.astype(np.float64)
+    seen = np.bincount(outcome, weights=count, minlength=3)
+    tie = trained.tie
+    if tie is None:
+        tie = tie_of_half(linear_predictor(trained, known), count, float(seen[1]) + 0.5)
+    law = vote_law(fit.ties, linear_predictor(trained, new), tie)
+    return (
+        _Predicted(
+            rows=new,
+            codes=None if way is None else new.clusters[way],
+            chances=np.column_stack([law.win, law.tie, law.loss]),
+            constant=np.broadcast_to((seen + 0.5) / (seen.sum() + 1.5), (new.n_rows, 3)),
+        ),
+        weak,
+    )
+
+
+def _outcomes(rows: VoteRows) -> IntArray:
+    """Return 0 for a win of side a, 1 for a tie (both bad too), 2 for a loss."""
+    return np.where(rows.outcome == A_WINS, 0, np.where(rows.outcome == B_WINS, 2, 1))
+
+
+def _together(parts: list[_Predicted]) -> _Predicted:
+    first = parts[0].rows
+
+    def joined(name: str) -> FloatArray:
+        return np.concatenate([getattr(part.rows, name) for part in parts])
+
+    names = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
+    codes = [part.codes for part in parts if part.codes is not None]
+    return _Predicted(
+        rows=replace(first, clusters=(), **{name: joined(name) for name in names}),
+        codes=np.concatenate(codes) if codes else None,
+        chances=np.concatenate([part.chances for part in parts]),
+        constant=np.concatenate([part.constant for part in parts]),
+    )
+
+
+def _scored(votes: _Predicted, level: float, *, n_folds: int, way: int | None, n_votes: int, n_weak: int) -> HeldOut:
+    outcome, count = _outcomes(votes.rows), votes.rows.count.astype(np.float64)
+    at, total = np.arange(outcome.size), float(count.sum())
+    share = np.array([1.0, 0.5, 0.0])[outcome]
+    predicted, middle = (table[:, 0] + table[:, 1] / 2.0 for table in (votes.chances, votes.constant))
+    loss = -np.log(np.maximum(votes.chances[at, outcome], _FLOOR))
+    plain = -np.log(votes.constant[at, outcome])
+    gain, error, df = clustered_mean(plain - loss, count, votes.codes)
+    reach = t_quantile(level, df) * error if error > 0.0 and df >= 1.0 else None
+    both = 1.0 if reach is None else two_sided_t_p(gain / error, df)
+    return HeldOut(
+        log_loss=float(count @ loss) / total,
+        log_loss_constant=float(count @ plain) / total,
+        gain=gain,
+        gain_low=None if reach is None else gain - reach,
+        gain_high=None if reach is None else gain + reach,
+        loss_p=None if reach is None else both / 2.0 if gain < 0.0 else 1.0 - both / 2.0,
+        brier=float(count @ (predicted - share) ** 2) / total,
+        brier_constant=float(count @ (middle - share) ** 2) / total,
+        bins=share_bins(predicted, share, count, votes.codes, conf_level=level),
+        n_folds=n_folds,
+        way=way,
+        n_predicted=int(count.sum()),
+        n_left_out=n_votes - int(count.sum()),
+        n_weak=n_weak,
+    )

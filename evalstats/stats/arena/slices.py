@@ -7,11 +7,17 @@ from scipy.sparse import csr_array
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
-from evalstats.stats.arena.covariance import StrengthCovariance, combination_variance, covariance_of
-from evalstats.stats.arena.existence import connection
-from evalstats.stats.arena.likelihood import PairFit, Ties, linear_predictor, tie_parameter, vote_law
+from evalstats.stats.arena.covariance import (
+    StrengthCovariance,
+    combination_variance,
+    covariance_of,
+    few_factor,
+    intersection,
+    nested_in,
+    summed,
+)
+from evalstats.stats.arena.likelihood import PairFit, Ties, connection, linear_predictor, tie_parameter, vote_law
 from evalstats.stats.arena.parametric_bootstrap import pseudo_inverse
-from evalstats.stats.arena.sandwich import few_factor, intersection, nested_in, summed
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 

@@ -40,8 +40,7 @@ from evalstats.analysis.arena.result import (
 )
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
-from evalstats.stats.arena.goodness_of_fit import AgainstDrawn
-from evalstats.stats.arena.predictive_accuracy import ShareBin
+from evalstats.stats.arena.goodness_of_fit import AgainstDrawn, ShareBin
 
 POINTS = 400 / math.log(10)
 CLUSTERS = (

@@ -7,8 +7,7 @@ import pytest
 
 from evalstats.analysis.arena.standings import categories_of
 from evalstats.errors import InputError
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from tests.analysis.arena.vote_tables import some_votes, vote_table
 
 NAMES = ("code", "essay", "maths")

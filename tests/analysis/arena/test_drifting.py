@@ -8,8 +8,7 @@ import polars as pl
 import pytest
 
 from evalstats.analysis.arena.goodness_of_fit import drift_of
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from tests.analysis.arena.vote_tables import days, some_votes, vote_table
 
 HALF_YEAR = 182

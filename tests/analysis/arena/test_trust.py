@@ -10,8 +10,7 @@ import pytest
 from evalstats.analysis.arena.checks import CheckLine, TrustChecks
 from evalstats.analysis.arena.trust import trust_checks
 from evalstats.analysis.arena.votes import VoteTable, comparisons_of, vote_table
-from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from tests.stats.arena.voting_by_hand import Votes, honest, one_side, ring
 
 KEYS = ["sides", "raters", "duplicates", "bursts", "identity", "one rater", "few votes", "selection"]

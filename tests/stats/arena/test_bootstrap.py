@@ -7,17 +7,18 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.bootstrap import BootstrapStrengths, bootstrap_strengths, percentile_intervals
-from evalstats.stats.arena.bootstrap_replicates import (
+from evalstats.stats.arena.bootstrap import (
     LENT_VOTES,
+    BootstrapStrengths,
     VoteUnits,
+    bootstrap_strengths,
+    percentile_intervals,
     refit_replicates,
     single_votes,
     whole_clusters,
 )
-from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows, vote_rows
 from evalstats.stats.bootstrap.studentised import order_statistic

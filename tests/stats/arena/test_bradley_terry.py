@@ -11,10 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.bradley_terry import fit_strengths, rising_direction, row_scores
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS
-from evalstats.stats.arena.existence import connection
-from evalstats.stats.arena.likelihood import pair_cells
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths, rising_direction, row_scores
+from evalstats.stats.arena.likelihood import connection, pair_cells
 from evalstats.stats.arena.votes import A_WINS, B_WINS, TIE, vote_rows
 from tests.stats.arena.votes_by_hand import best_by_search, llmfao, log_likelihood, some_votes
 

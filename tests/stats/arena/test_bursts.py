@@ -6,7 +6,7 @@ from scipy import stats
 from scipy.special import expit
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.manipulation import model_bursts, rater_bursts
+from evalstats.stats.arena.drift import model_bursts, rater_bursts
 
 DAY = 86_400.0
 

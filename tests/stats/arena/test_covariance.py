@@ -19,9 +19,10 @@ from evalstats.stats.arena.covariance import (
     contrast_variance,
     covariance_of,
     covariance_of_meat,
+    jackknifed,
+    nested_in,
     vote_meat,
 )
-from evalstats.stats.arena.sandwich import jackknifed, nested_in
 from evalstats.stats.arena.votes import VoteRows, merged, vote_rows
 from tests.stats.arena.simulated_votes import Arena, simulate
 
@@ -226,8 +227,8 @@ def test_blocks_of_clusters_give_the_same(monkeypatch):
     rows = votes(12, n=600, ways=((6,),))
     fit = fit_strengths(rows)
     whole, steps = clustered_meat(fit, [rows]), jackknifed(fit, rows, rows.clusters[0])[0]
-    monkeypatch.setattr("evalstats.stats.arena.sandwich._HELD", 9)
-    monkeypatch.setattr("evalstats.stats.arena.sandwich._HELD", 9)
+    monkeypatch.setattr("evalstats.stats.arena.covariance._HELD", 9)
+    monkeypatch.setattr("evalstats.stats.arena.covariance._HELD", 9)
     np.testing.assert_allclose(clustered_meat(fit, [rows]).matrix, whole.matrix, rtol=1e-10, atol=1e-12)
     np.testing.assert_allclose(jackknifed(fit, rows, rows.clusters[0])[0], steps, rtol=1e-10, atol=1e-12)
 

@@ -7,9 +7,8 @@ import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths, row_scores
-from evalstats.stats.arena.covariance import combination_variance, covariance_of
+from evalstats.stats.arena.covariance import combination_variance, covariance_of, few_factor
 from evalstats.stats.arena.drift import linear_drift, period_test
-from evalstats.stats.arena.sandwich import few_factor
 from evalstats.stats.arena.slices import (
     clustering,
     draws,

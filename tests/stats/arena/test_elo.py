@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.elo import ELO_PER_LOG_ODDS, online_elo
+from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, online_elo
 
 
 def by_formula(votes, n_models, *, k, scale, start):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.arena.existence import WinCut, connection, weak_links
+from evalstats.stats.arena.likelihood import WinCut, connection, weak_links
 from evalstats.stats.arena.votes import A_WINS, B_WINS, BOTH_BAD, TIE, vote_rows
 from tests.stats.arena.votes_by_hand import llmfao
 

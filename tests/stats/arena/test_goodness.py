@@ -8,10 +8,16 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.goodness_of_fit import against_drawn, pair_deviance, pair_residuals
+from evalstats.stats.arena.goodness_of_fit import (
+    against_drawn,
+    clustered_mean,
+    held_out,
+    pair_deviance,
+    pair_residuals,
+    share_bins,
+)
 from evalstats.stats.arena.likelihood import tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.parametric_bootstrap import check_cells, fit_replicates, simulated
-from evalstats.stats.arena.predictive_accuracy import clustered_mean, held_out, share_bins
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
 

@@ -8,8 +8,8 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.goodness_of_fit import SMOOTHING, hodge_parts
 from evalstats.stats.arena.parametric_bootstrap import simulated
-from evalstats.stats.arena.transitivity import SMOOTHING, hodge_parts
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
 

@@ -8,9 +8,8 @@ from scipy import stats
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
-from evalstats.stats.arena.contrasts import SEPARATED, more_votes, pair_contrasts
+from evalstats.stats.arena.contrasts import SEPARATED, more_votes, pair_contrasts, strength_ranks
 from evalstats.stats.arena.covariance import contrast_variance, covariance_of
-from evalstats.stats.arena.ranks import strength_ranks
 from evalstats.stats.arena.votes import vote_rows
 from tests.stats.arena.simulated_votes import Arena, simulate
 

@@ -10,9 +10,9 @@ import pytest
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.contrasts import _flipped, arena_ranks, flipped_contrasts, strength_ranks
 from evalstats.stats.arena.covariance import StrengthCovariance, contrast_variance, covariance_of
 from evalstats.stats.arena.likelihood import PairFit
-from evalstats.stats.arena.ranks import _flipped, arena_ranks, flipped_contrasts, strength_ranks
 from evalstats.stats.arena.votes import vote_rows
 from evalstats.stats.many.max_t import OneSided
 from evalstats.stats.many.ranks import rank_sets_normal

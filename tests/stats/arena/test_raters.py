@@ -9,9 +9,8 @@ from scipy import integrate, stats
 from scipy.special import expit, logsumexp
 
 from evalstats.stats.arena import rater_effects
-from evalstats.stats.arena.manipulation import loyal_log, loyalty, rings
 from evalstats.stats.arena.rater_effects import DecidedVotes, decided_line, decided_votes, honest_forecasts
-from evalstats.stats.arena.raters import _disagreement, rater_evidence, side_log_e
+from evalstats.stats.arena.raters import _disagreement, loyal_log, loyalty, rater_evidence, rings, side_log_e
 from tests.stats.arena.voting_by_hand import against, any_flag, clicks, evidence, honest, one_side, ring, ring_found
 
 EXACT = 1e-9  # sums of a few thousand products

@@ -7,7 +7,7 @@ import pytest
 from scipy import integrate, stats
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.elo import TRIED, expected_maximum, selection_bias
+from evalstats.stats.arena.bradley_terry import TRIED, expected_maximum, selection_bias
 
 
 def test_closed_forms_of_two_three_and_four() -> None:

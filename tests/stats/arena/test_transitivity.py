@@ -10,8 +10,8 @@ from scipy import stats
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.arena.bradley_terry import fit_strengths
+from evalstats.stats.arena.goodness_of_fit import transitivity
 from evalstats.stats.arena.parametric_bootstrap import simulated
-from evalstats.stats.arena.transitivity import transitivity
 from evalstats.stats.arena.votes import merged, vote_rows
 from tests.stats.arena.check_votes import drawn_votes, share_small, single_votes
 from tests.stats.arena.votes_by_hand import llmfao
