@@ -73,6 +73,52 @@ class Estimate:
         return None if self.conf_low is None and self.conf_high is None else (self.conf_low, self.conf_high)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankedRow(Estimate):
+    """One model's line on a board. Its rank is a set of places, never a single one that the data do not show.
+
+    Attributes
+    ----------
+    rank_low, rank_high
+        Its rank set: all sets together hold the true ranks with the level asked for. 1 is the best. Counted within
+        `component`; `rank_reason` says why there is none.
+    rank_low_marginal, rank_high_marginal
+        The set that holds this model's rank with that level, looked at alone.
+    may_be_best
+        Whether it is in the set that holds the best model.
+    top
+        For each k: whether it is in the set that holds all of the k best.
+    component
+        Number of the part that it can be compared with, from 1.
+    """
+
+    name: str
+    rank_low: int | None = None
+    rank_high: int | None = None
+    rank_low_marginal: int | None = None
+    rank_high_marginal: int | None = None
+    rank_reason: str | None = None
+    may_be_best: bool | None = None
+    top: tuple[tuple[int, bool], ...] = ()
+    component: int | None = None
+
+    @property
+    def ranks(self) -> str:
+        """The rank set in words: "1-3", or "2" where it holds one place; a dash where there is none."""
+        return _places(self.rank_low, self.rank_high)
+
+    @property
+    def ranks_marginal(self) -> str:
+        """The same for the set of this model alone."""
+        return _places(self.rank_low_marginal, self.rank_high_marginal)
+
+
+def _places(low: int | None, high: int | None) -> str:
+    if low is None or high is None:
+        return "–"
+    return str(low) if low == high else f"{low}-{high}"
+
+
 class Result:
     """The base of all results. A result is a frozen, slotted, keyword-only dataclass; its fields are what is saved."""
 

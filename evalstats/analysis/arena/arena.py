@@ -104,7 +104,7 @@ def arena(
     by
         A column (or `tags`) whose levels get ratings of their own, drawn towards the overall ones.
     both_bad
-        "tie": a vote that both are bad counts as a tie in ratings; "drop": it is left out. It is counted apart either way.
+        Whether a vote that both are bad is a "tie" in ratings, or left out ("drop"); it is counted apart either way.
     prior
         Wins and losses of every model against an average one to add, such as 0.5: gives ratings where the votes do not
         connect all models, drawn towards the mean. None: models are rated within the parts that votes connect.
@@ -115,7 +115,7 @@ def arena(
     models
         Names to keep: votes between two of them.
     conf_level
-        Level of all intervals and sets; 0.95 where neither it nor a plan says otherwise.
+        Of all intervals and sets; 0.95 where neither it nor a plan says otherwise.
     n_resamples
         Rounds of a bootstrap to show beside the sandwich intervals; None for none.
     online
@@ -126,13 +126,6 @@ def arena(
         For each k, which models may be among the k best.
     plan
         What was declared before looking; options that are given go before it, and the result says where it departs.
-    seed
-        For everything that is drawn.
-
-    Returns
-    -------
-    ArenaRanking
-        A line for each model with its rating and rank set, the pairs, other choices, checks, and how it was reached.
 
     Raises
     ------
@@ -357,7 +350,7 @@ def _ranked(battles: object, asked: ArenaOptions) -> ArenaRanking:
         conf_level=options.conf_level,
         method=METHODS[options.ties],
         method_reason=_REASONS[options.ties],
-        rank_method="none" if main.claims is None else main.claims.rank_method,
+        rank_method="none" if main.claims is None else main.claims.ranks.method,
         estimand=_estimand(votes, main, whole=found.is_connected or options.prior > 0.0),
         rows=rows,
         pairs=tuple(pair for part in parts for pair in pair_rows(part, options)),

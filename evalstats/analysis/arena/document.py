@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from evalstats.analysis.arena import figures
-from evalstats.analysis.arena.checks import BUDGET
+from evalstats.analysis.arena.checks import BUDGET, VoteGraph, weak_links_of
 from evalstats.analysis.arena.evidence import evidence, flagged, nearest_open, turned_choices
-from evalstats.analysis.arena.figures import digits_of, level, percent, points, ranked, rating, rough, unit_of, whole
+from evalstats.analysis.arena.figures import digits_of, level, percent, points, rating, rough, unit_of, whole
 from evalstats.analysis.arena.result import ArenaRanking, ClusterCount, PairContrast, RatingRow
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.options import given
@@ -24,26 +24,18 @@ _LARGE = 0.05
 
 def method_sections(result: ArenaRanking) -> tuple[Section, ...]:
     """Return how it was computed, what ratings and ranks mean, what is assumed, the checks, the references."""
-    told = [
-        Section(
-            id="method",
-            heading="How ratings are computed",
-            blocks=(Text(text=_how(result)), Items(items=_facts(result))),
-        )
-    ]
-    if result.converged:
-        told.append(
-            Section(id="meaning", heading="What a rating and a rank mean", blocks=(Items(items=_meaning(result)),))
-        )
-    told.append(Section(id="assumptions", heading="What this assumes", blocks=(Items(items=_assumptions(result)),)))
-    if len(result.checks) > 1:
-        told.append(
-            Section(id="checking", heading="How the votes are checked", blocks=(Items(items=_checking(result)),))
-        )
     sources = sorted({source for name in methods_of(result) for text in texts_for(name) for source in text.sources})
-    if sources:
-        told.append(Section(id="references", heading="References", blocks=(Items(items=tuple(sources)),)))
-    return tuple(told)
+    parts = [
+        ("meaning", "What a rating and a rank mean", _meaning(result) if result.converged else ()),
+        ("assumptions", "What this assumes", _assumptions(result)),
+        ("checking", "How the votes are checked", _checking(result) if len(result.checks) > 1 else ()),
+        ("references", "References", tuple(sources)),
+    ]
+    how = (Text(text=_how(result)), Items(items=_facts(result)))
+    return (
+        Section(id="method", heading="How ratings are computed", blocks=how),
+        *(Section(id=name, heading=heading, blocks=(Items(items=items),)) for name, heading, items in parts if items),
+    )
 
 
 def methods_of(result: ArenaRanking) -> list[str]:
@@ -86,8 +78,8 @@ def _facts(result: ArenaRanking) -> tuple[str, ...]:
     found.append(f"Votes: {', '.join(kinds)}.")
     if result.n_resamples:
         found.append(f"Bootstrap: {result.n_resamples:,} rounds of clusters or votes, percentile intervals.")
-    for name in ("online Elo",) if any(row.online_elo is not None for row in result.rows) else ():
-        found.extend(text.how for text in texts_for(name))
+    if any(row.online_elo is not None for row in result.rows):
+        found.extend(text.how for text in texts_for("online Elo"))
     found.extend(f"{each.title}: not fitted, {each.reason}." for each in result.alternatives if each.reason)
     return tuple(found)
 
@@ -104,7 +96,7 @@ def _meaning(result: ArenaRanking) -> tuple[str, ...]:
         found.append(
             "Two models must not be compared by whether their intervals overlap: pairs are tested with the covariance of both."
         )
-        rows = ranked(result)
+        rows = [row for row in result.rows if row.rank_low is not None]
         found.append(_rank_set(max(rows, key=lambda row: (row.rank_high or 0) - (row.rank_low or 0)), rows))
         if any(row.rank_arena is not None for row in rows):
             found.extend(text.how for text in texts_for("arena upper bound"))
@@ -166,7 +158,6 @@ def _checking(result: ArenaRanking) -> tuple[str, ...]:
 
 _SHOWN = 20
 _PARTS = 4
-_WEAK = 10.0
 _LEADS: tuple[str, Tone] = ("clear winner", "good")
 _OPEN: tuple[str, Tone] = ("no clear winner", "caution")
 _IN_PARTS: tuple[str, Tone] = ("no single ranking", "bad")
@@ -254,8 +245,12 @@ def _scope(result: ArenaRanking) -> str:
     ties = result.n_ties + result.n_both_bad
     tied = f", {100 * ties / result.n_votes:.0f}% ties" if ties and result.n_votes else ""
     graph = result.graph
-    met = "" if graph is None else f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
+    met = "" if graph is None or graph.n_pairs_met == graph.n_pairs else _met(graph)
     return f"{plural(result.n_votes, 'vote')}{tied}{f', {by}' if by else ''}{met}"
+
+
+def _met(graph: VoteGraph) -> str:
+    return f"; {graph.n_pairs_met:,} of {plural(graph.n_pairs, 'pair')} met"
 
 
 def _many(each: ClusterCount) -> str:
@@ -290,7 +285,7 @@ def _ranks_settled(result: ArenaRanking) -> str:
         return sentence("; ".join(told[:_PARTS]) + more)
     rows = [row for row in result.rows if row.rank_low is not None]
     certain = sum(row.rank_low == row.rank_high for row in rows)
-    pairs = [pair for pair in result.pairs if pair.verdict != "not compared"]
+    pairs = figures.compared(result)
     shown = len(figures.apart(pairs))
     ranks = f"{certain or 'None'} of {plural(len(rows), 'rank')} {'are' if certain > 1 else 'is'} certain"
     apart = f"{shown:,} of {plural(len(pairs), 'pair')} {'are' if shown > 1 else 'is'}" if shown else "no pair is"
@@ -347,13 +342,13 @@ def _suspicions(result: ArenaRanking) -> list[Note]:
     votes = [_lower(line.title) for line in lines if line.check in _OF_VOTES]
     fit = [_lower(line.title) for line in lines if line.check not in _OF_VOTES and line.check != "drift"]
     if votes:
-        text = f"suspect votes ({several(votes, 7)}): ratings may show who voted, not what users prefer"
-        found.append(Note(kind="trust", text=text, remedy="look at those votes, and rate without them"))
+        text = f"suspect votes ({several(votes, 7)}) may carry the ratings"
+        found.append(Note(kind="trust", text=text, remedy="rate without them"))
     if fit:
-        text = f"one rating a model does not describe these votes ({several(fit, 4)}), so it is only an average"
+        text = f"one rating a model does not fit ({several(fit, 4)})"
         found.append(Note(kind="fit", text=text, remedy="rate by category (--by)"))
     if any(line.check == "drift" for line in lines):
-        text = "ratings change over time, so one rating is an average over the whole span"
+        text = "ratings change over time, so each is an average"
         found.append(Note(kind="fit", text=text, remedy="rate recent votes by themselves"))
     return found
 
@@ -366,13 +361,13 @@ def _turned(result: ArenaRanking) -> list[Note]:
 
 
 def _weak_links(result: ArenaRanking) -> list[Note]:
-    weak = [] if result.graph is None else [link for link in result.graph.links if link.n_wins < _WEAK]
+    weak = [] if result.graph is None else weak_links_of(result.graph)
     if not weak:
         return []
     first = weak[0]
-    text = f"only {first.n_wins:g} {first.side} tie {several(first.group, 2)} to the other models"
+    text = f"only {first.n_wins:g} {first.side} tie {several(first.group, 2)} to the rest"
     more = f", and {plural(len(weak) - 1, 'other group')} hang by as few" if len(weak) > 1 else ""
-    return [Note(kind="few", text=text + more, remedy="collect votes between them and the rest")]
+    return [Note(kind="few", text=text + more, remedy="collect votes between them")]
 
 
 def _lower(title: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from evalstats.analysis.arena import figures
-from evalstats.analysis.arena.checks import CheckLine, CheckStatus
+from evalstats.analysis.arena.checks import CheckLine, CheckStatus, FitChecks, TrustChecks, weak_links_of
 from evalstats.analysis.arena.figures import apart, compared, digits_of, level, percent, points, rough, unit_of, whole
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, CategoryRating, PairContrast, VoteCovariate
 from evalstats.document.model import Block, Column, Section, Table, Text, Tone, Value, sentence
@@ -19,6 +19,7 @@ _IN_MATRIX = 12  # a heat map of more models is no longer read
 _WORDS: Mapping[CheckStatus, str] = {"ok": "passed", "warning": "suspect", "limit": "limited", "not run": "not run"}
 _TONES: Mapping[str, Tone] = {"suspect": "bad", "limited": "caution", "not run": "neutral"}
 _ORDER: Mapping[CheckStatus, int] = {"warning": 0, "limit": 1, "ok": 2, "not run": 3}
+_OF_STYLE = ("without covariates", "with style")
 _PATTERNS = {"side": "one side", "disagreement": "against the ratings", "loyalty": "one model"}
 
 
@@ -84,7 +85,7 @@ def _connections(result: ArenaRanking) -> Section | None:
         return Section(
             id="parts", heading=heading, blocks=(Text(text=text), figures.vote_graph(result, table) or table)
         )
-    weak = figures.weak_links_of(graph)
+    weak = weak_links_of(graph)
     if not weak:
         return None
     table = Table(
@@ -229,7 +230,7 @@ def _choices_frame(result: ArenaRanking, known: Sequence[Alternative]) -> dict[s
 
 
 def _style(result: ArenaRanking) -> Section | None:
-    clear = [row for row in result.covariates if _is_clear(row)]
+    clear = [row for row in result.covariates if _excludes_zero(row)]
     if not clear:
         return None
     table = Table(
@@ -255,16 +256,12 @@ def _style(result: ArenaRanking) -> Section | None:
     heading = f"{_side(clear[0])} is preferred"
     if styled:
         heading = f"Answers with {'more' if styled[0].estimate > 0 else 'less'} {styled[0].name} are preferred"
-    arrows = figures.choice(result, _style_key(result), table) if styled and _style_key(result) else None
+    other = next((each for each in result.alternatives if each.key in _OF_STYLE and each.reason is None), None)
+    arrows = figures.choice(result, other, table) if styled and other else None
     return Section(id="style", heading=heading, blocks=(Text(text=text), arrows or table))
 
 
-def _style_key(result: ArenaRanking) -> str | None:
-    keys = [each.key for each in result.alternatives if each.reason is None]
-    return next((key for key in ("without covariates", "with style") if key in keys), None)
-
-
-def _is_clear(row: VoteCovariate) -> bool:
+def _excludes_zero(row: VoteCovariate | CategoryRating) -> bool:
     return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 0.0 <= row.conf_high
 
 
@@ -291,12 +288,13 @@ def _categories(result: ArenaRanking) -> Section | None:
     shown = found.p_value is not None and found.p_value <= 1 - result.conf_level
     heading = f"Models stand differently by {found.by}" if shown else f"No difference by {found.by} is established"
     digits, unit = digits_of(result), unit_of(result)
-    said = [f"{test_words(found.p_value)}Departures from the overall rating are shrunk towards 0"]
+    test = "" if found.p_value is None else f"Test of any difference: {p_words(found.p_value)}. "
+    said = [f"{test}Departures from the overall rating are shrunk towards 0"]
     if found.tau is not None:
         said[0] += f"; their SD is {number(found.tau, digits)} {unit}"
         if found.tau_low is not None:
             said[0] += f" ({level(result)} CI {interval_words(found.tau_low, found.tau_high, 1.0, digits)})"
-    clear = [row for row in found.rows if _departs(row)]
+    clear = [row for row in found.rows if _excludes_zero(row)]
     known = sum(row.conf_low is not None for row in found.rows)
     by_chance = (1 - result.conf_level) * known
     said.append(f"{len(clear)} of {plural(known, 'cell')} exclude 0; chance alone gives about {by_chance:.0f}")
@@ -319,21 +317,6 @@ def _categories(result: ArenaRanking) -> Section | None:
     )
     text = Text(text=" ".join(map(sentence, said)))
     return Section(id="categories", heading=heading, blocks=(text, figures.categories(result, table) or table))
-
-
-def test_words(p: float | None) -> str:
-    """Return a p-value as the beginning of a sentence; nothing where there is none.
-
-    Examples
-    --------
-    >>> test_words(0.0006), test_words(None)
-    ('Test of any difference: p < 0.001. ', '')
-    """
-    return f"Test of any difference: {p_words(p)}. " if p is not None else ""
-
-
-def _departs(row: CategoryRating) -> bool:
-    return row.conf_low is not None and row.conf_high is not None and not row.conf_low <= 0.0 <= row.conf_high
 
 
 def _ends(row: CategoryRating) -> tuple[float | None, float | None] | None:
@@ -363,79 +346,47 @@ def _checks(result: ArenaRanking) -> Section | None:
 
 
 def _suspect(result: ArenaRanking, line: CheckLine) -> Section:
-    heading = _HEADINGS.get(line.check, lambda _: line.title)(result) or line.title
     block = _DETAILS.get(line.check, lambda _: None)(result)
     blocks: tuple[Block, ...] = (Text(text=sentence(line.finding)), *([block] if block else []))
+    heading = _heading(result, line.check) or line.title
     return Section(id=f"check-{line.check.replace(' ', '-')}", heading=heading, blocks=blocks)
 
 
-def _one_side(result: ArenaRanking) -> str:
-    share = None if result.trust is None else result.trust.side_share
-    return (
-        ""
-        if share is None
-        else f"Side {'a' if share > 0.5 else 'b'} wins {100 * max(share, 1 - share):.0f}% of decided votes"
-    )
+def _heading(result: ArenaRanking, check: str) -> str:
+    """Return what a suspect check found, as a heading; "" where its numbers are not known."""
+    trust, fit = result.trust or TrustChecks(), result.fit or FitChecks()
+    heading = _HEADINGS.get(check, "")
+    match check:
+        case "sides" if (share := trust.side_share) is not None:
+            heading = f"Side {'a' if share > 0.5 else 'b'} wins {100 * max(share, 1 - share):.0f}% of decided votes"
+        case "raters" if n := len({flag.rater for flag in trust.raters}):
+            heading = f"{plural(n, 'rater')} {'votes' if n == 1 else 'vote'} unlike the others"
+        case "duplicates" if n := trust.n_duplicates:
+            heading = f"{plural(n, 'vote')} {'repeats' if n == 1 else 'repeat'} an earlier one"
+        case "bursts":
+            names = list(dict.fromkeys(burst.name for burst in trust.bursts if burst.kind == "model"))
+            heading = f"Votes for {several(names, 2)} came in bursts" if names else "Votes came in bursts"
+        case "identity" if n := trust.identity_votes:
+            heading = f"In {plural(n, 'vote')} an answer names its model"
+        case "one rater" if first := next((row.new_first for row in trust.influences if row.new_first), None):
+            heading = f"Without one rater {first} leads"
+        case "few votes" if (flip := trust.flip) and flip.n_votes:
+            heading = f"Without {plural(flip.n_votes, 'vote')} {flip.second} leads"
+        case "transitivity" if fit.triples:
+            heading = f"{fit.violations} of {plural(fit.triples, 'triple')} of models go in a circle"
+        case "drift":
+            names = [row.model for row in (result.drift.models if result.drift else ()) if row.flagged]
+            heading = f"Ratings of {several(names, 3)} change over time" if names else "Ratings change over time"
+        case _:
+            pass
+    return heading
 
 
-def _odd_raters(result: ArenaRanking) -> str:
-    n = 0 if result.trust is None else len({flag.rater for flag in result.trust.raters})
-    return f"{plural(n, 'rater')} {'votes' if n == 1 else 'vote'} unlike the others" if n else ""
-
-
-def _repeats(result: ArenaRanking) -> str:
-    n = None if result.trust is None else result.trust.n_duplicates
-    return f"{plural(n, 'vote')} {'repeats' if n == 1 else 'repeat'} an earlier one" if n else ""
-
-
-def _bursts_heading(result: ArenaRanking) -> str:
-    bursts = [] if result.trust is None else list(result.trust.bursts)
-    names = list(dict.fromkeys(burst.name for burst in bursts if burst.kind == "model"))
-    return f"Votes for {several(names, 2)} came in bursts" if names else "Votes came in bursts"
-
-
-def _named(result: ArenaRanking) -> str:
-    n = None if result.trust is None else result.trust.identity_votes
-    return f"In {plural(n, 'vote')} an answer names its model" if n else ""
-
-
-def _one_rater(result: ArenaRanking) -> str:
-    rows = () if result.trust is None else result.trust.influences
-    turned = next((row for row in rows if row.new_first), None)
-    return f"Without one rater {turned.new_first} leads" if turned else ""
-
-
-def _few_votes(result: ArenaRanking) -> str:
-    flip = None if result.trust is None else result.trust.flip
-    return f"Without {plural(flip.n_votes, 'vote')} {flip.second} leads" if flip and flip.n_votes else ""
-
-
-def _circles(result: ArenaRanking) -> str:
-    fit = result.fit
-    return (
-        f"{fit.violations} of {plural(fit.triples, 'triple')} of models go in a circle" if fit and fit.triples else ""
-    )
-
-
-def _drifts(result: ArenaRanking) -> str:
-    names = [] if result.drift is None else [row.model for row in result.drift.models if row.flagged]
-    return f"Ratings of {several(names, 3)} change over time" if names else "Ratings change over time"
-
-
-_HEADINGS: Mapping[str, Callable[[ArenaRanking], str]] = {
-    "sides": _one_side,
-    "raters": _odd_raters,
-    "duplicates": _repeats,
-    "bursts": _bursts_heading,
-    "identity": _named,
-    "one rater": _one_rater,
-    "few votes": _few_votes,
-    "deviance": lambda _: "Some pairs go against their ratings",
-    "calibration": lambda _: "Predicted shares miss what came",
-    "prediction": lambda _: "Ratings do not predict new votes",
-    "transitivity": _circles,
-    "cycles": lambda _: "Much of the preference goes in circles",
-    "drift": _drifts,
+_HEADINGS: Mapping[str, str] = {
+    "deviance": "Some pairs go against their ratings",
+    "calibration": "Predicted shares miss what came",
+    "prediction": "Ratings do not predict new votes",
+    "cycles": "Much of the preference goes in circles",
 }
 
 
@@ -451,7 +402,7 @@ def _raters_table(result: ArenaRanking) -> Table | None:
             Column(title="What", spare=True),
         ),
         [
-            (flag.rater, flag.n_votes, _PATTERNS.get(flag.check, flag.check), evidence_words(flag.e_value), flag.detail)
+            (flag.rater, flag.n_votes, _PATTERNS.get(flag.check, flag.check), _e_words(flag.e_value), flag.detail)
             for flag in flags
         ],
         "Raters flagged at a false discovery rate of 5%; evidence is at most 1 on average for an honest one",
@@ -459,14 +410,8 @@ def _raters_table(result: ArenaRanking) -> Table | None:
     )
 
 
-def evidence_words(value: float) -> str:
-    """Write an e-value: whole numbers up to a million, then powers of ten.
-
-    Examples
-    --------
-    >>> evidence_words(24.2), evidence_words(8.1e9)
-    ('24', '8.1e+09')
-    """
+def _e_words(value: float) -> str:
+    """Write an e-value: whole numbers up to a million, then powers of ten."""
     return f"{value:,.0f}" if value < 1e6 else f"{value:.1e}"
 
 

@@ -1,9 +1,9 @@
 """Figures of an arena (ratings, wins, the vote graph, drift, categories, other choices), and its numbers in words."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
-from evalstats.analysis.arena.checks import VoteGraph, WeakLink
+from evalstats.analysis.arena.checks import weak_links_of
 from evalstats.analysis.arena.result import Alternative, ArenaRanking, PairContrast, RatingRow, turned
 from evalstats.document.model import Figure, Table
 from evalstats.document.numbers import interval, number, plural
@@ -11,34 +11,30 @@ from evalstats.document.numbers import interval, number, plural
 MOST_MODELS = 60
 MOST_IN_MATRIX = 20
 MOST_ARROWS = 24
-FEW_WINS = 10.0  # below this many wins (or losses) a link is drawn as weak
-# Which choice is drawn where none is named: style before all others.
-_FIRST = ("without covariates", "with style", "with side")
-# Choices that take away what the headline has: their arrows run towards the headline.
-_WITHOUT = ("without covariates",)
 _ENDS = {
     "without covariates": ("Without", "Held equal"),
     "with style": ("Without", "With style"),
-    "with side": ("Without", "With side"),
 }
 
 
 def ranks(result: ArenaRanking, table: Table) -> Figure:
     """Return every model's rating with its interval, the ranks left open, and the arena's own rank; at most 60 models."""
-    shown = shown_models(result)
-    told = result.has_ranks
+    shown = ordered(result)[:MOST_MODELS]
     rows: dict[str, list[object]] = {
         "model": [row.name for row in shown],
         "group": [*_headings(shown, result)],
         "estimate": [row.estimate for row in shown],
         "conf_low": [row.conf_low for row in shown],
         "conf_high": [row.conf_high for row in shown],
-        "words": [rating_words(row, result) for row in shown],
+        "words": [_rating_words(row, result) for row in shown],
     }
-    options = {"title": f"Rating ({unit_of(result)}), {level(result)} interval", "note": _rest(result, shown)}
+    options = {
+        "title": f"Rating ({unit_of(result)}), {level(result)} interval",
+        "note": _rest(len(result.rows) - len(shown)),
+    }
     best = [row.name for row in result.rows if row.may_be_best]
     alt = f"Ratings of {plural(len(result.rows), 'model')} on {result.arena}"
-    if not told:
+    if not result.has_ranks:
         return Figure(
             id="ratings",
             plot="forest",
@@ -54,7 +50,7 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
         "rank_low_marginal": [row.rank_low_marginal for row in shown],
         "rank_high_marginal": [row.rank_high_marginal for row in shown],
         "rank": [row.rank_arena for row in shown],
-        "best": [stands_out(row, result) for row in shown],
+        "best": [_stands_out(row, result) for row in shown],
     }
     return Figure(
         id="ratings",
@@ -68,13 +64,14 @@ def ranks(result: ArenaRanking, table: Table) -> Figure:
     )
 
 
-def wins(result: ArenaRanking, table: Table | None = None) -> Figure | None:
+def wins(result: ArenaRanking, table: Table) -> Figure | None:
     """Return how often users would prefer the model of the row to that of the column; None where no pair is known.
 
     At most 20 models are drawn, the first of those of which some pair is known.
     """
-    names = [row.name for row in matrix_models(result)]
     known = [pair for pair in result.pairs if pair.win_probability is not None]
+    named = {name for pair in known for name in (pair.first, pair.second)}
+    names = [row.name for row in result.rows if row.name in named][:MOST_IN_MATRIX]
     pairs = [pair for pair in [*known, *map(turned, known)] if pair.first in names and pair.second in names]
     if not pairs:
         return None
@@ -99,9 +96,11 @@ def wins(result: ArenaRanking, table: Table | None = None) -> Figure | None:
     )
 
 
-def vote_graph(result: ArenaRanking, table: Table | None = None) -> Figure | None:
+def vote_graph(result: ArenaRanking, table: Table) -> Figure | None:
     """Return how votes connect the models; None where no two of them are connected."""
-    graph, found = result.graph, shown_parts(result)
+    graph = result.graph
+    order = {row.name: place for place, row in enumerate(result.rows)}
+    found = [] if graph is None else [sorted(part, key=order.__getitem__) for part in graph.components if len(part) > 1]
     if graph is None or not found:
         return None
     weak = {name for link in weak_links_of(graph) for name in link.group}
@@ -134,17 +133,16 @@ def vote_graph(result: ArenaRanking, table: Table | None = None) -> Figure | Non
     )
 
 
-def drift(result: ArenaRanking, table: Table | None = None) -> Figure | None:
+def drift(result: ArenaRanking, table: Table | None) -> Figure | None:
     """Return the ratings of every model by period; None where no model has two."""
     if result.drift is None:
         return None
-    drifts = {row.model: row for row in result.drift.models}
     known = [row for row in result.drift.ratings if row.estimate is not None]
     counts = {row.model: sum(each.model == row.model for each in known) for row in known}
     rows = sorted((row for row in known if counts[row.model] > 1), key=lambda row: row.period)
     if not rows:
         return None
-    flagged = {name: (row.slope or 0.0) for name, row in drifts.items() if row.flagged}
+    flagged = {row.model: row.slope for row in result.drift.models if row.flagged}
     return Figure(
         id="drift",
         plot="timeline",
@@ -167,15 +165,13 @@ def drift(result: ArenaRanking, table: Table | None = None) -> Figure | None:
     )
 
 
-def choice(result: ArenaRanking, key: str | None = None, table: Table | None = None) -> Figure | None:
+def choice(result: ArenaRanking, other: Alternative, table: Table) -> Figure | None:
     """Return an arrow for each model from its rating under one choice to that under another; None where there is none.
 
     Of more than 24 models those that move most are drawn.
     """
-    other = shown_choice(result, key)
-    if other is None:
-        return None
-    back = other.key in _WITHOUT
+    # Where the other choice takes away what the headline has, arrows run towards the headline.
+    back = other.key == "without covariates"
     moves = [
         (row.name, value if back else row.estimate, row.estimate if back else value)
         for row, value in zip(result.rows, other.ratings, strict=True)
@@ -197,7 +193,7 @@ def choice(result: ArenaRanking, key: str | None = None, table: Table | None = N
         },
         options={
             "title": f"Rating ({unit_of(result)})",
-            "ends": _ENDS.get(other.key, ("Here", "Other")),
+            "ends": _ENDS[other.key],
             "digits": digits_of(result),
             "note": f"The other {plural(rest, 'model')} move less." if rest else "",
         },
@@ -211,11 +207,6 @@ def choice(result: ArenaRanking, key: str | None = None, table: Table | None = N
 # --- what is drawn ---
 
 
-def shown_models(result: ArenaRanking) -> list[RatingRow]:
-    """Return the rows that are drawn."""
-    return ordered(result)[:MOST_MODELS]
-
-
 def ordered(result: ArenaRanking) -> list[RatingRow]:
     """Return parts with several models first, then models that are on no scale."""
     found = result.parts
@@ -224,48 +215,14 @@ def ordered(result: ArenaRanking) -> list[RatingRow]:
     return [*together, *alone]
 
 
-def matrix_models(result: ArenaRanking) -> list[RatingRow]:
-    """Return the models of `wins`: the first ones, among those of which some pair is known."""
-    named = {name for pair in result.pairs if pair.win_probability is not None for name in (pair.first, pair.second)}
-    return [row for row in result.rows if row.name in named][:MOST_IN_MATRIX]
-
-
-def stands_out(row: RatingRow, result: ArenaRanking) -> bool:
+def _stands_out(row: RatingRow, result: ArenaRanking) -> bool:
     """Whether a model is one of the few that may be the best of its part: where most may, nobody stands out."""
-    own = [each for part in result.parts if any(one.name == row.name for one in part) for each in part]
-    ranked = [each for each in own if each.rank_low is not None]
+    ranked = [each for each in result.rows if each.component == row.component and each.rank_low is not None]
     best = sum(bool(each.may_be_best) for each in ranked)
     return bool(row.may_be_best) and 2 * best <= len(ranked)
 
 
-def shown_parts(result: ArenaRanking) -> list[tuple[str, ...]]:
-    """Return the models of every part with several, in the order of the rows."""
-    if result.graph is None:
-        return []
-    order = {row.name: place for place, row in enumerate(result.rows)}
-    key: Callable[[str], int] = order.__getitem__
-    known = [tuple(sorted((name for name in part if name in order), key=key)) for part in result.graph.components]
-    return [part for part in known if len(part) > 1]
-
-
-def weak_links_of(graph: VoteGraph) -> list[WeakLink]:
-    """Return the links that hang by fewer than 10 wins or losses."""
-    return [link for link in graph.links if link.n_wins < FEW_WINS]
-
-
-def shown_choice(result: ArenaRanking, key: str | None = None) -> Alternative | None:
-    """Return the choice that is drawn: the one named, else style, else the one that moves ratings most; None for none."""
-    known = [each for each in result.alternatives if each.reason is None and any(v is not None for v in each.ratings)]
-    if key is not None:
-        return next((each for each in known if each.key == key), None)
-    for wanted in _FIRST:
-        found = next((each for each in known if each.key == wanted), None)
-        if found is not None:
-            return found
-    return max(known, key=lambda each: abs(each.largest_move or 0.0), default=None)
-
-
-def rating_words(row: RatingRow, result: ArenaRanking) -> str:
+def _rating_words(row: RatingRow, result: ArenaRanking) -> str:
     """Write a rating and its interval, or what of them is missing."""
     if row.estimate is None:
         return "no rating"
@@ -274,28 +231,21 @@ def rating_words(row: RatingRow, result: ArenaRanking) -> str:
         return f"{shown}, fixed"
     if row.conf_low is None or row.conf_high is None:
         return f"{shown}, no interval"
-    return f"{shown} {ends(row.conf_low, row.conf_high, result)}"
+    return f"{shown} {interval(row.conf_low, row.conf_high, 1.0, digits_of(result))}"
 
 
 def _headings(rows: Sequence[RatingRow], result: ArenaRanking) -> list[str]:
     """Return the heading above each model where the votes leave several parts."""
     if whole(result):
         return [""] * len(rows)
-    groups = result.parts
-    alone = sum(len(part) == 1 for part in groups)
-    headings: list[str] = []
-    for row in rows:
-        own = next(part for part in groups if any(each is row for each in part))
-        single = len(own) == 1
-        headings.append(
-            f"On no scale: {plural(alone, 'model')}" if single else f"Part {row.component}: {plural(len(own), 'model')}"
-        )
-    return headings
+    sizes = {part[0].component: len(part) for part in result.parts}
+    alone = f"On no scale: {plural(sum(size == 1 for size in sizes.values()), 'model')}"
+    together = {part: f"Part {part}: {plural(size, 'model')}" for part, size in sizes.items() if size > 1}
+    return [together.get(row.component, alone) for row in rows]
 
 
-def _rest(result: ArenaRanking, shown: Sequence[RatingRow]) -> str:
-    rest = len(result.rows) - len(shown)
-    return f"The other {plural(rest, 'model')}: in the table." if rest else ""
+def _rest(n: int) -> str:
+    return f"The other {plural(n, 'model')}: in the table." if n else ""
 
 
 def _move(change: float, result: ArenaRanking) -> str:
@@ -361,11 +311,6 @@ def points(value: float | None, result: ArenaRanking, *, unit: bool = True) -> s
     return f"{shown} {unit_of(result)}".rstrip() if unit and value is not None else shown
 
 
-def ends(low: float | None, high: float | None, result: ArenaRanking, *, sign: bool = False) -> str:
-    """Write an interval of ratings or of differences."""
-    return interval(low, high, 1.0, digits_of(result), sign=sign)
-
-
 def unit_of(result: ArenaRanking) -> str:
     """Return the unit of a difference of ratings."""
     return result.unit or ("points" if result.scale == "elo" else "log-odds")
@@ -393,11 +338,6 @@ def rough(value: float) -> str:
 def whole(result: ArenaRanking) -> bool:
     """Whether all models are rated on one scale."""
     return len(result.parts) <= 1
-
-
-def ranked(result: ArenaRanking) -> list[RatingRow]:
-    """Return the rows with a rank set."""
-    return [row for row in result.rows if row.rank_low is not None and row.rank_high is not None]
 
 
 def compared(result: ArenaRanking) -> list[PairContrast]:

@@ -71,12 +71,11 @@ class Options:
 class Claims:
     """What may be said of pairs and of ranks.
 
-    Matrices have shape (n_models, n_models), entry (i, j) for model i less model j, NaN where nothing is known.
+    Matrices have shape (n_models, n_models), entry (i, j) for model i less model j, NaN where nothing is known; `std_error` is in
+    rating points.
 
     Attributes
     ----------
-    std_error
-        In rating points.
     separated
         Whether the order of i and j is shown, all pairs taken together.
     by_prior
@@ -85,27 +84,20 @@ class Claims:
         Probability that i is the stronger, nothing known before.
     more_votes
         Further votes between the two that would separate them; `more_votes_reasons` says why there is no number.
-    rank_low, rank_high, marginal_low, marginal_high, rank_arena
-        int64, shape (n_models,); None where ranks cannot be told.
+    rank_arena
+        int64, shape (n_models,): the rank that live arenas print.
     """
 
+    ranks: StrengthRanks
     df: FloatArray
     std_error: FloatArray
     p_value: FloatArray
-    p_adjusted: FloatArray
     separated: NDArray[np.bool_]
     by_prior: NDArray[np.bool_]
     order: FloatArray
     more_votes: FloatArray
     more_votes_reasons: dict[tuple[int, int], str]
-    rank_low: IntArray
-    rank_high: IntArray
-    marginal_low: IntArray
-    marginal_high: IntArray
     rank_arena: IntArray
-    rank_method: str
-    rank_reason: str | None = None
-    warnings: tuple[str, ...] = ()
 
 
 def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, options: Options) -> Claims:
@@ -132,23 +124,16 @@ def claims_of(table: VoteTable, fit: PairFit, covariance: StrengthCovariance, op
     reach = np.array([t_reach(options.conf_level, df) for df in model_df(covariance)]) * error
     order = _matrix(pairs.order_probability, pairs, n)
     return Claims(
+        ranks=ranks,
         df=_matrix(pairs.df, pairs, n),
         std_error=_matrix(pairs.std_error, pairs, n) * options.points,
         p_value=_matrix(pairs.p_value, pairs, n),
-        p_adjusted=ranks.p_adjusted,
         separated=shown,
         by_prior=apart,
         order=np.where(np.tri(n, dtype=np.bool_), 1.0 - order, order),
         more_votes=_matrix(needed, pairs, n),
         more_votes_reasons=why,
-        rank_low=ranks.low,
-        rank_high=ranks.high,
-        marginal_low=ranks.marginal_low,
-        marginal_high=ranks.marginal_high,
         rank_arena=arena_ranks(fit.strengths - reach, fit.strengths + reach),
-        rank_method=ranks.method,
-        rank_reason=ranks.reason,
-        warnings=ranks.warnings,
     )
 
 
@@ -251,17 +236,7 @@ def scaled(strengths: FloatArray, names: tuple[str, ...], options: Options) -> F
 
 
 def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: int, bare: bool = False) -> Part:
-    """Rate one part.
-
-    Parameters
-    ----------
-    table
-        The votes of that part alone.
-    models
-        Its models' numbers in the whole table.
-    bare
-        Whether coefficients are all that is wanted: then no pairs and no ranks.
-    """
+    """Rate one part, `models` of the whole table, from its votes alone; `bare`: for coefficients, without pairs and ranks."""
     fit = _fitted(table, options)
     table, covariance = _covariance(table, fit)
     if options.prior > 0.0:
@@ -291,11 +266,11 @@ def rate(table: VoteTable, models: Sequence[int], options: Options, *, number: i
         rating_covariance=_rating_covariance(covariance, weights, options) if known else None,
         claims=claims,
         boot=boot,
-        rank_reason=covariance.reason if claims is None else claims.rank_reason,
+        rank_reason=covariance.reason if claims is None else claims.ranks.reason,
         notes=(
             # Of votes at hand these say how errors were computed; merged ones leave nothing better to compute.
             *as_notes("few", covariance.warnings, caution=table.chunks is not None),
-            *as_notes("few", (*(() if claims is None else claims.warnings), *lent)),
+            *as_notes("few", (*(() if claims is None else claims.ranks.warnings), *lent)),
         ),
     )
 

@@ -8,7 +8,7 @@ import polars as pl
 
 from evalstats.analysis.arena.checks import CheckLine, Drift, FitChecks, TrustChecks, VoteGraph
 from evalstats.analysis.arena.options import ArenaOptions, Scale
-from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.document.escape import one_line
 from evalstats.document.model import Note
 from evalstats.errors import InputError
@@ -19,7 +19,7 @@ PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RatingRow(Estimate):
+class RatingRow(RankedRow):
     """One model's line. Ratings are on the result's scale.
 
     Attributes
@@ -30,28 +30,19 @@ class RatingRow(Estimate):
     strength
         The same as natural log-odds, 0 for the average model.
     boot_low, boot_high
-        Percentile interval of a bootstrap of whole clusters (the way with the fewest), or of votes; where rounds were asked
-        for.
+        Percentile interval of a bootstrap of whole clusters (the way with the fewest), or of votes; None unless asked for.
     n_votes, n_wins, n_losses, n_ties, n_both_bad
         Votes that it took part in.
     win_share
         Wins and half of ties (both bad included) over its votes: depends on whom it met.
     n_clusters
         For each of the result's clusters, how many of its levels the votes come from.
-    rank_low, rank_high
-        Its rank set: all sets together hold the true ranks with the level asked for. 1 is the best. Counted within
-        `component`. `rank_reason` says why there is none.
-    rank_low_marginal, rank_high_marginal
-        The set that holds this model's rank with that level, looked at alone.
     rank_arena
         The rank live arenas print: 1 + the models whose whole interval lies above this one's.
     online_elo
         Rating by one pass over the votes in order, as chess servers do; depends on the order. None unless asked for.
-    component
-        Number of its part of the vote graph, from 1.
     """
 
-    name: str
     strength: float | None = None
     boot_low: float | None = None
     boot_high: float | None = None
@@ -63,26 +54,8 @@ class RatingRow(Estimate):
     win_share: float | None = None
     n_opponents: int = 0
     n_clusters: tuple[int, ...] = ()
-    rank_low: int | None = None
-    rank_high: int | None = None
-    rank_low_marginal: int | None = None
-    rank_high_marginal: int | None = None
-    rank_reason: str | None = None
     rank_arena: int | None = None
-    may_be_best: bool | None = None
-    top: tuple[tuple[int, bool], ...] = ()
     online_elo: float | None = None
-    component: int | None = None
-
-    @property
-    def ranks(self) -> str:
-        """The rank set in words: "1-3", or "2" where it holds one place; a dash where there is none."""
-        return _set(self.rank_low, self.rank_high)
-
-    @property
-    def ranks_marginal(self) -> str:
-        """The same for the set of this model alone."""
-        return _set(self.rank_low_marginal, self.rank_high_marginal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +64,8 @@ class PairContrast(Estimate):
 
     Attributes
     ----------
-    conf_low, conf_high
-        Interval of this difference alone, from the full covariance.
-    p_value, p_adjusted
-        Of no difference; adjusted for all pairs at once. `p_adjusted` decides `verdict`.
+    conf_low, conf_high, p_value
+        Of this difference alone, from the full covariance; `p_adjusted`, for all pairs at once, decides `verdict`.
     win_probability, win_low, win_high
         Probability that a user who decides prefers the first (with covariates at no difference between the two), with the
         interval of the difference.
@@ -127,13 +98,9 @@ class VoteCovariate(Estimate):
     ----------
     name
         "side" for side a; else the name of the pair of columns.
-    estimate, std_error, conf_low, conf_high, df, p_value
-        Log-odds of side a's win for one standard deviation of the relative difference (a - b)/(a + b); for "side" log-odds
-        of side a between equal models.
-    points
-        `estimate` in rating points.
-    mean, sd
-        Of the relative difference over all votes.
+    estimate
+        Log-odds of side a's win for one standard deviation of the relative difference (a - b)/(a + b), of which `mean` and `sd`
+        are over all votes; for "side" log-odds of side a between equal models. `points` is the same in rating points.
     held
         Whether the result's ratings hold it equal; else it was estimated beside them.
     """
@@ -158,12 +125,10 @@ class Alternative:
         In the order of the result's rows.
     largest_move, moved
         The largest change of a rating against the headline, and the model it is of.
-    n_swaps
-        Pairs of models whose order by estimate changes.
-    new_first
-        The model with the highest rating, where it is another one.
+    n_swaps, new_first
+        Pairs of models whose order by estimate changes; the model with the highest rating, where it is another one.
     log_lik
-        Log-likelihood, where it can be compared with that of another alternative (Davidson with Rao-Kupper).
+        Where it can be compared with that of another alternative (Davidson with Rao-Kupper).
     """
 
     key: str
@@ -183,14 +148,8 @@ class Alternative:
 class CategoryRating:
     """One model in one category (scenario, app, language).
 
-    Attributes
-    ----------
-    estimate
-        Rating in the category, drawn towards the model's overall rating by as much as the noise makes likely.
-    deviation, std_error, conf_low, conf_high
-        That rating less the overall one, with its interval.
-    unpooled
-        The deviation estimated from the category's votes alone.
+    `estimate` is its rating there, drawn towards the overall rating by as much as the noise makes likely; `deviation`, to which
+    error and interval belong, is that less the overall one; `unpooled` is the same from the category's votes alone.
     """
 
     category: str
@@ -209,12 +168,8 @@ class CategoryRating:
 class Categories:
     """Ratings by category with partial pooling.
 
-    Attributes
-    ----------
-    tau
-        Standard deviation of true deviations, in rating points; `p_value` tests that it is 0.
-    left_out
-        Categories that could not be rated, each with the reason.
+    `tau` is the standard deviation of true deviations, in rating points, and `p_value` tests that it is 0; `left_out` are
+    categories that could not be rated, each with the reason.
     """
 
     by: str
@@ -236,12 +191,8 @@ class Categories:
 class ClusterCount:
     """A way in which votes share something.
 
-    Attributes
-    ----------
-    effective
-        (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth.
-    largest
-        Share of all votes in the largest level.
+    `effective` is (sum k)^2 / sum k^2 for the votes k of each level: how many equal levels these are worth; `largest` is the
+    share of all votes in the largest level.
     """
 
     name: str
@@ -421,9 +372,3 @@ def _minus(value: float | None) -> float | None:
 
 def _rest(value: float | None) -> float | None:
     return None if value is None else 1.0 - value
-
-
-def _set(low: int | None, high: int | None) -> str:
-    if low is None or high is None:
-        return "–"
-    return str(low) if low == high else f"{low}-{high}"

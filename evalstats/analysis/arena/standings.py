@@ -128,7 +128,7 @@ def _with_error(pair: PairContrast, claims: Claims, options: Options, i: int, j:
         return replace(
             pair, std_error=error, df=df, conf_low=low, conf_high=high, reason=reason, more_votes_reason=reason
         )
-    adjusted = _number(claims.p_adjusted[i, j])
+    adjusted = _number(claims.ranks.p_adjusted[i, j])
     separated = bool(claims.separated[i, j])
     verdict: PairVerdict = ("better" if estimate > 0.0 else "worse") if separated else "not separated"
     more = None if separated else _number(claims.more_votes[i, j])
@@ -172,15 +172,16 @@ def _rated(line: RatingRow, part: Part, place: int) -> RatingRow:
         low, high = (_number(float(ends[place])) for ends in (part.boot.conf_low, part.boot.conf_high))
         told = replace(told, boot_low=_scaled(low, options), boot_high=_scaled(high, options))
     claims = part.claims
-    if claims is None or claims.rank_reason is not None:
+    if claims is None or claims.ranks.reason is not None:
         return replace(told, rank_reason=part.rank_reason)
-    low, high = int(claims.rank_low[place]), int(claims.rank_high[place])
+    ranks = claims.ranks
+    low, high = int(ranks.low[place]), int(ranks.high[place])
     return replace(
         told,
         rank_low=low,
         rank_high=high,
-        rank_low_marginal=int(claims.marginal_low[place]),
-        rank_high_marginal=int(claims.marginal_high[place]),
+        rank_low_marginal=int(ranks.marginal_low[place]),
+        rank_high_marginal=int(ranks.marginal_high[place]),
         rank_arena=int(claims.rank_arena[place]),
         may_be_best=low <= 1,
         top=tuple((k, low <= k) for k in options.top),

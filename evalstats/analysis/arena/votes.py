@@ -420,7 +420,7 @@ def _made_up(scored: pl.DataFrame) -> list[Note]:
     if not len(known):
         return []
     many = "the votes are" if len(known) == scored.height else f"{len(known):,} of {scored.height:,} votes are"
-    text = f"{many} simulated ({known[0]}) and say nothing of the models they name"
+    text = f"{many} simulated ({known[0]}), whatever models they name"
     return [Note(kind="simulated", text=text)]
 
 

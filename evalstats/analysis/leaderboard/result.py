@@ -8,7 +8,7 @@ from typing import Any, Literal
 import polars as pl
 
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
-from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -23,7 +23,7 @@ PairVerdict = Literal["better", "worse", "not separated", "not compared"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LeaderboardRow(Estimate):
+class LeaderboardRow(RankedRow):
     """One model's line. Numbers are in the metric's own unit.
 
     Attributes
@@ -37,15 +37,6 @@ class LeaderboardRow(Estimate):
     missing_low, missing_high
         Its score on all items if everything that is missing had scored the lowest, the highest value. None where nothing is
         missing or the metric has no bounds.
-    rank_low, rank_high
-        Its rank set: all sets together hold the true ranks with the level asked for. 1 is the best. Ranks are counted
-        within `component`. `rank_reason` says why there is none.
-    rank_low_marginal, rank_high_marginal
-        The set that holds this model's rank with that level, looked at alone.
-    may_be_best
-        Whether it is in the set that holds the best model.
-    top
-        For each k: whether it is in the set that holds all of the k best.
     tier
         Letters; two models that share a letter are not separated.
     best_low, best_high
@@ -55,11 +46,8 @@ class LeaderboardRow(Estimate):
         Its score drawn towards the mean of all, by as much as its noise makes likely.
     tied_with
         Models with the same estimate; they are listed by name, which says nothing of their order.
-    component
-        Number of its part of the comparability graph, from 1.
     """
 
-    name: str
     n_items: int | None = None
     n_trials: int | None = None
     n_error: int = 0
@@ -68,31 +56,13 @@ class LeaderboardRow(Estimate):
     n_missing: int = 0
     missing_low: float | None = None
     missing_high: float | None = None
-    rank_low: int | None = None
-    rank_high: int | None = None
-    rank_low_marginal: int | None = None
-    rank_high_marginal: int | None = None
-    rank_reason: str | None = None
-    may_be_best: bool | None = None
-    top: tuple[tuple[int, bool], ...] = ()
     tier: str = ""
     best_low: float | None = None
     best_high: float | None = None
     shrunken: float | None = None
     tied_with: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
-    component: int | None = None
     notes: tuple[Note, ...] = ()
-
-    @property
-    def ranks(self) -> str:
-        """The rank set in words: "1-3", or "2" where it holds one place; a dash where there is none."""
-        return _set(self.rank_low, self.rank_high)
-
-    @property
-    def ranks_marginal(self) -> str:
-        """The same for the set of this model alone."""
-        return _set(self.rank_low_marginal, self.rank_high_marginal)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -317,12 +287,6 @@ def snapped_rows(rows: Sequence[LeaderboardRow], span: float | None) -> tuple[Le
 
 def _end(value: float | None, span: float | None) -> float | None:
     return 0.0 if value is not None and span is not None and abs(value) < _ROUNDING * span else value
-
-
-def _set(low: int | None, high: int | None) -> str:
-    if low is None or high is None:
-        return "–"
-    return str(low) if low == high else f"{low}-{high}"
 
 
 def _types(of: type, texts: tuple[str, ...], wholes: tuple[str, ...]) -> dict[str, pl.DataType]:

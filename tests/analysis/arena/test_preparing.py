@@ -202,6 +202,6 @@ def test_the_side_is_the_one_shown_first_where_that_is_known():
 
 def test_simulated_votes_are_told():
     table, _, _ = _table({**VOTES, "simulated": ["by evalstats, seed 0"] * 6})
-    assert "The votes are simulated (by evalstats, seed 0) and say nothing" in lines_of(table.notes[:1], "simulated")
+    assert "The votes are simulated (by evalstats, seed 0)" in lines_of(table.notes[:1], "simulated")
     real, _, _ = _table({**VOTES, "simulated": [False] * 6})
     assert not lines_of(real.notes, "simulated")
