@@ -18,23 +18,12 @@ HELPER = "evalstats: "
 
 
 def item_sums(outcomes: object, *, arm: str, key: Sequence[str] = ITEM_KEY) -> pl.DataFrame:
-    """Count and sum the scores of every (arm, item).
+    """Count and sum the scores of every (arm, item), in rows of one metric of one benchmark.
 
-    Parameters
-    ----------
-    outcomes
-        Rows of one metric of one benchmark, in any frame that narwhals knows, lazy or not.
-    arm
-        Column that names what is compared.
-    key
-        Columns that name an item.
-
-    Returns
-    -------
-    pl.DataFrame
-        `arm`, the key, `n_scored` (trials with a score), `n_error`, `n_unscored`, `total` (sum of scores over trials) and
-        `total_sq` (sum of their squares), sorted, so that the order of the rows given has no effect. A row that holds the
-        average of k trials (`trial` null, `n_trials` k) counts k times.
+    `outcomes` is any frame that narwhals knows, lazy or not; `arm` names what is compared, `key` an item. Returned are `arm`,
+    the key, `n_scored` (trials with a score), `n_error`, `n_unscored`, `total` (sum of scores over trials) and `total_sq` (sum
+    of their squares), sorted, so that the order of the rows given has no effect. A row that holds the average of k trials
+    (`trial` null, `n_trials` k) counts k times.
     """
     group = [arm, *[name for name in key if name != arm]]
     frame = _native(outcomes)
@@ -93,20 +82,11 @@ _ROW, _COLUMN = f"{HELPER}row", f"{HELPER}column"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreMatrix:
-    """Counts and sums of the scores of every item under every model.
+    """Counts and sums of the scores of every item under every model: arrays of shape (n_items, n_models).
 
-    Attributes
-    ----------
-    items
-        One row for each item that any model saw, sorted by key: the key and the factors that are constant within items.
-    models
-        What the columns of the arrays stand for, in the order asked for.
-    n_scored
-        int64, shape (n_items, n_models): trials with a score.
-    n_lost
-        The same for trials without one: harness errors and unscored rows. A cell with neither was never run.
-    total
-        float64, same shape: sum of the scores, in the metric's own unit.
+    `items` has one row for each item that any model saw, sorted by key: the key and the factors that are constant within items.
+    `n_scored` (int64) are trials with a score, `n_lost` those without one: harness errors and unscored rows. A cell with
+    neither was never run. `total` (float64) is the sum of the scores, in the metric's own unit.
     """
 
     items: pl.DataFrame
@@ -154,20 +134,10 @@ def score_matrix(
     factors: Sequence[str] = (),
     key: Sequence[str] = ITEM_KEY,
 ) -> ScoreMatrix:
-    """Count and sum the scores of every item under every model.
+    """Count and sum the scores of every item under every model, in rows of one metric of one benchmark.
 
-    Parameters
-    ----------
-    outcomes
-        Rows of one metric of one benchmark, in any frame that narwhals knows, lazy or not.
-    arm
-        Column that names the models.
-    models
-        Levels of `arm`, in the order wanted for the columns; rows of other levels are an error.
-    factors
-        Columns whose level is wanted for every item.
-    key
-        Columns that name an item.
+    `models` are levels of `arm`, in the order wanted for the columns; rows of other levels are an error. `factors` are columns
+    whose level is wanted for every item, `key` those that name an item.
     """
     if len(set(models)) < len(models):
         raise InputError(f"the {len(models)} models are not all different; name each once")

@@ -209,31 +209,17 @@ CELL = f"{HELPER}cell"
 class VoteCells:
     """Votes between two different models, equal ones merged, and how many were left out and why.
 
-    Attributes
-    ----------
-    models
-        Names, sorted; a model's code is its place here. Only models with a vote that counts.
-    first, second, outcome
-        int64, shape (n_cells,): codes of the models on sides a and b; the place of the outcome in `OUTCOMES`.
-    share
-        float64, shape (n_cells,): how much of the vote the model on side a got, in [0, 1].
-    weight, weight_squares
-        float64, shape (n_cells,): sums of the votes' weights and of their squares; a vote without a weight weighs 1.
-    count
-        int64, shape (n_cells,): votes.
-    covariates
-        float64, shape (n_cells, n_covariates), in the order of `covariate_names`.
-    clusters
-        For each cluster asked for, int64 codes 0..G-1, shape (n_cells,), and in `cluster_levels` what they stand for. A
-        vote without a level is a cluster of its own, whose level is null.
-    n_rows
-        Rows of the frame: votes that count, and those left out.
-    n_unnamed, n_self, n_unscored, unknown
-        Votes left out: without the name of a model; of a model against itself; without an outcome; with a label that is
-        not known, by label, the most frequent first. A vote is counted once, for the first of these that holds.
-    keys
-        For `cluster_chunks`: what tells the cell of a vote, and the cell's number. Empty where cells are told apart by
-        clusters.
+    All arrays have a place for each cell. `models` are names, sorted, of those with a vote that counts; `first` and
+    `second` (int64) are their places in it on sides a and b, `outcome` the place in `OUTCOMES`. `share` (float64) is how
+    much of the vote side a got, in [0, 1]; `weight` and `weight_squares` are sums over the votes (1 for a vote without a
+    weight), `count` (int64) is their number; `covariates` has a column for each of `covariate_names`. For each cluster
+    asked for, `clusters` holds codes 0..G-1 and `cluster_levels` what they stand for; a vote without a level is a cluster
+    of its own, whose level is null.
+
+    `n_rows` counts the rows of the frame. Left out are votes without the name of a model (`n_unnamed`), of a model against itself
+    (`n_self`), without an outcome (`n_unscored`), with a label that is not known (`unknown`, by label, the most frequent first);
+    each is counted once, for the first of these that holds. `keys` tells `cluster_chunks` the cell of a vote; it is empty where
+    cells are told apart by clusters.
     """
 
     models: tuple[str, ...]
@@ -288,9 +274,9 @@ def vote_cells(
     covariates
         Columns of numbers, told apart like outcomes: they should have few different values if votes are many.
     labels
-        What the labels of the winner's column stand for (a, b, tie or both_bad); labels are compared in lower case and
-        without blanks around them. None: the glossary's own words for `outcome`, those of public arenas for `winner`. But
-        for `outcome`, a label may also be the name of either model; one that is also the label of the other side is unknown.
+        What the labels of the winner's column stand for (a, b, tie or both_bad), whatever their case and the blanks around
+        them. None: the glossary's own words for `outcome`, those of public arenas for `winner`. But for `outcome`, a label may
+        also be the name of either model; one that is also the label of the other side is unknown.
     winner
         The winner's column; None for `outcome`, or `winner` where there is no `outcome`.
 
@@ -426,18 +412,10 @@ Packed = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteChunk:
-    """Votes of some whole clusters, equal votes of one cluster merged.
+    """Votes of some whole clusters, equal votes of one cluster merged: arrays of one length.
 
-    Attributes
-    ----------
-    cell
-        int64, shape (n,): places in the arrays of the `VoteCells`.
-    cluster
-        int64, shape (n,): codes, in rising order; those of the next chunk go on where these end.
-    weight, weight_squares
-        float64, shape (n,): sums of the votes' weights and of their squares.
-    count
-        int64, shape (n,): votes.
+    `cell` are places in the arrays of the `VoteCells`, `cluster` codes in rising order (those of the next chunk go on where these
+    end), `weight` and `weight_squares` sums over the votes, `count` their number.
     """
 
     cell: Ints
@@ -452,24 +430,13 @@ def cluster_chunks(
 ) -> Iterator[VoteChunk]:
     """Yield the votes of `cells` cluster by cluster, many clusters at a time.
 
-    Parameters
-    ----------
-    frame
-        The table that the cells were made of. A lazy Polars frame is streamed; of any other the few columns that matter
-        are collected first.
-    cells
-        Made without clusters, with the covariates wanted.
-    cluster
-        A column, or several: then votes belong together that agree in all of them. A vote without a level is a cluster of
-        its own.
-    chunk_votes
-        Votes to a chunk, about: clusters are whole, so that a chunk is as large as its largest cluster at least.
+    `frame` is the table that the cells were made of, without clusters and with the covariates wanted; a lazy Polars frame
+    is streamed. `cluster` is a column, or several: then votes belong together that agree in all of them. A vote without a
+    level is a cluster of its own. A chunk has about `chunk_votes` votes; clusters are whole, so that it is as large as
+    its largest one at least.
 
-    Notes
-    -----
     Texts of more than 5 million votes are told apart by a hash of the bits that cells leave free, 47 for 100 models: of a
     million raters some two are then taken for one with a chance of less than 1%, which moves no standard error that is shown.
-
     Memory: 8 bytes for each vote (24 where votes have weights), and about 100 bytes for each vote of a chunk.
     """
     names = (cluster,) if isinstance(cluster, str) else tuple(cluster)

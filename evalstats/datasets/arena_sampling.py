@@ -19,19 +19,11 @@ _FILE = "arena_sampling.json"
 class SamplingRow:
     """One measure of one way of sampling in one world.
 
-    Attributes
-    ----------
-    world, measure, condition
-        What was simulated; what was measured (a key of `SamplingStudy.measures`); when ("1200 votes"), or "".
-    sampling
-        How models are chosen to meet.
-    estimate, std_error
-        Mean over the arenas, and its Monte Carlo standard error. None where it cannot be said; `reason` tells why.
-    difference, conf_low, conf_high
-        Against random pairs (for coverage: against 95%, for the bias: against 0), with an interval that holds for all
-        differences of the study at once with 95%. None for random pairs themselves.
-    verdict
-        "better", "worse" or "not separated", by the interval alone; "" where there is nothing to compare.
+    `condition` says when ("1200 votes"), or "". `estimate` is the mean over the arenas with its Monte Carlo `std_error`;
+    None where it cannot be said, and `reason` tells why. `difference` is against random pairs (for coverage: against 95%,
+    for the bias: against 0), with an interval that holds for all differences of the study at once with 95%; None for
+    random pairs themselves. `verdict` is "better", "worse" or "not separated", by the interval alone; "" where there is
+    nothing to compare.
     """
 
     world: str
@@ -60,20 +52,10 @@ class SamplingMeasure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingStudy:
-    """The whole simulation.
+    """The whole simulation: `seed` is the root of all seeds, `version` the evalstats that was simulated.
 
-    Attributes
-    ----------
-    seed, version
-        Root of all seeds, and the version of evalstats that was simulated.
-    n_arenas
-        Simulated arenas by world.
-    settings
-        Numbers that all arenas share, by name.
-    worlds
-        Name of each world and what it is, in words.
-    samplings
-        Name of each way of sampling and what it does, in words.
+    `n_arenas` counts simulated arenas by world, `settings` are numbers that all share; `worlds` and `samplings` say in words what
+    each is.
     """
 
     seed: int

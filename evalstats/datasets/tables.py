@@ -98,12 +98,6 @@ def harmamp_known() -> tuple[HarmRate, ...]:
     )
 
 
-@cache
-def device_repair_known() -> dict[str, tuple[str, ...]]:
-    """Return what the abstract of the device-repair benchmark says: its size, domains, languages and criteria."""
-    return {row["quantity"]: tuple(row["value"].split(";")) for row in rows_of(_HERE, "device_repair_known.csv")}
-
-
 def rows_of(package: str, name: str) -> list[dict[str, str]]:
     """Read a CSV file that ships inside a package, passing over the lines that begin with `#`."""
     text = files(package).joinpath(name).read_text(encoding="utf-8")

@@ -25,27 +25,13 @@ Role = Literal["ours", "beside", "elsewhere"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """How often one method was wrong in one case.
+    """How often one `method` was wrong in one `case`; cases of one `group` belong together.
 
-    Attributes
-    ----------
-    case, method
-        What was simulated, and with which method.
-    role
-        "ours" decides in evalstats, "beside" is shown beside it, "elsewhere" is what other tools do.
-    group
-        Cases that belong together.
-    rate
-        Share of intervals that miss the truth, of comparisons that claim a difference that is not there, or, for
-        power, of comparisons that find one that is.
-    replicates
-        Simulated data sets; None where every outcome was enumerated, so that the rate is exact.
-    low, high
-        95% Wilson interval of a simulated rate; None for an exact one.
-    width
-        Mean width of the intervals, in the score's unit.
-    design
-        Numbers that describe the case (items, clusters, rates).
+    `role`: "ours" decides in evalstats, "beside" is shown beside it, "elsewhere" is what other tools do. `rate` is the share of
+    intervals that miss the truth, of comparisons that claim a difference that is not there, or, for power, of comparisons that
+    find one that is; `low` and `high` are its 95% Wilson interval. These and `replicates` (simulated data sets) are None where
+    every outcome was enumerated, so that the rate is exact. `width` is the mean width of the intervals, in the score's unit;
+    `design` are numbers that describe the case (items, clusters, rates).
     """
 
     case: str
@@ -62,24 +48,11 @@ class Rate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What is promised of a method, and what was found.
+    """What is promised of a method in some cases, and what was found.
 
-    Attributes
-    ----------
-    text
-        The promise in words.
-    method, cases
-        Whose rates it is about.
-    low, high
-        The rates must lie between these; None for no limit.
-    found
-        The rate that is closest to a limit, or furthest beyond it.
-    replicates
-        Simulated data sets behind `found`; None where it is exact.
-    up_to_chance
-        The limit is proved of the method: a simulated rate may exceed it as far as its Monte Carlo interval reaches back.
-    holds
-        Whether all rates keep the limits.
+    The rates must lie between `low` and `high`; None for no limit. `found` is the rate that is closest to a limit, or furthest
+    beyond it, with the `replicates` behind it (None where it is exact). `up_to_chance`: the limit is proved of the method, so a
+    simulated rate may exceed it as far as its Monte Carlo interval reaches back. `holds`: whether all rates keep the limits.
     """
 
     text: str
@@ -97,20 +70,8 @@ class Claim:
 class Study:
     """One question about error rates with everything that was found.
 
-    Attributes
-    ----------
-    name, question, design
-        The question, and in words how data were made.
-    measure
-        What `rate` counts.
-    nominal
-        The rate that the methods state.
-    seed, version
-        Root of all seeds, and the version of evalstats that was simulated.
-    rows, claims
-        All rates, and the promises about them.
-    notes
-        What else was checked along the way.
+    `design` says in words how data were made, `measure` what `rate` counts, `nominal` the rate that the methods state; `seed` is
+    the root of all seeds, `version` the evalstats that was simulated, `notes` what else was checked along the way.
     """
 
     name: str

@@ -26,8 +26,18 @@ from evalstats.loaders.arena_records import (
     VoteBlock,
     texts,
 )
-from evalstats.loaders.cells import TIME, plain_numbers, units_of_times
-from evalstats.loaders.values import as_list, as_number, as_text, as_time, as_whole, dicts, unit_of_count
+from evalstats.loaders.values import (
+    TIME,
+    as_list,
+    as_number,
+    as_text,
+    as_time,
+    as_whole,
+    dicts,
+    plain_numbers,
+    unit_of_count,
+    units_of_times,
+)
 from evalstats.schema.columns import COMPARISONS, column_names
 from evalstats.schema.tables import factor_series
 

@@ -166,15 +166,8 @@ class ArenaVotesLoader(SingleFileLoader):
     `names_itself_a` and `names_itself_b` say whether an answer gives away whose it is.
 
     A record with `models` and a `winner` or `ranking` is one event: it becomes a row for each pair, and `event` is what
-    they share.
-
-    A vote is named by its id where the file gives one, else by its number from 0; an id that stands twice is an error.
-
-    Parameters
-    ----------
-    column_map
-        Where the columns of a vote are found: model_a, model_b, winner, rater, and any other of `comparisons`.
-        `[values.winner]` of a TOML file says what further labels of the winner stand for.
+    they share. A vote is named by its id where the file gives one, else by its number from 0; an id that stands twice is an
+    error. `[values.winner]` of a column map says what further labels of the winner stand for.
     """
 
     column_map: ColumnMap = field(default_factory=ColumnMap)

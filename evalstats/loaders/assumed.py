@@ -15,17 +15,18 @@ import polars as pl
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import Head, Source, read_head
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey, open_table, safe_name, surveyed
-from evalstats.loaders.cells import (
+from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
+from evalstats.loaders.values import (
     Places,
+    as_number,
     factor_of,
     failures_of,
+    first_line,
     percent_score,
     read_standard,
     text_of,
     without_points,
 )
-from evalstats.loaders.column_map import NO_SCORE, ORDER, ROW, ColumnMap, MetricFacts, column_named
-from evalstats.loaders.values import as_number, first_line
 from evalstats.schema.columns import OUTCOMES, Column
 
 SHAPES: Final = frozenset({"text", "lines", "array", "parquet"})

@@ -13,8 +13,8 @@ from evalstats.loaders.column_map import (
     STANDARD,
     ColumnMap,
     column_named,
-    spelled,
 )
+from evalstats.loaders.values import spelled
 from evalstats.schema.dependence import DEPENDENT, is_shared_by_name
 
 _ROLES = (*STANDARD, "error", *MADE)
@@ -46,33 +46,12 @@ MAX_FACTORS = 200
 class Binding:
     """What each column of one table is.
 
-    Attributes
-    ----------
-    columns
-        Standard name to source column (`error` is among them).
-    scores
-        Metric to source column; the metric is None where a column or a constant names it. Where columns are models, the
-        model stands in the metric's place.
-    constants
-        Standard name or factor to the value of every row.
-    factors
-        Name of a factor to its source column.
-    item_from_row, trial_from_order
-        Whether items are numbered by place and repetitions by order.
-    model_from_columns
-        Whether each column of scores holds those of a model of that name.
-    dependence
-        Columns of the outcomes whose levels make rows dependent, as the user said.
-    aliased
-        Standard name to the column that was taken for it, where nobody said so.
-    unfit
-        Columns that bear a standard name, and why they cannot be that column; they are factors.
-    presumed
-        Further columns that are called like something whose levels do (passage, user, conversation, thread_id, ...).
-    n_left_out
-        Columns beyond those that are kept as factors.
-    own_names
-        `own=standard` for the source's names of standard columns.
+    `columns` maps standard names (`error` among them) to source columns, `scores` metrics: None where a column or a constant
+    names the metric; the model stands in the metric's place where `model_from_columns`. `constants` are the values of every
+    row, `factors` map names to source columns. `dependence` are columns of the outcomes whose levels make rows dependent, as
+    the user said; `presumed` further ones that are called like it. `aliased` are columns taken for a standard name though
+    nobody said so, `unfit` those that bear one and cannot be it, with why: they are factors. `own_names` are the source's
+    names of standard columns, as `own=standard`.
     """
 
     columns: Mapping[str, str]
@@ -117,17 +96,8 @@ def bind(
 ) -> Binding:
     """Find every mapped column, and take each column with a standard name that is left for what it is called.
 
-    Parameters
-    ----------
-    map_
-        What the user said.
-    columns
-        The table's columns.
-    model
-        Name of the model where no column and no constant gives it (a file's name).
-    unfit
-        Columns that merely bear a standard name, and why they cannot be that column; those that the map names are
-        taken all the same.
+    `model` is the model's name where no column and no constant gives it (a file's name). `unfit` are columns that merely bear a
+    standard name, and why they cannot be that column; those that the map names are taken all the same.
     """
     mapped = {name: _found(name, sources, columns) for name, sources in map_.columns.items()}
     used = {source for sources in mapped.values() for source in sources}

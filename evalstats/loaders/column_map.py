@@ -28,13 +28,13 @@ all at once:
 
 import difflib
 import re
-import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import cast
 
 from evalstats.errors import InputError
+from evalstats.loaders.files import small_toml
 from evalstats.loaders.values import as_list, as_number, as_text
 from evalstats.schema.columns import METRIC_KINDS, column_names
 
@@ -54,7 +54,6 @@ OF_VOTES = ("model_a", "model_b", "winner")
 _OF_COMPARISONS = (*OF_VOTES, *column_names("comparisons"))
 
 _GENERATED = {ROW: "item", ORDER: "trial", COLUMNS: "model"}
-_MAX_TOML_BYTES = 1 << 20
 _RANGE = re.compile(r"(-?\d+(?:\.\d+)?)?\.\.(-?\d+(?:\.\d+)?)?")
 # How a direction is written behind a column of scores.
 WAYS = {"lower": False, "higher": True}
@@ -180,17 +179,7 @@ class ColumnMap:
         InputError
             If it cannot be read, is not TOML, or holds something that is no part of a map.
         """
-        try:
-            with Path(path).open("rb") as stream:
-                data = stream.read(_MAX_TOML_BYTES + 1)
-            if len(data) > _MAX_TOML_BYTES:
-                raise InputError(f"{path}: is longer than {_MAX_TOML_BYTES >> 20} MiB; a column map is a few lines")
-            tables = tomllib.loads(data.decode("utf-8"))
-        except OSError as error:
-            raise InputError(f"{path}: cannot be opened ({error.strerror or error})") from error
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"{path}: is not a TOML file ({error})") from error
-        return cls.from_tables(tables, where=str(path))
+        return cls.from_tables(small_toml(Path(path), "a column map is a few lines"), where=str(path))
 
     @classmethod
     def from_tables(cls, tables: Mapping[str, object], *, where: str = "column map") -> "ColumnMap":
@@ -268,15 +257,6 @@ def scale_of(text: str) -> Scale:
             "a top"
         )
     return Scale(low=low, high=high)
-
-
-def spelled(name: str, source: str) -> str:
-    """Say how something is mapped, as it is typed on the command line and in `from_frame`.
-
-    >>> print(spelled("scale", "percent"))
-    --map scale=percent (in from_frame: scale="percent")
-    """
-    return f'--map {name}={source} (in from_frame: {name}="{source}")'
 
 
 def metric_facts(value: object, name: str) -> MetricFacts:

@@ -7,16 +7,15 @@ declares nothing.
 import csv
 import difflib
 import json
-import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from datetime import date, datetime, time
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.base import Head, readable_name, with_path
+from evalstats.loaders.base import Head, with_path
 from evalstats.loaders.column_map import ColumnMap, metric_facts
-from evalstats.loaders.files import header_of, iter_rows, open_bytes
+from evalstats.loaders.files import header_of, iter_rows, small_text, small_toml
 from evalstats.loaders.values import as_dict, as_number
 from evalstats.schema.live_mix import LiveMix, live_mix_of
 from evalstats.schema.plan import Margin, Plan
@@ -25,7 +24,6 @@ PLAN_FILE = "evalstats.toml"
 
 T = TypeVar("T")
 
-_MAX_BYTES = 1 << 20
 _PLAN = ("baseline", "conf_level", "adjust", "clusters", "families", "accept", "missing")
 _GATE = ("fail_on",)
 _MARGIN = ("value", "reason", "metric", "benchmark")
@@ -68,7 +66,7 @@ def read_plan(path: str | Path) -> Plan:
     """
     path = Path(path)
     try:
-        return plan_from_tables(_tables(path), source=path.name)
+        return plan_from_tables(small_toml(path, "a plan is a few dozen lines"), source=path.name)
     except InputError as error:
         raise InputError(with_path(path, error)) from error
 
@@ -101,23 +99,6 @@ def plan_from_tables(tables: Mapping[str, object], *, source: str = "") -> Plan:
 def column_map_of(plan: Plan) -> ColumnMap | None:
     """Return the column map that a plan declares; None where it declares none."""
     return ColumnMap.from_tables(plan.column_map, where=f"{plan.source or 'plan'} [map]") if plan.column_map else None
-
-
-def _tables(path: Path) -> dict[str, object]:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be opened ({error.strerror or error})") from error
-    if len(data) > _MAX_BYTES:
-        raise InputError(f"{path}: is longer than {_MAX_BYTES >> 20} MiB; a plan is a few dozen lines")
-    try:
-        return tomllib.loads(data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise InputError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: is not TOML: {str(error) or type(error).__name__}") from error
 
 
 def _check_keys(table: Mapping[str, object], known: tuple[str, ...], where: str) -> None:
@@ -268,57 +249,33 @@ _HEADERS: Final = frozenset(
 
 
 def read_aliases(path: str | Path) -> dict[str, str]:
-    r"""Read aliases of models: a name as a file writes it to the name it shall have.
+    """Read aliases of models: a name as a file writes it to the name it shall have.
 
-    Parameters
-    ----------
-    path
-        At most 1 MiB of TOML (`.toml`: an `[aliases]` table, as in a plan, or names at the top), delimited text of two
-        columns (with or without a header such as model,alias or lab,live or from,to), or a JSON object of names.
+    The file holds at most 1 MiB of TOML (`.toml`: an `[aliases]` table, as in a plan, or names at the top), delimited text of two
+    columns (with or without a header such as model,alias or lab,live or from,to), or a JSON object of names.
     """
     path = Path(path)
     try:
-        head = _whole(path)
-        return _some(_reader_of(head)(head))
-    except OSError as error:
-        raise InputError(f"{readable_name(path)}: cannot be opened ({error.strerror or error})") from error
+        text = small_text(path, "a file of aliases has a line for each model")
+        aliases = _aliases_in(Head(path=path, size=len(text), data=text.encode()), text)
     except InputError as error:
         raise InputError(with_path(path, error)) from error
-
-
-def _some(aliases: Mapping[str, str]) -> dict[str, str]:
     if not aliases:
-        raise InputError(f"holds no aliases; give {_FORMS}")
+        raise InputError(f"{path}: holds no aliases; give {_FORMS}")
     return dict(aliases)
 
 
-def _whole(path: Path) -> Head:
-    with open_bytes(path) as stream:
-        data = stream.read(_MAX_BYTES + 1)
-    if len(data) > _MAX_BYTES:
-        raise InputError(f"is longer than {_MAX_BYTES >> 20} MiB; a file of aliases has a line for each model")
-    return Head(path=path, size=len(data), data=data)
-
-
-def _reader_of(head: Head) -> Callable[[Head], Mapping[str, str]]:
+def _aliases_in(head: Head, text: str) -> Mapping[str, str]:
     if head.name.endswith(".toml"):
-        return _from_toml
+        return _from_toml(small_toml(head.path, "a file of aliases has a line for each model"))
     if head.shape in {"object", "lines"}:
-        return _from_json
+        return _from_json(text)
     if head.shape == "text" and head.delimiter in head.text.partition("\n")[0]:
-        return _from_columns
-    if head.shape == "empty":
-        raise InputError(f"is empty; give {_FORMS}")
-    raise InputError(f"is no file of aliases; give {_FORMS}")
+        return _from_columns(head)
+    raise InputError(f"{'is empty' if head.shape == 'empty' else 'is no file of aliases'}; give {_FORMS}")
 
 
-def _from_toml(head: Head) -> Mapping[str, str]:
-    try:
-        tables: dict[str, object] = tomllib.loads(head.data.decode("utf-8-sig"))
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text; save the file as UTF-8") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"is not TOML: {str(error) or type(error).__name__}") from error
+def _from_toml(tables: Mapping[str, object]) -> Mapping[str, str]:
     if not isinstance(tables.get("aliases"), Mapping):
         return plan_from_tables({"aliases": tables}).aliases
     beside = [name for name, value in tables.items() if not isinstance(value, Mapping | list)]
@@ -328,11 +285,9 @@ def _from_toml(head: Head) -> Mapping[str, str]:
     return plan_from_tables({"aliases": tables["aliases"]}).aliases
 
 
-def _from_json(head: Head) -> Mapping[str, str]:
+def _from_json(text: str) -> Mapping[str, str]:
     try:
-        found: object = json.loads(head.data.decode("utf-8-sig"), object_pairs_hook=_once)
-    except UnicodeDecodeError as error:
-        raise InputError("is not UTF-8 text; save the file as UTF-8") from error
+        found: object = json.loads(text, object_pairs_hook=_once)
     except RecursionError as error:
         raise InputError("is nested too deeply; a JSON object of names was expected") from error
     except ValueError as error:
@@ -378,40 +333,22 @@ _KEYS = ("mix", "factor", "source", "licence", "note")
 
 
 def read_live_mix(path: str | Path, *, factor: str = "scenario") -> LiveMix:
-    r"""Read shares of the live world by level of one factor.
+    """Read shares of the live world by level of one factor; `factor` names it where the file does not.
 
     A CSV file has the columns level and share; lines before the header that begin with `#` are a comment, and the words of
     the source. A TOML file has the table `[mix]` (level = share) and, where wanted, `factor`, `source`, `licence`, `note`.
 
     Shares are percentages if they sum to 98 to 125, proportions if they sum to 0.98 to 1.25; anything else is refused. They
     are divided by their sum, and where it is not 1 `note` says so.
-
-    Parameters
-    ----------
-    path
-        A file of at most 1 MiB; one whose name ends in .toml is read as TOML.
-    factor
-        Column whose levels these are, where the file does not say it.
     """
     path = Path(path)
+    size = "a mix is a short table of shares"
     try:
-        text = _mix_text(path)
-        return (
-            _mix_from_toml(text, path, factor) if path.suffix.lower() == ".toml" else _mix_from_csv(text, path, factor)
-        )
+        if path.suffix.lower() == ".toml":
+            return _mix_from_toml(small_toml(path, size), path, factor)
+        return _mix_from_csv(small_text(path, size), path, factor)
     except InputError as error:
         raise InputError(with_path(path, error)) from error
-
-
-def _mix_text(path: Path) -> str:
-    try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path}: is larger than 1 MiB; a mix is a short table of shares")
-        return path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror or error})") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: is not UTF-8 text; save it as such") from error
 
 
 def _mix_from_csv(text: str, path: Path, factor: str) -> LiveMix:
@@ -435,11 +372,7 @@ def _mix_from_csv(text: str, path: Path, factor: str) -> LiveMix:
     return live_mix_of(shares, factor=factor, source=said or path.name)
 
 
-def _mix_from_toml(text: str, path: Path, factor: str) -> LiveMix:
-    try:
-        tables: dict[str, object] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"is no TOML: {error}") from error
+def _mix_from_toml(tables: Mapping[str, object], path: Path, factor: str) -> LiveMix:
     unknown = [key for key in tables if key not in _KEYS]
     if unknown:
         raise InputError(f"has the key {unknown[0]!r}, which no mix has; there are {', '.join(_KEYS)}")

@@ -75,11 +75,6 @@ class DeviceRepairLoader(SingleFileLoader):
     `correctness` is the headline. Their scale is that of `score_min` and `score_max`, or of the column map; without one
     they have no bounds. A criterion outside the scale is an error, an empty one or one whose judge failed is unscored, and
     a criterion without a column is missing: none of them is 0.
-
-    Parameters
-    ----------
-    column_map
-        Where the columns are found, and what the scale is.
     """
 
     column_map: ColumnMap = field(default_factory=ColumnMap)

@@ -10,6 +10,7 @@ import hashlib
 import io
 import json
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
@@ -25,6 +26,7 @@ from evalstats.errors import UnreadableFileError
 
 HEAD_BYTES = 1 << 16
 MAX_RECORD_CHARS = 512 << 20
+_MAX_SMALL_BYTES = 1 << 20
 # A stream that grows more than this much, past this size, is taken for a decompression bomb.
 MAX_RATIO = 500
 RATIO_FROM_BYTES = 64 << 20
@@ -147,11 +149,14 @@ def open_text(path: Path) -> Generator[io.TextIOBase]:
     """
     with open_bytes(path) as stream:
         start = stream.read(4)
-        encoding = next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
         joined = cast("BinaryIO", _Rejoined(start, stream))
-        text = io.TextIOWrapper(joined, encoding=encoding, errors="strict", newline="")
+        text = io.TextIOWrapper(joined, encoding=_encoding_of(start), errors="strict", newline="")
         yield text
         text.detach()
+
+
+def _encoding_of(start: bytes) -> str:
+    return next((name for bom, name in _BOMS if start.startswith(bom)), "utf-8")
 
 
 class _Rejoined(io.BufferedIOBase):
@@ -198,14 +203,7 @@ def iter_json(path: Path, *, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem 
     largest element.
     """
     with open_text(path) as stream:
-        yield from _JsonStream(stream.read, str(path)).document(arrays)
-
-
-def iter_json_text(
-    read: Callable[[int], str], name: str, *, arrays: tuple[str, ...] = ()
-) -> Iterator[JsonItem | JsonMember]:
-    """Do what `iter_json` does, on any `read(n_chars)` function."""
-    yield from _JsonStream(read, name).document(arrays)
+        yield from JsonStream(stream.read, str(path)).document(arrays)
 
 
 def iter_json_lines(path: Path) -> Iterator[tuple[int, object]]:
@@ -234,6 +232,28 @@ def bounded_lines(stream: io.TextIOBase, name: str) -> Iterator[str]:
                 f"{name}: one line is longer than {MAX_RECORD_CHARS >> 20} MiB; check that it is a file of records"
             )
         yield line
+
+
+def small_text(path: Path, size: str) -> str:
+    """Return the text of a small file that a user wrote; `size` says how long such a file is."""
+    with open_bytes(path) as stream:
+        data = stream.read(_MAX_SMALL_BYTES + 1)
+    if len(data) > _MAX_SMALL_BYTES:
+        raise UnreadableFileError(f"{path}: is longer than {_MAX_SMALL_BYTES >> 20} MiB; {size}")
+    try:
+        return data.decode(_encoding_of(data))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableFileError(f"{path}: line {line} is not UTF-8 text; save the file as UTF-8") from error
+
+
+def small_toml(path: Path, size: str) -> dict[str, object]:
+    """Return the tables of a small TOML file that a user wrote."""
+    text = small_text(path, size)
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableFileError(f"{path}: is not TOML: {str(error) or type(error).__name__}") from error
 
 
 def load_json(path: Path, *, max_chars: int = MAX_RECORD_CHARS) -> object:
@@ -289,7 +309,7 @@ def encoding_message(where: str, error: UnicodeDecodeError) -> str:
     return f"{where}: is not {error.encoding} text (byte 0x{error.object[error.start]:02x}); save it as UTF-8"
 
 
-class _JsonStream:
+class JsonStream:
     """A JSON document read through a window that holds one element at a time."""
 
     # raw_decode reports errors near the end of a cut-off window; only errors well inside it are faults of the file.
@@ -304,7 +324,8 @@ class _JsonStream:
         self._ended = False
         self._decoder = json.JSONDecoder()
 
-    def document(self, arrays: tuple[str, ...]) -> Iterator[JsonItem | JsonMember]:
+    def document(self, arrays: tuple[str, ...] = ()) -> Iterator[JsonItem | JsonMember]:
+        """Yield the document's members, and the elements of the named arrays."""
         opening = self._peek()
         if opening == "[":
             yield from self._elements("")

@@ -422,14 +422,9 @@ FROM_ROWS = 2_000_000
 
 
 def scan_votes(paths: Sequence[Path], *, at_least: int = FROM_ROWS) -> pl.LazyFrame | None:
-    """Return the votes of one Parquet file as a lazy frame; None where it is not one, or not large.
+    """Return the votes of one Parquet file as a lazy frame; None where it is not one, or has fewer rows than `at_least`.
 
     The file names its columns as arenas do: model_a, model_b, and `winner` or `outcome`.
-
-    Parameters
-    ----------
-    at_least
-        Rows from which a file is large.
     """
     if len(paths) != 1 or paths[0].suffix.lower() != ".parquet" or not paths[0].is_file():
         return None

@@ -88,11 +88,6 @@ class HarmAmpLoader(SingleFileLoader):
 
     A row whose judge failed is unscored, one without an answer is an error, and neither is 0. Rows whose label is neither
     malicious nor benign are left out and counted.
-
-    Parameters
-    ----------
-    column_map
-        Where the columns are found.
     """
 
     column_map: ColumnMap = field(default_factory=ColumnMap)

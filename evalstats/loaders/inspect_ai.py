@@ -285,17 +285,7 @@ class _Waiting:
 
 
 class SampleReader:
-    """Turn samples into rows; those that lack scores wait until all metrics of the run are known.
-
-    Parameters
-    ----------
-    log
-        The header.
-    run
-        Key of the run.
-    ranges
-        Takes note of every score.
-    """
+    """Turns samples into rows; those that lack scores wait until all metrics of the run are known."""
 
     def __init__(self, log: EvalLog, run: str, ranges: Ranges) -> None:
         self._log = log

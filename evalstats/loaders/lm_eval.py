@@ -134,15 +134,7 @@ class TaskOfRun:
 
 
 class SampleReader:
-    """Turn the samples of one task into rows, remembering which documents were met.
-
-    Parameters
-    ----------
-    task
-        What is known of the task.
-    ranges
-        Takes note of every score.
-    """
+    """Turns the samples of one task into rows, remembering which documents were met."""
 
     def __init__(self, task: TaskOfRun, ranges: Ranges) -> None:
         self._task = task

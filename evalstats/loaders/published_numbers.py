@@ -274,16 +274,7 @@ def item_column(columns: Iterable[str]) -> str | None:
 
 
 def roles_of(columns: Sequence[str], numeric: Iterable[str], model: str) -> Roles:
-    """Say what every column is for.
-
-    Parameters
-    ----------
-    columns
-        All columns in order.
-    numeric
-        Those that hold numbers.
-    model
-        The column that names the model.
+    """Say what every column of a table is for; `numeric` are those that hold numbers, `model` the one that names the model.
 
     >>> found = roles_of(["model", "acc", "acc_se", "votes"], ["acc", "acc_se", "votes"], "model")
     >>> found.metrics

@@ -54,17 +54,7 @@ _THOUSANDS = re.compile(r"\d{1,3}(?:[, ]\d{3})+")
 
 
 class ScoreRows:
-    """The rows of a file, small enough to be held.
-
-    Attributes
-    ----------
-    columns
-        Names of all columns that have one.
-    records
-        The rows.
-    notes
-        What is worth telling of them.
-    """
+    """The rows of a file, small enough to be held; `columns` are those with a name, `notes` what is worth telling."""
 
     def __init__(self, head: Head) -> None:
         self.notes: list[str] = []

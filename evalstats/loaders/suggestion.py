@@ -6,10 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final
 
 from evalstats.loaders.bound_columns import ALIASES
-from evalstats.loaders.cells import percent_score, word_score
 from evalstats.loaders.column_map import COLUMNS, ORDER, ROW
 from evalstats.loaders.published_numbers import plain
-from evalstats.loaders.values import as_number, as_text
+from evalstats.loaders.values import as_number, as_text, percent_score, word_score
 
 Record = Mapping[str, object]
 

@@ -7,11 +7,10 @@ import polars as pl
 
 from evalstats.errors import InputError, UnreadableFileError
 from evalstats.loaders.base import PARQUET_FAULTS, Frame, Head, Match, Rows, SingleFileLoader, Source, read_head
-from evalstats.loaders.blocks import Survey, flat, open_table, surveyed
+from evalstats.loaders.blocks import Survey, flat, listings, open_table, oriented, rows_at, seen, surveyed
 from evalstats.loaders.bound_columns import Binding, bind, source_of
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import header_of, load_json
-from evalstats.loaders.nested import listings, oriented, rows_at, seen
 from evalstats.loaders.score_table import prices_in, records_of_head
 from evalstats.loaders.suggestion import Record, as_options, fitting_map
 from evalstats.loaders.tidy import DEFAULT_BENCHMARK, Tidier
@@ -29,7 +28,7 @@ _MANY_SYSTEMS = 10
 
 @dataclass(frozen=True, slots=True)
 class TableLoader(SingleFileLoader):
-    """Loader of plain tables.
+    """Loader of plain tables; rows of other levels than `where` asks for are not looked at.
 
     Without a column map a table is accepted if it has columns called item and score, or plain other names for them
     (question_id, correct) beside one for the model. Every other column with a name of the glossary is taken for that if it
@@ -41,13 +40,6 @@ class TableLoader(SingleFileLoader):
     other scales are kept in their unit, and the map says what it is (`--map scale=percent`, which also reads "54.0%").
     Repetitions need a `trial`, and every model the same item ids. Rows inside a JSON document are found by
     `--map rows=PATH`.
-
-    Parameters
-    ----------
-    column_map
-        Where the standard columns are found.
-    where
-        Column to the levels that are kept. What other rows hold is not looked at.
     """
 
     column_map: ColumnMap = field(default_factory=ColumnMap)

@@ -14,7 +14,10 @@ import polars as pl
 from evalstats.errors import InputError
 from evalstats.loaders.blocks import MAX_FACTOR_CHARS, Block, Survey
 from evalstats.loaders.bound_columns import MAX_FACTORS, Binding
-from evalstats.loaders.cells import (
+from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts
+from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
+from evalstats.loaders.suggestion import repeats_told_apart
+from evalstats.loaders.values import (
     FAILURE,
     PLACE,
     STATE,
@@ -24,13 +27,11 @@ from evalstats.loaders.cells import (
     read_standard,
     refuse_labels,
     scores_of,
+    spelled,
     text_of,
     with_states,
     without_points,
 )
-from evalstats.loaders.column_map import MADE, ORDER, ColumnMap, MetricFacts, spelled
-from evalstats.loaders.rows import GroupCounter, Ranges, SeenKeys
-from evalstats.loaders.suggestion import repeats_told_apart
 from evalstats.schema.columns import KEYS, OUTCOMES, TRIAL_LABEL
 from evalstats.schema.dependence import Presumed
 from evalstats.schema.metrics import says_percent
@@ -52,16 +53,8 @@ _NAMED_TRIALS = re.compile(r"judge|rater|grader|annotator|evaluator|assessor|sco
 class Tidier:
     """Turns the blocks of one table into outcomes, remembering what must be known across blocks.
 
-    Parameters
-    ----------
-    map_, binding, survey
-        What the user said, what it means for this table, and what the table's columns hold.
-    word
-        What a row's place is called: line, record or row.
-    name_run
-        Makes a run's name from its parts.
-    where
-        Column to the levels that are kept; other rows are dropped before anything is asked of them.
+    `word` is what a row's place is called (line, record, row), `name_run` makes a run's name from its parts; rows of other
+    levels than `where` has are dropped before anything is asked of them.
     """
 
     map_: ColumnMap

@@ -1,12 +1,21 @@
-"""Narrow the values that JSON files hold, without ever guessing: what does not fit is None, and the caller says so."""
+"""Values that JSON files hold, and whole columns of cells, as ids, numbers, scores, times, tags and factors: never guessed.
 
+What does not fit is None (null in a column), and the caller says so, with the row at fault.
+"""
+
+import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import cast
 
-from evalstats.schema.tables import MILLISECONDS_FROM
+import polars as pl
+
+from evalstats.errors import InputError
+from evalstats.schema.columns import STATUSES, Column
+from evalstats.schema.tables import MILLISECONDS_FROM, time_of_number
 
 # Letter grades and words that harnesses use for right and wrong.
 _LETTERS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
@@ -138,7 +147,7 @@ def letter_grade(value: object) -> float | None:
     return as_number(value)
 
 
-_SHOWN = 200
+_LINE_CHARS = 200
 
 
 def first_line(value: object) -> str:
@@ -147,7 +156,7 @@ def first_line(value: object) -> str:
     >>> first_line("APIError: 500\n  at line 3"), first_line(None)
     ('APIError: 500', '')
     """
-    return (as_text(value) or "").strip().partition("\n")[0][:_SHOWN]
+    return (as_text(value) or "").strip().partition("\n")[0][:_LINE_CHARS]
 
 
 def user_turns(messages: object) -> int | None:
@@ -157,3 +166,409 @@ def user_turns(messages: object) -> int | None:
     (1, None)
     """
     return sum(message.get("role") == "user" for message in dicts(messages)) if messages else None
+
+
+def spelled(name: str, source: str) -> str:
+    """Say how something is mapped, as it is typed on the command line and in `from_frame`.
+
+    >>> print(spelled("scale", "percent"))
+    --map scale=percent (in from_frame: scale="percent")
+    """
+    return f'--map {name}={source} (in from_frame: {name}="{source}")'
+
+
+# Words that programs write where there is no value.
+_NO_VALUE = frozenset({"", "nan", "na", "n/a", "<na>", "none", "null"})
+_NO_FAILURE = (*_NO_VALUE, "false", "0", "0.0")
+# Words that people write into their own tables for right and wrong. Harnesses have theirs (`letter_grade`), which stay
+# as upstream has them: there "failed" may be a crash.
+_WORDS = {
+    **dict.fromkeys(("correct", "right", "pass", "passed", "success"), 1.0),
+    **dict.fromkeys(("incorrect", "wrong", "fail", "failed", "failure"), 0.0),
+}
+TIME = pl.Datetime("us", "UTC")
+_NUMERIC = r"^[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?$"
+# Times as programs write them. What Python reads besides is left to it.
+_ISO_TIME = (
+    r"^[1-9]\d{3}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])[T ](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,6})?"
+    r"(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)?$"
+)
+_ZONE = r"(?:Z|[+-]\d\d:\d\d)$"
+# A count since 1970 in text, long enough to be no date.
+_COUNT = r"^[1-9]\d{8,18}(?:\.\d+)?$"
+_MICROSECONDS, _NANOSECONDS = 1e14, 1e17
+_FIRST_TIME, _LAST_TIME = datetime(1, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
+_WHOLE_WITH_POINT = r"^(-?(?:0|[1-9]\d*))\.0+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """Scores of one column: the numbers, and the labels behind those that were not plain numbers.
+
+    `state` is the status that a label stands for instead of a number. `unknown` marks labels that stand for nothing
+    known; any other null number is a missing score.
+    """
+
+    number: pl.Series
+    label: pl.Series
+    state: pl.Series
+    unknown: pl.Series
+
+
+def text_of(values: pl.Series) -> pl.Series:
+    """Return ids and labels as text: 12 and 12.0 are the same; text stays as it is; NaN is null.
+
+    >>> text_of(pl.Series([12.0, 1.5, None])).to_list(), text_of(pl.Series(["12.0", "012"])).to_list()
+    (['12', '1.5', None], ['12.0', '012'])
+    """
+    if not values.dtype.is_float():
+        return values.cast(pl.String)
+    return without_points(values.fill_nan(None).cast(pl.String))
+
+
+def without_points(text: pl.Series) -> pl.Series:
+    """Return the texts of numbers with whole ones written without a point.
+
+    >>> without_points(pl.Series(["12.0", "1.5", "q1.0"])).to_list()
+    ['12', '1.5', 'q1.0']
+    """
+    return text.str.replace(_WHOLE_WITH_POINT, "$1")
+
+
+def numbers_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return numbers, and a mask of the cells that are none. NaN and words for "no value" are null."""
+    if not (values.dtype.is_numeric() or isinstance(values.dtype, pl.Boolean | pl.Null)):
+        values = values.cast(pl.String)
+    if values.dtype == pl.String:
+        text = values.str.strip_chars()
+        present = ~text.str.to_lowercase().is_in(list(_NO_VALUE)) & text.is_not_null()
+        number = text.cast(pl.Float64, strict=False)
+    else:
+        number = values.cast(pl.Float64, strict=False)
+        present = values.is_not_null() & ~number.is_nan().fill_null(value=False)
+    number = number.fill_nan(None)
+    number = number.set(number.is_infinite().fill_null(value=False), None)
+    return number, present.fill_null(value=False) & number.is_null()
+
+
+def word_score(word: str) -> float | None:
+    """Return what a word in a table's column of scores stands for, in any case; None for an unknown word.
+
+    >>> word_score("Correct"), word_score("FAIL"), word_score("C"), word_score("good")
+    (1.0, 0.0, 1.0, None)
+    """
+    known = _WORDS.get(word.strip().lower())
+    return letter_grade(word) if known is None else known
+
+
+def scores_of(values: pl.Series, labels: Mapping[str, str | float] | None = None, *, percent: bool = False) -> Scores:
+    """Read scores: numbers, booleans, words (`word_score`), and labels that the user has given a meaning.
+
+    A label counts as the user wrote it, and its word in another case is then unknown: "PASS" is not read as 1 where
+    "pass" was said to be 0.5. With `percent` (the scores are percentages) "54.0%" is 54.
+
+    >>> found = scores_of(pl.Series(["0.5", "C", "good", "-1", "", "B+"]), {"good": 0.8, "-1": "unscored"})
+    >>> found.number.to_list(), found.state.to_list()[3], found.unknown.to_list()[3:]
+    ([0.5, 1.0, 0.8, None, None, None], 'unscored', [False, False, True])
+    """
+    number, unread = numbers_of(values)
+    nothing = pl.Series([None], dtype=pl.String).new_from_index(0, len(values))
+    if not labels and not unread.any():
+        return Scores(number, nothing, nothing, unread)
+    text = without_points(text_of(values).str.strip_chars())
+    known = {label: meaning for label, meaning in (labels or {}).items() if not isinstance(meaning, str)}
+    states = {label: meaning for label, meaning in (labels or {}).items() if isinstance(meaning, str)}
+    told = {label.lower() for label in (*known, *states)}
+    for word in text.filter(unread).unique().to_list():
+        score = percent_score(word) if percent else None
+        score = word_score(word) if score is None else score
+        if score is not None and word.lower() not in told:
+            known[word] = score
+    meant = text.replace_strict(list(known), list(known.values()), default=None, return_dtype=pl.Float64)
+    state = text.replace_strict(list(states), list(states.values()), default=None, return_dtype=pl.String)
+    for code, meaning in ((as_number(label), meaning) for label, meaning in states.items()):
+        if code is not None:  # -1 is a code however the file writes it: -1, -1.0, -1.00
+            same = (number == code).fill_null(value=False) & state.is_null()
+            state = state.set(same, meaning)
+    plain = meant.is_null() & state.is_null()
+    return Scores(number.zip_with(plain, meant), nothing.zip_with(plain, text), state, unread & plain)
+
+
+def percent_score(text: str) -> float | None:
+    """Return the number before a percent sign; None where the text is not a number with one.
+
+    >>> percent_score("54.0%"), percent_score("54.0 %"), percent_score("54"), percent_score("%")
+    (54.0, 54.0, None, None)
+    """
+    number, sign, rest = text.strip().partition("%")
+    return as_number(number) if sign and not rest else None
+
+
+def plain_numbers(values: pl.Series) -> pl.Series:
+    """Return the finite numbers that texts hold, as `as_number` reads them."""
+    text = values.str.strip_chars()
+    number = text.set(~text.str.contains(_NUMERIC).fill_null(value=True), None).cast(pl.Float64, strict=False)
+    return number.set(~number.is_finite().fill_null(value=True), None)
+
+
+def units_of_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return times in UTC as `as_time` reads them, and what each is given in ("seconds", ..., "dates")."""
+    if values.dtype == pl.String:
+        return _text_times(values)
+    if isinstance(values.dtype, pl.Datetime | pl.Date):
+        naive = values.cast(pl.Datetime("us")) if values.dtype == pl.Date else values
+        zoned = naive if cast("pl.Datetime", naive.dtype).time_zone else naive.dt.replace_time_zone("UTC")
+        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+        units = pl.Series(["dates"]).new_from_index(0, len(values))
+    else:
+        number = (
+            values.cast(pl.Float64, strict=False) if values.dtype.is_numeric() else pl.Series([None], dtype=pl.Float64)
+        )
+        number = number if len(number) == len(values) else number.new_from_index(0, len(values))
+        size = number.abs()
+        units = pl.select(
+            pl.when(size >= _NANOSECONDS)
+            .then(pl.lit("nanoseconds"))
+            .when(size >= _MICROSECONDS)
+            .then(pl.lit("microseconds"))
+            .when(size >= MILLISECONDS_FROM)
+            .then(pl.lit("milliseconds"))
+            .otherwise(pl.lit("seconds"))
+        ).to_series()
+        read = time_of_number(number).cast(TIME)
+        read = read.set(~read.is_between(_FIRST_TIME, _LAST_TIME).fill_null(value=True), None)
+    return read, units.set(read.is_null(), None)
+
+
+def _text_times(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Read times in text: in the common forms as a whole, in any other one by one."""
+    common = values.str.contains(_ISO_TIME).fill_null(value=False)
+    zoned = values.str.contains(_ZONE).fill_null(value=False)
+    plain = values.set(~common, None).str.replace(" ", "T", literal=True)
+    formed = plain.set(zoned, None).str.to_datetime("%Y-%m-%dT%H:%M:%S%.f", time_unit="us", strict=False)
+    read = formed.dt.replace_time_zone("UTC")
+    if zoned.any():
+        with_zone = plain.set(~zoned, None).str.replace("Z$", "+00:00")
+        read = read.fill_null(
+            with_zone.str.to_datetime("%Y-%m-%dT%H:%M:%S%.f%:z", time_unit="us", strict=False, time_zone="UTC")
+        )
+    units = pl.select(pl.when(read.is_not_null()).then(pl.lit("dates"))).to_series()
+    counts = values.str.contains(_COUNT).fill_null(value=False)
+    if counts.any():
+        by_count, unit = units_of_times(values.set(~counts, None).cast(pl.Float64, strict=False))
+        read, units = read.fill_null(by_count), units.fill_null(unit)
+    rest = read.is_null() & values.is_not_null()
+    if rest.any():
+        single = {text: (as_time(text), unit_of_count(text)) for text in values.filter(rest).unique().to_list()}
+        known = {text: found for text, found in single.items() if found[0] is not None}
+        odd = values.set(~rest, None)
+        times = [None if text not in known else known[text][0] for text in odd.to_list()]
+        read = read.fill_null(pl.Series(times, dtype=TIME))
+        units = units.fill_null(
+            pl.Series([None if text not in known else known[text][1] for text in odd.to_list()], dtype=pl.String)
+        )
+    return read, units
+
+
+def times_of(values: pl.Series) -> tuple[pl.Series, pl.Series]:
+    """Return times in UTC (from ISO 8601 text, seconds, milliseconds, dates), and a mask of what is no time."""
+    if values.dtype == pl.String:
+        read, _ = units_of_times(values)
+    elif isinstance(values.dtype, pl.Datetime):
+        zoned = values if values.dtype.time_zone else values.dt.replace_time_zone("UTC")
+        read = zoned.dt.convert_time_zone("UTC").dt.cast_time_unit("us")
+    elif values.dtype == pl.Date:
+        read = values.cast(pl.Datetime("us")).dt.replace_time_zone("UTC")
+    else:
+        seconds, _ = numbers_of(values)
+        read = time_of_number(seconds)
+    missing = values.is_null() | values.cast(pl.String).str.to_lowercase().is_in(list(_NO_VALUE))
+    return read, read.is_null() & ~missing
+
+
+def tags_of(values: pl.Series) -> pl.Series:
+    """Return lists of tags from lists, JSON lists in text, or text with semicolons."""
+    if isinstance(values.dtype, pl.List | pl.Array):
+        return values.cast(pl.List(pl.String))
+    return pl.Series(values.name, [_tags(text) for text in values.cast(pl.String).to_list()], dtype=pl.List(pl.String))
+
+
+def failures_of(values: pl.Series) -> pl.Series:
+    """Return what a column of errors says: its text where there was a failure, null where there was none."""
+    text = without_points(text_of(values))
+    none = text.is_null() | text.str.strip_chars().str.to_lowercase().is_in(list(_NO_FAILURE))
+    bare = text.str.to_lowercase().is_in(["true", "1"])
+    said = pl.Series([None], dtype=pl.String).new_from_index(0, len(text))
+    said = said.zip_with(none, text)
+    return said.zip_with(~(bare & ~none), pl.Series(["the error column says so"]).new_from_index(0, len(text)))
+
+
+def factor_of(values: pl.Series, dtype: pl.DataType) -> pl.Series:
+    """Return a factor in the dtype that fits the whole column."""
+    if values.dtype == pl.String and dtype == pl.Boolean:
+        return values.str.to_lowercase() == "true"
+    return values.cast(dtype)
+
+
+def _tags(text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    if text.startswith("["):
+        try:
+            listed = as_list(json.loads(text))
+        except (ValueError, RecursionError):
+            listed = []
+        if listed:
+            return [tag for part in listed if (tag := as_text(part)) is not None]
+    return [tag for part in text.strip("[]").split(";") if (tag := part.strip())]
+
+
+# Columns of a frame that is being made, beside those it will have; `bind` keeps such names out of the factors.
+PLACE = "\x00place"
+FAILURE = "\x00failure"
+STATE = "\x00state"
+
+_SHOWN = 3
+_TOO_LARGE = 2.0**63  # for a whole number of 64 bits
+_SHOWN_CHARS = 80
+_STATE_WORDS = pl.when(pl.col(STATE) == "error").then(pl.lit("an error")).otherwise(pl.lit("no score"))
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where rows stand in their file, for messages: `word` is line, record or row."""
+
+    word: str
+    at: pl.Series
+
+    def reject(self, wrong: pl.Series, problem: str, values: pl.Series | None = None, remedy: str = "") -> None:
+        """Raise an `InputError` that names the rows marked in `wrong`; do nothing where none is."""
+        wrong = wrong.fill_null(value=False)
+        if not wrong.any():
+            return
+        rows = wrong.arg_true()
+        shown = [f"{self.word} {self.at[row]}" for row in rows[:_SHOWN]]
+        if values is not None:
+            cells = [repr(str(values[row])[:_SHOWN_CHARS]) for row in rows[:_SHOWN]]
+            shown = [f"{place}: {cell}" for place, cell in zip(shown, cells, strict=True)]
+        more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+        advice = f"; {remedy}" if remedy else ""
+        raise InputError(f"a row {problem} ({', '.join(shown)}{more}){advice}")
+
+
+def refuse_labels(places: Places, unknown: pl.Series, labels: pl.Series, source: str, n_rows: int) -> None:
+    """Raise an `InputError` if the column of scores holds words that stand for no known score; say how to tell them.
+
+    `n_rows` are the rows of the whole table, of which this may be the first part.
+    """
+    n = unknown.sum()
+    if not n:
+        return
+    row = unknown.arg_true()[0]
+    first = str(labels[row])[:_SHOWN_CHARS]
+    count = f"{n} of {n_rows} rows have" if len(unknown) == n_rows else f"at least {n} of {n_rows} rows have"
+    others = labels.filter(unknown).cast(pl.String).unique(maintain_order=True)[1:]
+    shown = "".join(f", {str(label)[:_SHOWN_CHARS]!r}" for label in others[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more labels" if len(others) > _SHOWN else ""
+    what = f"{places.word} {places.at[row]}: {first!r}{f'; then {shown[2:]}' if shown else ''}{more}"
+    message = f"{count} no known score in {source!r} ({what}); "
+    if percent_score(first) is not None:
+        remedy = f"for percentages say {spelled('scale', 'percent')}, or take the signs off"
+    else:
+        remedy = f"{how_to_say_labels('score', first, '1')}; or map another column to score"
+    raise InputError(message + remedy)
+
+
+def how_to_say_labels(column: str, label: str, meaning: str) -> str:
+    """Say where the user writes down what the labels in a column stand for: in a TOML file, or in Python.
+
+    >>> how_to_say_labels("score", "good", "1")  # doctest: +NORMALIZE_WHITESPACE
+    'write into a file map.toml a line [values.score] and below it what each label stands for, as in "good" = 1, and
+    give it with --map map.toml (in from_frame: values={"score": {"good": 1}})'
+    """
+    quoted = json.dumps(label, ensure_ascii=False)
+    return (
+        f"write into a file map.toml a line [values.{column}] and below it what each label stands for, as in "
+        f"{quoted} = {meaning}, and give it with --map map.toml "
+        f'(in from_frame: values={{"{column}": {{{quoted}: {meaning}}}}})'
+    )
+
+
+def read_standard(column: Column, series: pl.Series, places: Places) -> pl.Series:
+    """Return a column in its glossary dtype."""
+    if isinstance(column.dtype, pl.List):
+        return tags_of(series)
+    if isinstance(column.dtype, pl.Datetime):
+        read, unread = times_of(series)
+        remedy = "use ISO 8601, or seconds or milliseconds since 1970"
+        places.reject(unread, f"has a {column.name} that is no time", series, remedy)
+        return read
+    if column.dtype == pl.String:
+        read = text_of(series)
+        if column.levels:
+            wrong = read.is_not_null() & ~read.is_in(list(column.levels))
+            example = str(next(iter(series.filter(wrong)), ""))[:_SHOWN_CHARS]
+            remedy = how_to_say_labels(column.name, example, f'"{column.levels[0]}"')
+            places.reject(wrong, f"has a {column.name} that is not one of {', '.join(column.levels)}", series, remedy)
+        return read
+    return _read_number(column, series, places)
+
+
+def misfit(column: Column, series: pl.Series, places: Places) -> str:
+    """Say why a column that merely bears a standard name cannot be that column; "" where it can.
+
+    >>> turns = Column(name="n_turns", dtype=pl.Int64(), meaning="Turns")
+    >>> misfit(turns, pl.Series(["two"]), Places("line", pl.Series([2])))
+    "a row has a n_turns that is no number (line 2: 'two')"
+    """
+    try:
+        read_standard(column, series, places)
+    except InputError as error:
+        return str(error).partition("; ")[0]
+    return ""
+
+
+def _read_number(column: Column, series: pl.Series, places: Places) -> pl.Series:
+    read, unread = numbers_of(series)
+    by_order = f"to number repetitions in the order of the file, write {spelled('trial', '#order')}"
+    remedy = by_order if column.name == "trial" else ""
+    places.reject(unread, f"has a {column.name} that is no number", series, remedy)
+    if column.low is not None:
+        places.reject(read < column.low, f"has a {column.name} below {column.low:g}", series)
+    if column.high is not None:
+        places.reject(read > column.high, f"has a {column.name} above {column.high:.0f}", series)
+    if not column.dtype.is_integer():
+        return read
+    places.reject(read.abs() >= _TOO_LARGE, f"has a {column.name} that is too large", series)
+    places.reject(read != read.round(), f"has a {column.name} that is no whole number", series)
+    return read.cast(pl.Int64)
+
+
+def with_states(frame: pl.DataFrame) -> pl.DataFrame:
+    """Give every row its status, from `score`, `value_raw`, the failures and what the table itself says.
+
+    A failure, or a state the table gives, outranks a score in the same row: the number then stands in `value_raw` only.
+    """
+    scored, error, unscored = STATUSES
+    said = pl.coalesce(STATE, *(["status"] if "status" in frame.columns else []))
+    reason = pl.col("status_reason") if "status_reason" in frame.columns else pl.lit(None, dtype=pl.String)
+    empty = pl.col("score").is_null()
+    stands = pl.when(pl.col(STATE).is_not_null()).then(
+        pl.format("{} stands for {}", pl.col("value_raw").str.slice(0, _SHOWN_CHARS), _STATE_WORDS)
+    )
+    status = (
+        pl.when(pl.col(FAILURE).is_not_null())
+        .then(pl.lit(error))
+        .when(said.is_not_null() & (said != scored))
+        .then(said)
+        .when(empty)
+        .then(pl.lit(unscored))
+        .otherwise(pl.lit(scored))
+    )
+    frame = frame.with_columns(status=status)
+    kept = pl.col("status") == scored
+    return frame.with_columns(
+        status_reason=pl.coalesce(reason, FAILURE, stands, pl.when(~kept & empty).then(pl.lit("there is no score"))),
+        value_raw=pl.coalesce("value_raw", pl.when(~kept).then(pl.col("score").cast(pl.String))),
+        score=pl.when(kept).then("score"),
+    ).drop(FAILURE, STATE)

@@ -37,26 +37,10 @@ from evalstats.schema.tables import factor_columns
 class Account:
     """What was taken out of which column.
 
-    Attributes
-    ----------
-    hashed
-        Values for which pseudonyms stand, by column.
-    dropped
-        Values that are gone, by column.
-    telling
-        Values that were no labels though their column holds labels: texts and ids, by column.
-    unknown
-        Columns of words or numbers that nothing is known of; they hold pseudonyms.
-    gone
-        Factors that are dropped whole.
-    days
-        Whether times were cut to the day.
-    kept
-        Columns of labels, counts and measures that can be read as they were.
-    alone
-        Levels of such a column that one person (or item) alone has, by column.
-    singling
-        Such columns that have nearly one level for each person.
+    `hashed`, `dropped` and `telling` count values by column: those for which pseudonyms stand, those that are gone, and those
+    that were texts or ids in a column of labels. `unknown` columns hold pseudonyms since nothing is known of them, `gone`
+    factors are dropped whole, `days` says that times were cut. `kept` columns can be read as they were; `alone` counts their
+    levels that one person (or item) alone has, and `singling` ones have nearly one level for each person.
 
     >>> Account(hashed=Counter(rater=3), dropped=Counter(text=0), days=True).lines()
     ('pseudonyms in place of rater (3)', 'times are cut to the day (UTC), since a moment can be looked up in a log')
@@ -156,14 +140,10 @@ _Rule = Callable[[pl.Series, pl.DataFrame], pl.Series]
 
 
 class Anonymizer:
-    """Anonymises tables batch by batch, and remembers what it did.
+    """Anonymises tables batch by batch under a key of 32 secret bytes, and remembers what it did.
 
-    Parameters
-    ----------
-    key
-        32 secret bytes. The same key gives the same pseudonyms, in every file.
-    keep
-        Factors whose labels may be read although their names tell nothing.
+    The same key gives the same pseudonyms in every file. `keep` are factors whose labels may be read although their names
+    tell nothing.
     """
 
     def __init__(self, key: bytes, *, keep: Iterable[str] = ()) -> None:

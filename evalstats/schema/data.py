@@ -260,12 +260,7 @@ class EvalData:
     def with_metric(self, metric: str | None = None, /, **facts: object) -> "EvalData":
         """Declare something of a metric (of every one, where none is named); it goes before what the files say.
 
-        Parameters
-        ----------
-        metric
-            Name of the metric, on every benchmark that has it.
-        **facts
-            `higher_is_better`, `low`, `high`, `kind`, `unit`; None leaves one as it is.
+        `facts` are `higher_is_better`, `low`, `high`, `kind` and `unit`; None leaves one as it is.
 
         Examples
         --------

@@ -96,19 +96,12 @@ _WIDTH = ("binary", "proportion", "bounded", "continuous")
 
 
 def one_definition(metrics: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
-    """Merge rows of `metrics` that describe the same metric, and say where they contradict each other.
+    """Merge rows of `metrics` that describe the same metric, and say where they contradict each other, a sentence a metric.
 
     What was seen in one file may be narrower than what was seen in another: the widest kind counts (binary, proportion,
     bounded, continuous), with bounds that hold for all. Direction and unit come from the first row that names them. Rows
     that give the metric two directions, or two different ranges, cannot both be true: they stay apart, and the metric
     is not analysed until one is declared.
-
-    Returns
-    -------
-    merged : polars.DataFrame
-        One row for each (benchmark, metric), in order of first appearance; several where they contradict each other.
-    contradictions : list of str
-        A sentence for each metric whose descriptions cannot all be true.
     """
     key = list(KEYS["metrics"])
     if not metrics.select(key).is_duplicated().any():

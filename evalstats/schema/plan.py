@@ -185,17 +185,7 @@ class PlanAccount:
 def plan_account(
     plan: Plan, *, benchmark: str = "", metric: str = "", span: float | None = 1.0, **given: object
 ) -> PlanAccount:
-    """Return what a result says of its plan.
-
-    Parameters
-    ----------
-    plan
-        The plan in force.
-    benchmark, metric
-        What the result is about; margins and the primary metric are those declared for it.
-    span, given
-        As in `departures`.
-    """
+    """Return what a result says of its plan; the options are as in `departures`."""
     return PlanAccount(
         source=plan.source,
         digest=plan.digest,
@@ -214,25 +204,11 @@ def declared_values(plan: Plan, *, benchmark: str = "", metric: str = "") -> tup
 def departures(
     plan: Plan, *, benchmark: str = "", metric: str = "", span: float | None = 1.0, **given: object
 ) -> tuple[str, ...]:
-    """Say where options that were given contradict the plan, or add to it what it does not declare.
+    """Say where options that were given contradict the plan, or add to it what it does not declare, a sentence each.
 
-    Parameters
-    ----------
-    plan
-        The plan in force.
-    benchmark, metric
-        What the result is about.
-    span
-        Distance between the metric's bounds, by which percentage points become its own unit (1 for a share); None for a
-        metric without bounds.
-    given
-        Options as the user gave them, None for those left open: baseline, conf_level, adjust, clusters, families, accept,
-        missing, fail_on, margin, primary (the metric asked for).
-
-    Returns
-    -------
-    tuple of str
-        One sentence for every departure.
+    `benchmark` and `metric` are what the result is about. `span` is the distance between the metric's bounds, by which percentage
+    points become its own unit (1 for a share); None for a metric without bounds. `given` are options as the user gave them, None
+    for those left open: baseline, conf_level, adjust, clusters, families, accept, missing, fail_on, margin, primary.
     """
     declared = _declared(plan, benchmark, metric)
     unknown = [name for name in given if name not in declared]
@@ -249,15 +225,7 @@ def departures(
 
 
 def settled(plan: Plan | None, *, benchmark: str = "", metric: str = "", **given: object) -> dict[str, object]:
-    """Return the options in force: what was given, else what the plan declares, else None.
-
-    Parameters
-    ----------
-    plan
-        The plan; None where there is none.
-    benchmark, metric, given
-        As in `departures`.
-    """
+    """Return the options in force: what was given, else what the plan declares, else None."""
     declared = {} if plan is None else _declared(plan, benchmark, metric)
     return {
         name: value if value is not None else (said if _said(said := declared.get(name)) else None)

@@ -258,15 +258,7 @@ _ITEMS: Final = ("item", "battle")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
-    """A column as it may be read.
-
-    Attributes
-    ----------
-    series
-        Its values, null where a pseudonym stands.
-    measure
-        Whether it counts or measures, so that values which occur once are nothing special.
-    """
+    """A column as it may be read, null where a pseudonym stands; values of a `measure` that occur once are nothing special."""
 
     series: pl.Series
     measure: bool = False
@@ -350,12 +342,7 @@ _HEX: Final = 16
 
 
 class Pseudonyms:
-    """Makes pseudonyms under one key.
-
-    Parameters
-    ----------
-    key
-        32 secret bytes.
+    """Makes pseudonyms under one key of 32 secret bytes.
 
     >>> names = Pseudonyms(bytes(32))
     >>> names.of("rater", "ann") == names.of("rater", "ann"), names.of("rater", "ann") == names.of("session", "ann")

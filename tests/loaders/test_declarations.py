@@ -57,7 +57,7 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
         ("a.csv", "model,alias\n,b\n", "a line has no name in its first column"),
         ("a.csv", "a,\n", "a is empty"),
         ("a.csv", "model,alias\n", "holds no aliases"),
-        ("a.csv", b"a,\xff\n", "is not utf-8 text"),
+        ("a.csv", b"a,\xff\n", "is not UTF-8 text"),
         ("a.csv", "just a word\n", "is no file of aliases"),
         ("a.csv", "", "is empty"),
         ("a.json", '{"a": "b", "a": "c"}', "'a' has two aliases"),
@@ -124,7 +124,7 @@ def test_toml(tmp_path: Path) -> None:
         ("mix.csv", "level,share\na,50\na,50\n", "line 3: names the level 'a' a second time"),
         ("mix.csv", "level,share\na,50\n", "sum to 50"),
         ("mix.csv", "level,share\na\n", "the share of 'a' is ''"),
-        ("mix.toml", "a = [", "is no TOML"),
+        ("mix.toml", "a = [", "is not TOML"),
         ("mix.toml", "a = 1\n", "has the key 'a', which no mix has; there are mix, factor"),
         ("mix.toml", "factor = 'scenario'\n", "has no table"),
         ("mix.toml", "factor = 3\n[mix]\na = 1\n", "factor is 3; give it as text"),
@@ -141,11 +141,11 @@ def test_faults_name_the_file(tmp_path: Path, name: str, text: str, words: str) 
 
 
 def test_what_cannot_be_opened(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be opened"):
         read_live_mix(tmp_path / "none.csv")
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe\xfa")
     with pytest.raises(InputError, match="is not UTF-8"):
         read_live_mix(tmp_path / "bytes.csv")
     (tmp_path / "large.csv").write_text("#" * (1 << 20 | 1), encoding="utf-8")
-    with pytest.raises(InputError, match="larger than 1 MiB"):
+    with pytest.raises(InputError, match="longer than 1 MiB"):
         read_live_mix(tmp_path / "large.csv")

@@ -15,13 +15,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalstats.errors import InputError, UnreadableFileError
-from evalstats.loaders.cells import plain_numbers, units_of_times
+from evalstats.loaders.blocks import listings, oriented, rows_at
 from evalstats.loaders.column_map import ColumnMap
 from evalstats.loaders.files import iter_frames, iter_rows
 from evalstats.loaders.frames import from_frame
-from evalstats.loaders.nested import listings, oriented, rows_at
 from evalstats.loaders.registry import read
-from evalstats.loaders.values import as_number, as_time
+from evalstats.loaders.values import as_number, as_time, plain_numbers, units_of_times
 from evalstats.schema.data import EvalData
 
 MODELS = ("gpt-4o", "claude-3-5-sonnet")

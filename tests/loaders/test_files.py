@@ -17,10 +17,10 @@ from evalstats.loaders import files
 from evalstats.loaders.files import (
     JsonItem,
     JsonMember,
+    JsonStream,
     digest_of,
     iter_json,
     iter_json_lines,
-    iter_json_text,
     load_json,
     loads,
     open_bytes,
@@ -120,7 +120,7 @@ def test_streamed_arrays_are_what_json_reads(value: object) -> None:
         at += 3
         return document[at - 3 : at]
 
-    parts = list(iter_json_text(read, "x", arrays=("rows",)))
+    parts = list(JsonStream(read, "x").document(("rows",)))
     assert parts == [
         JsonMember(member="head", value=1),
         JsonItem(member="rows", index=0, value=value),
@@ -133,7 +133,7 @@ def test_numbers_and_words_at_the_window_s_end_are_whole() -> None:
     document = '{"a":123456,"b":true,"c":-1.5e3,"d":NaN,"e":[1234567]}'
     for step in range(1, 12):
         pieces = iter([document[at : at + step] for at in range(0, len(document), step)])
-        parts = list(iter_json_text(lambda _, pieces=pieces: next(pieces, ""), "x"))
+        parts = list(JsonStream(lambda _, pieces=pieces: next(pieces, ""), "x").document())
         values = {part.member: part.value for part in parts}
         assert (values["a"], values["b"], values["c"], values["e"]) == (123456, True, -1500.0, [1234567])
         assert values["d"] != values["d"]
@@ -205,7 +205,7 @@ def test_what_is_whole_and_wrong_is_not_called_cut_off(tmp_path: Path, text: str
 def test_an_element_that_never_ends_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_RECORD_CHARS", 5 << 20)
     with pytest.raises(UnreadableFileError, match="one element is longer than 5 MiB, or a bracket is never closed"):
-        list(iter_json_text(lambda size: "[" + "1," * (size // 2), "x"))
+        list(JsonStream(lambda size: "[" + "1," * (size // 2), "x").document())
 
 
 def test_memory_holds_one_element_and_not_the_array() -> None:
@@ -217,7 +217,7 @@ def test_memory_holds_one_element_and_not_the_array() -> None:
         sizes.append(size)
         return next(sent, "")
 
-    assert sum(1 for _ in iter_json_text(read, "x")) == 40_001
+    assert sum(1 for _ in JsonStream(read, "x").document()) == 40_001
     assert max(sizes) <= 4 << 20
 
 
