@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from evalstats.analysis.gap.scenario_gaps import MIN_CELL
+from evalstats.analysis.gap.options import MIN_CELL
 from evalstats.cli.ingest_run import ENVIRONMENT
 from evalstats.cli.main import app
 from evalstats.schema.pseudonyms import MAX_ROWS, holds_ids, holds_text, is_measure, is_personal

@@ -379,7 +379,7 @@ def slices_of(made: Material, asked: Asked) -> tuple[SliceRow, ...]:
     live = cell_sums(live_units, made.live.models, (factor,), cells)
     people = clusters_by_level(live_units, made.live.models, (factor,))
     for cell, level in enumerate(levels):
-        if too_small(people.get((level,), 0), max(1, asked.min_cell)):
+        if too_small(people.get((level,), 0), asked.min_cell):
             continue
         both = _means(lab, cell, turned=made.lab.turned), _means(live, cell, turned=made.live.turned)
         if not isinstance(both[1], str) or both[1] != _NOTHING:

@@ -11,6 +11,7 @@ from evalstats.analysis.gap.agreement import agreement_of, slices_of
 from evalstats.analysis.gap.calibration import Calibration, ModelGap, calibrated
 from evalstats.analysis.gap.forecasts import drop_forecast_of, hierarchy_of
 from evalstats.analysis.gap.material import Material, Options, Side
+from evalstats.analysis.gap.options import MIN_CELL
 from evalstats.analysis.gap.result import GapRow, GapVerdict, LabLiveGap, LevelGap, SideAccount
 from evalstats.analysis.gap.scenario_gaps import scenario_gaps_of, without_small_cells
 from evalstats.analysis.gap.shared_models import Asked, Matched, matched
@@ -321,7 +322,7 @@ def gap(
     conf_level: float | None = None,
     top: Sequence[int] = (5, 10),
     n_resamples: int = 2000,
-    min_cell: int = 10,
+    min_cell: int = MIN_CELL,
     plan: Plan | None = None,
     seed: int = 0,
 ) -> LabLiveGap:

@@ -76,25 +76,24 @@ class Side:
     unit: str
     scale: float
     metric_kind: str
-    low: float | None
-    high: float | None
-    turned: bool
+    low: float | None = None
+    high: float | None = None
+    turned: bool = False
     models: tuple[str, ...]
     estimate: FloatArray
     covariance: FloatArray | None
-    marginal: bool
-    df: float | None
+    marginal: bool = False
+    df: float | None = None
     n: IntArray
     n_clusters: IntArray
-    clusters: tuple[str, ...]
-    rank_low: IntArray
-    rank_high: IntArray
+    clusters: tuple[str, ...] = ()
+    rank_low: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    rank_high: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     only_here: tuple[tuple[str, float, float | None], ...] = ()
     first_day: str | None = None
     last_day: str | None = None
     method: str = ""
     direction: Direction = "declared"
-    rows: pl.DataFrame | None = None
     sources: tuple[tuple[str, str], ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -322,7 +321,7 @@ def cell_sums(
 ) -> CellSums:
     """Code the units of some models as sums by cluster, model and cell; `joined` maps levels to the cell they are part of."""
     place = pl.DataFrame({ENTRY: list(models), "_model": range(len(models))}, schema_overrides={ENTRY: pl.String})
-    frame = units.frame.join(place, on=ENTRY)
+    frame = units.frame.join(place, on=ENTRY, maintain_order="left")
     if factors:
         place_of = {cell: j for j, cell in enumerate(cells)}
         place_of |= {level: place_of[cell] for level, cell in (joined or {}).items()}
@@ -446,8 +445,10 @@ def outcome_side(
         raise CannotAnswerError(
             f"no model of the {where} has {least} {what}s with a score; at least that many are needed"
         )
-    cluster_codes, model, n, total, n_clusters = _codes(units.frame, kept)
-    found = cluster_means(cluster_codes, model, n, total, n_clusters=n_clusters, n_models=len(kept))
+    sums = cell_sums(units, kept, (), ())
+    found = cluster_means(
+        sums.cluster, sums.model, sums.n, sums.total, n_clusters=sums.n_clusters, n_models=sums.n_models
+    )
     counts = np.array([units.n[name] for name in kept], dtype=np.int64)
     covariance, floored = _without_zero_variance(found.covariance, found.estimate, found.n_clusters, units)
     left = _not_scored(few, least, what, where)
@@ -465,17 +466,13 @@ def outcome_side(
         models=tuple(kept),
         estimate=found.estimate,
         covariance=covariance,
-        marginal=False,
         df=found.df,
         n=counts,
         n_clusters=found.n_clusters,
         clusters=units.clusters,
-        rank_low=np.zeros(len(kept), dtype=np.int64),
-        rank_high=np.zeros(len(kept), dtype=np.int64),
-        first_day=_day(units.rows, first=True),
-        last_day=_day(units.rows, first=False),
+        first_day=day_of(units.rows["timestamp"].min()),
+        last_day=day_of(units.rows["timestamp"].max()),
         method=_method(units, live=live),
-        rows=units.rows,
         sources=sources_of(data, units.runs),
         notes=(
             *run_notes(data, units.runs),
@@ -487,19 +484,6 @@ def outcome_side(
         ),
     )
     return side, _ranks(units, side), units
-
-
-def _codes(frame: pl.DataFrame, models: Sequence[str]) -> tuple[IntArray, IntArray, FloatArray, FloatArray, int]:
-    place = pl.DataFrame({ENTRY: list(models), "_model": range(len(models))}, schema_overrides={ENTRY: pl.String})
-    own = frame.join(place, on=ENTRY, maintain_order="left")
-    cluster = own[CLUSTER].rank("dense").to_numpy().astype(np.int64) - 1
-    return (
-        cluster,
-        own["_model"].to_numpy().astype(np.int64),
-        own[N].to_numpy().astype(np.float64),
-        own[TOTAL].to_numpy().astype(np.float64),
-        int(cluster.max(initial=-1)) + 1,
-    )
 
 
 def _without_zero_variance(
@@ -523,25 +507,33 @@ def _without_zero_variance(
 
 def _ranks(units: Units, side: Side) -> RankSets:
     """Return rank sets from the items in the lab, from the normal law for many live users."""
-    sign = -1.0 if side.turned else 1.0
 
     def sets(at: Sequence[int]) -> tuple[IntArray, IntArray]:
-        none = np.zeros(len(at), dtype=np.int64)
-        if len(at) < 2 or side.covariance is None:
-            return none, none
-        if units.table is not None:
-            columns = [units.table.names.index(side.models[j]) for j in at]
-            values = sign * units.table.values.values[:, columns]
-            found = rank_sets(values, clusters=units.codes if units.clusters else None)
-        elif int(side.n_clusters[list(at)].min()) >= _ENOUGH_CLUSTERS:
-            found = rank_sets_normal(
-                sign * side.estimate[list(at)], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS
-            )
-        else:
-            return none, none
-        return (none, none) if found.reason else (found.low, found.high)
+        if units.table is None:
+            many_users = int(side.n_clusters[list(at)].min()) >= _ENOUGH_CLUSTERS
+            return normal_ranks(side, at) if many_users else no_ranks(len(at))
+        columns = [units.table.names.index(side.models[j]) for j in at]
+        values = (-1.0 if side.turned else 1.0) * units.table.values.values[:, columns]
+        found = rank_sets(values, clusters=units.codes if units.clusters else None)
+        return no_ranks(len(at)) if found.reason else (found.low, found.high)
 
     return sets
+
+
+def normal_ranks(side: Side, at: Sequence[int]) -> tuple[IntArray, IntArray]:
+    """Return the rank sets of the models at some places among themselves, by the normal law."""
+    if side.covariance is None:
+        return no_ranks(len(at))
+    sign = -1.0 if side.turned else 1.0
+    covariance = side.covariance[np.ix_(at, at)]
+    found = rank_sets_normal(sign * side.estimate[list(at)], covariance, n_resamples=_RANK_DRAWS)
+    return no_ranks(len(at)) if found.reason else (found.low, found.high)
+
+
+def no_ranks(n: int) -> tuple[IntArray, IntArray]:
+    """Return the zeros that stand for ranks that cannot be told."""
+    none = np.zeros(n, dtype=np.int64)
+    return none, none
 
 
 def _method(units: Units, *, live: bool) -> str:
@@ -580,8 +572,6 @@ def _floored(models: Sequence[str], flat: IntArray, where: str) -> tuple[Note, .
     return (Note(kind="few", text=said, caution=False),)
 
 
-def _day(rows: pl.DataFrame, *, first: bool) -> str | None:
-    if "timestamp" not in rows.columns or rows["timestamp"].null_count() == rows.height:
-        return None
-    found = rows["timestamp"].min() if first else rows["timestamp"].max()
-    return str(found)[:10]
+def day_of(moment: object) -> str | None:
+    """Return the day of a date or a moment, as text."""
+    return None if moment is None else str(moment)[:10]

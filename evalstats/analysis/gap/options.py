@@ -5,6 +5,9 @@ from typing import Annotated
 
 from evalstats.analysis.options import HigherIsBetter, MetricName, Option, PlannedLevel, Resamples, Seed
 
+# What statistical offices ask for most often.
+MIN_CELL = 10
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GapOptions:
@@ -43,6 +46,6 @@ class GapOptions:
         tuple[int, ...], Option("Also tell agreement within the K best live; may be repeated.", metavar="K")
     ] = (5, 10)
     n_resamples: Resamples = 2000
-    min_cell: Annotated[int, Option("Live cells with fewer users than this are withheld.")] = 10
+    min_cell: Annotated[int, Option("Live cells with fewer users than this are withheld.")] = MIN_CELL
     conf_level: PlannedLevel = None
     seed: Seed = 0

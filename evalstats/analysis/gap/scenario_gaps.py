@@ -2,56 +2,40 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
 
 import numpy as np
 
 from evalstats.analysis.gap.material import NO_LEVEL, Cells, CellSums, Material, Options, Side
-from evalstats.analysis.gap.result import Decomposition, LabLiveGap, ScenarioGap, ScenarioGaps
+from evalstats.analysis.gap.result import LabLiveGap, ScenarioGap, ScenarioGaps
 from evalstats.analysis.result import notes as as_notes
-from evalstats.document.model import Note
+from evalstats.document.model import Note, NoteKind
 from evalstats.document.numbers import some
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.gap.scenario_gaps import CellRates, Gaps, PooledGaps, cell_rates, combined, gaps, pooled_gaps
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
-# What statistical offices ask for most often; also the default of the option `min_cell`.
-MIN_CELL: Final = 10
 
-
-def too_small(n: int, least: int = MIN_CELL) -> bool:
-    """Whether so few people stand behind a cell that it is not shown; an empty cell has nobody to protect, and is.
-
-    Examples
-    --------
-    >>> too_small(9), too_small(10), too_small(0), too_small(3, least=3)
-    (True, False, False, False)
-    """
-    if least < 1:
-        message = f"min_cell is {least}; it must be 1 (everything is shown) or more, such as {MIN_CELL}"
-        raise InputError(message)
+def too_small(n: int, least: int) -> bool:
+    """Whether so few people stand behind a cell that it is not shown; an empty cell has nobody to protect, and is."""
     return 0 < n < least
 
 
-def suppressed(n: Sequence[int], least: int = MIN_CELL, *, with_total: bool = False) -> tuple[bool, ...]:
-    """Return which cells of a table, by the people in each, are not shown.
+def suppressed(n: Sequence[int], least: int) -> tuple[bool, ...]:
+    """Return which cells of a table, by the people in each, are not shown where their total is.
 
-    Where the total is shown too, one cell alone could be had by subtraction, so the smallest of the others is held back
-    with it, and more while those held back do not make `least` together (Hundepool et al. 2012, Statistical Disclosure
-    Control, ch. 4).
+    One cell alone could be had by subtraction, so the smallest of the others is held back with it, and more while those held
+    back do not make `least` together (Hundepool et al. 2012, Statistical Disclosure Control, ch. 4).
 
     Examples
     --------
-    >>> suppressed([40, 3, 25]), suppressed([40, 3, 25], with_total=True)
-    ((False, True, False), (False, True, True))
-    >>> suppressed([2, 3, 11, 40], with_total=True)
-    (True, True, True, False)
+    >>> suppressed([40, 3, 25], 10), suppressed([2, 3, 11, 40], 10)
+    ((False, True, True), (True, True, True, False))
     """
     hidden = [too_small(size, least) for size in n]
-    if with_total and any(hidden):
+    if any(hidden):
         for place in sorted(range(len(n)), key=lambda place: (n[place], place)):
             held = [size for size, is_hidden in zip(n, hidden, strict=True) if is_hidden]
             if len(held) > 1 and sum(held) >= least:
@@ -61,24 +45,14 @@ def suppressed(n: Sequence[int], least: int = MIN_CELL, *, with_total: bool = Fa
     return tuple(hidden)
 
 
-def suppression_note(n_hidden: int, n_cells: int, least: int = MIN_CELL, *, people: str = "users") -> str | None:
-    """Say in a sentence how many cells are held back, and why; None where none is.
-
-    Examples
-    --------
-    >>> suppression_note(1, 8)
-    '1 of 8 cells is not shown since it rests on fewer than 10 users, or would give away one that does; it is in all totals'
-    >>> suppression_note(0, 8) is None
-    True
-    """
-    if not n_hidden:
-        return None
+def suppression_note(n_hidden: int, n_cells: int, least: int, people: str) -> str:
+    """Say how many cells are held back, and why."""
     is_, rests, gives, them = (
         ("is", "it rests", "give", "it is") if n_hidden == 1 else ("are", "they rest", "give", "they are")
     )
     return (
         f"{n_hidden} of {n_cells} cells {is_} not shown since {rests} on fewer than {least} {people}, "
-        f"or would {gives} away one that does; {them} in all totals"
+        f"or would {gives} away one that does; {them} in all totals (min_cell)"
     )
 
 
@@ -91,6 +65,17 @@ class _Hidden:
     single: frozenset[tuple[str, str]]
     reason: str
 
+    def holds(self, row: ScenarioGap) -> bool:
+        """Whether a row with a number is withheld."""
+        small = (row.model, row.scenario) in self.single if row.model else row.scenario in self.scenarios
+        return small and row.estimate is not None
+
+    def without(self, row: ScenarioGap) -> ScenarioGap:
+        """Return the row, or nothing but its name and the reason."""
+        if not self.holds(row):
+            return row
+        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, n_live=None, reason=self.reason)
+
 
 def without_small_cells(found: LabLiveGap, made: Material, least: int) -> LabLiveGap:
     """Withhold the live rates and gaps of cells with fewer than `least` live clusters (users), and say how many.
@@ -102,15 +87,25 @@ def without_small_cells(found: LabLiveGap, made: Material, least: int) -> LabLiv
         return found
     people = f"{made.live.clusters[0] if made.live.clusters else 'row'}s"
     hidden = _hidden(made, cells, cells.live, least, people)
-    decomposition, n_cells = _cells_of(found.decomposition, hidden)
-    gaps, n_gaps = _gaps_of(found.scenario_gaps, hidden)
-    n_shown = (len(found.decomposition.cells) if found.decomposition else 0) + (
-        len(found.scenario_gaps.means) + len(found.scenario_gaps.rows) if found.scenario_gaps else 0
-    )
-    note = suppression_note(n_cells + n_gaps, n_shown, least, people=f"live {people}")
-    if note is None:
+    decomposition, gaps = found.decomposition, found.scenario_gaps
+    n_hidden = n_shown = 0
+    if decomposition is not None:
+        small = [part.cell in hidden.cells for part in decomposition.cells]
+        kept = tuple(
+            replace(part, live_rate=None, behaviour=None, mix=None) if out else part
+            for part, out in zip(decomposition.cells, small, strict=True)
+        )
+        decomposition, n_hidden, n_shown = replace(decomposition, cells=kept), sum(small), len(small)
+    if gaps is not None:
+        rows = (*gaps.means, *gaps.rows)
+        n_hidden, n_shown = n_hidden + sum(hidden.holds(row) for row in rows), n_shown + len(rows)
+        means, single = (tuple(map(hidden.without, each)) for each in (gaps.means, gaps.rows))
+        gaps = replace(gaps, means=means, rows=single)
+    if not n_hidden:
         return found
-    told = Note(kind="left_out", text=f"{note} (min_cell)", caution=False)
+    told = Note(
+        kind="left_out", text=suppression_note(n_hidden, n_shown, least, people=f"live {people}"), caution=False
+    )
     return replace(found, decomposition=decomposition, scenario_gaps=gaps, notes=(*found.notes, told))
 
 
@@ -124,7 +119,7 @@ def _hidden(made: Material, cells: Cells, live: CellSums, least: int, people: st
     single = _people(place, live.cluster, live.n_models * len(scenarios)).reshape(live.n_models, -1)
 
     def mask(n: IntArray) -> tuple[bool, ...]:
-        return suppressed(n.tolist(), least, with_total=True)
+        return suppressed(n.tolist(), least)
 
     return _Hidden(
         cells=frozenset(cells.label(j) for j, out in enumerate(mask(by_cell)) if out),
@@ -140,33 +135,6 @@ def _people(codes: IntArray, cluster: IntArray, n: int) -> IntArray:
     """Return how many clusters stand behind each code."""
     pairs = np.unique(np.stack([codes, cluster]), axis=1)
     return np.bincount(pairs[0], minlength=n).astype(np.int64)
-
-
-def _cells_of(found: Decomposition | None, hidden: _Hidden) -> tuple[Decomposition | None, int]:
-    if found is None:
-        return None, 0
-    kept = tuple(
-        replace(part, live_rate=None, behaviour=None, mix=None) if part.cell in hidden.cells else part
-        for part in found.cells
-    )
-    return replace(found, cells=kept), sum(part.cell in hidden.cells for part in found.cells)
-
-
-def _gaps_of(found: ScenarioGaps | None, hidden: _Hidden) -> tuple[ScenarioGaps | None, int]:
-    if found is None:
-        return None, 0
-
-    def is_hidden(row: ScenarioGap) -> bool:
-        small = row.scenario in hidden.scenarios if not row.model else (row.model, row.scenario) in hidden.single
-        return small and row.estimate is not None
-
-    def kept(row: ScenarioGap) -> ScenarioGap:
-        if not is_hidden(row):
-            return row
-        return ScenarioGap(scenario=row.scenario, model=row.model, estimate=None, n_live=None, reason=hidden.reason)
-
-    count = sum(map(is_hidden, (*found.means, *found.rows)))
-    return replace(found, means=tuple(map(kept, found.means)), rows=tuple(map(kept, found.rows))), count
 
 
 _CLUSTERS_FOR_INTERACTION = 20
@@ -230,41 +198,38 @@ def _rates(sums: CellSums, level: IntArray, n_levels: int, side: Side) -> CellRa
     )
 
 
-def several_factors(cells: Cells) -> tuple[str, ...]:
-    """Say that other factors are summed over."""
-    if len(cells.factors) < 2:
-        return ()
+def _notes(table: TwoSides, cells: Cells, used: np.ndarray, few: str, why_not: str) -> list[Note]:
+    """Return what limits the gaps: other factors, lost models, too few clusters, scores that are all alike."""
     others = ", ".join(cells.factors[1:])
-    return (
-        f"gaps are by {cells.factors[0]} alone: within a level the mix of {others} may differ between lab and live",
-    )
-
-
-def lost_models(table: TwoSides, used: np.ndarray) -> tuple[str, ...]:
-    """Name the scenarios whose mean is not over all models."""
     short = [name for name, column in zip(table.levels, used.T, strict=True) if column.any() and not column.all()]
-    if not short:
-        return ()
-    return (f"{some(short)}: the mean is over some of the models only, since others have too few scores there",)
+    n_flat = int(np.count_nonzero((table.lab.floor > 0.0) | (table.live.floor > 0.0)))
+    alike = "all scores of a side are alike; their error is that of one success and one failure more"
+    told: tuple[tuple[NoteKind, object, str], ...] = (
+        (
+            "choice",
+            others,
+            f"gaps are by {cells.factors[0]} alone: within a level the mix of {others} may differ between lab and live",
+        ),
+        (
+            "missing",
+            short,
+            f"{some(short)}: the mean is over some of the models only, since others have too few scores there",
+        ),
+        ("fit", why_not, f"gaps are not pooled over models and scenarios: {why_not}"),
+        ("few", few, few),
+        ("few", n_flat, f"in {n_flat} of {table.lab.rate.size} cells {alike}"),
+    )
+    return [Note(kind=kind, text=text, caution=False) for kind, holds, text in told if holds]
 
 
-def few_clusters(table: TwoSides, found: Gaps) -> tuple[str, ...]:
+def _few_clusters(table: TwoSides, found: Gaps) -> str:
     """Say why there is no test of interaction: at 8 clusters it rejected 12% of true hypotheses, at 30 3%."""
     fewest = np.minimum(table.lab.n_clusters, table.live.n_clusters).ravel()[np.isfinite(found.std_error)]
     typical = float(np.median(fewest)) if fewest.size else 0.0
     if not fewest.size or typical >= _CLUSTERS_FOR_INTERACTION:
-        return ()
+        return ""
     what = f"whether models differ by scenario beyond noise is tested from {_CLUSTERS_FOR_INTERACTION} on"
-    return (f"a typical cell has {typical:.0f} clusters; {what}, and pooled gaps take errors as known that are not",)
-
-
-def floored(table: TwoSides) -> tuple[str, ...]:
-    """Say how many cells have scores that are all alike."""
-    n = int(np.count_nonzero((table.lab.floor > 0.0) | (table.live.floor > 0.0)))
-    if not n:
-        return ()
-    what = "all scores of a side are alike; their error is that of one success and one failure more"
-    return (f"in {n} of {table.lab.rate.size} cells {what}",)
+    return f"a typical cell has {typical:.0f} clusters; {what}, and pooled gaps take errors as known that are not"
 
 
 _METHOD = (
@@ -283,16 +248,18 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
     decide nothing; verdicts rest on false-coverage control (Benjamini & Yekutieli 2005,
     doi:10.1198/016214504000001907).
     """
-    cells, live = _checked(material)
-    table, dropped = two_sides(cells, live, material)
+    cells = material.cells
+    if cells is None or cells.live is None:
+        raise CannotAnswerError("there are no outcomes by scenario on both sides")
+    table, dropped = two_sides(cells, cells.live, material)
     alone = np.eye(table.lab.rate.size)
     found = gaps(combined(table.lab, alone), combined(table.live, alone))
     own = _rows(material, table, found, several=False)
-    models_used = _models_for_means(table)
-    means_found = gaps(*(combined(side, _mean_weights(models_used)) for side in (table.lab, table.live)))
+    used = _models_for_means(table)
+    means_found = gaps(*(combined(side, _mean_weights(used)) for side in (table.lab, table.live)))
     means = _rows(material, table, means_found, several=True)
     pooled, why_not = _pooled(table, found)
-    few = few_clusters(table, found)
+    few = _few_clusters(table, found)
     return ScenarioGaps(
         factor=cells.factors[0],
         means=tuple(means),
@@ -301,28 +268,8 @@ def scenario_gaps_of(material: Material) -> ScenarioGaps:
         p_interaction=None if pooled is None or few else pooled.p_value,
         conf_level=material.options.conf_level,
         method=_METHOD,
-        notes=(
-            *as_notes("left_out", dropped, caution=False),
-            *as_notes("choice", several_factors(cells), caution=False),
-            *as_notes("missing", lost_models(table, models_used), caution=False),
-            *as_notes("fit", why_not, caution=False),
-            *as_notes("few", (*few, *floored(table)), caution=False),
-        ),
+        notes=(*as_notes("left_out", dropped, caution=False), *_notes(table, cells, used, few, why_not)),
     )
-
-
-def _checked(material: Material) -> tuple[Cells, CellSums]:
-    """Return the cells and the live sums, or say why there is no gap by scenario."""
-    if not material.same_scale:
-        raise CannotAnswerError(
-            "lab and live are on different scales, so live less lab has no meaning within a scenario; give outcomes of the same "
-            "metric on both sides"
-        )
-    if material.cells is None:
-        raise CannotAnswerError(material.no_cells_reason or "the sides share no factor by which outcomes could be cut")
-    if material.cells.live is None:
-        raise CannotAnswerError("the live side has no outcomes by scenario; give live outcomes with the lab's metric")
-    return material.cells, material.cells.live
 
 
 def _models_for_means(table: TwoSides) -> np.ndarray:
@@ -421,16 +368,16 @@ def _ends(row: ScenarioGap, conf_level: float) -> tuple[float, float]:
     return row.estimate - half, row.estimate + half
 
 
-def _pooled(table: TwoSides, found: Gaps) -> tuple[PooledGaps | None, tuple[str, ...]]:
-    """Pool the gaps that have an error; None and a warning where there is nothing to pool."""
+def _pooled(table: TwoSides, found: Gaps) -> tuple[PooledGaps | None, str]:
+    """Pool the gaps that have an error; None and why where there is nothing to pool."""
     known = np.isfinite(found.std_error)
     grid = np.where(known, found.estimate, np.nan).reshape(table.lab.rate.shape)
     weights = np.eye(table.lab.rate.size)[known]
     try:
         sides = [combined(side, weights).covariance for side in (table.lab, table.live)]
-        return pooled_gaps(grid, *sides), ()
+        return pooled_gaps(grid, *sides), ""
     except (CannotAnswerError, np.linalg.LinAlgError) as error:
-        return None, (f"gaps are not pooled over models and scenarios: {error}",)
+        return None, str(error)
 
 
 def _with_pooled(

@@ -607,7 +607,7 @@ def _joint(  # noqa: PLR0917 - two sides, each with its models
 
 def _small(people: Mapping[tuple[str, ...], int], least: int) -> list[tuple[str, ...]]:
     """Return the levels of fewer users than may be told of, with larger ones until they make that many together."""
-    small = [level for level, n in people.items() if too_small(n, max(1, least))]
+    small = [level for level, n in people.items() if too_small(n, least)]
     if not small:
         return []
     rest = sorted((level for level in people if level not in small), key=lambda level: (people[level], level))

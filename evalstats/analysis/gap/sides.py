@@ -11,7 +11,7 @@ from evalstats.analysis.arena.arena import arena
 from evalstats.analysis.arena.result import ArenaRanking
 from evalstats.analysis.arena.votes import comparisons_of
 from evalstats.analysis.arms import Metric, choose_metric, margin_in_unit
-from evalstats.analysis.gap.material import RankSets, Side, Units, outcome_side
+from evalstats.analysis.gap.material import RankSets, Side, Units, day_of, no_ranks, normal_ranks, outcome_side
 from evalstats.analysis.leaderboard.published import PUBLISHED_ENTRY, refuse_several, with_std_errors
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
@@ -22,9 +22,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.live_mix import LiveMix
 from evalstats.schema.tables import as_polars
 from evalstats.stats.checks import FloatArray, IntArray
-from evalstats.stats.many.ranks import rank_sets_normal
 
-_RANK_DRAWS = 4_999  # rank sets are shown beside the answer, and decide nothing
 _FEW = 0.1  # of the models may have several numbers and be left out
 
 
@@ -43,10 +41,8 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
     rows = rows.filter((pl.col("metric") == chosen.name) & (pl.col("benchmark") == chosen.benchmark))
     rows, notes = with_std_errors(rows)
     rows, doubled = _one_each(rows, chosen, where)
-    doubled = (*doubled, *_without_level(rows, where))
     rows = rows.sort(PUBLISHED_ENTRY)
     covariance = _errors(rows)
-    estimate = rows["estimate"].to_numpy().astype(np.float64)
     runs = rows["run"].drop_nulls().unique().sort().to_list()
     side = Side(
         kind="aggregates",
@@ -60,22 +56,23 @@ def published_side(data: EvalData, *, live: bool, metric: str | None) -> tuple[S
         turned=not chosen.higher_is_better,
         direction=chosen.direction,
         models=tuple(rows[PUBLISHED_ENTRY].to_list()),
-        estimate=estimate,
+        estimate=rows["estimate"].to_numpy().astype(np.float64),
         covariance=covariance,
         marginal=True,
-        df=None,
         n=rows["n"].fill_null(0).to_numpy().astype(np.int64),
         n_clusters=np.zeros(rows.height, dtype=np.int64),
-        clusters=(),
-        rank_low=np.zeros(rows.height, dtype=np.int64),
-        rank_high=np.zeros(rows.height, dtype=np.int64),
-        first_day=_day(rows["date"].min()),
-        last_day=_day(rows["date"].max()),
+        first_day=day_of(rows["date"].min()),
+        last_day=day_of(rows["date"].max()),
         method="published numbers" + (", with published errors" if covariance is not None else ", without errors"),
         sources=sources_of(data, runs),
-        notes=(*run_notes(data, runs), *doubled, *as_notes("source", notes, caution=False)),
+        notes=(
+            *run_notes(data, runs),
+            *doubled,
+            *_without_level(rows, where),
+            *as_notes("source", notes, caution=False),
+        ),
     )
-    return side, lambda places: _published_ranks(side, list(places))
+    return side, lambda places: normal_ranks(side, places)
 
 
 def _one_each(rows: pl.DataFrame, metric: Metric, where: str) -> tuple[pl.DataFrame, tuple[Note, ...]]:
@@ -110,19 +107,6 @@ def _errors(rows: pl.DataFrame) -> FloatArray | None:
     return np.diag(errors**2)
 
 
-def _published_ranks(side: Side, at: list[int]) -> tuple[IntArray, IntArray]:
-    none = np.zeros(len(at), dtype=np.int64)
-    if side.covariance is None or len(at) < 2:
-        return none, none
-    sign = -1.0 if side.turned else 1.0
-    found = rank_sets_normal(sign * side.estimate[at], side.covariance[np.ix_(at, at)], n_resamples=_RANK_DRAWS)
-    return (none, none) if found.reason else (found.low, found.high)
-
-
-def _day(moment: object) -> str | None:
-    return None if moment is None else str(moment)[:10]
-
-
 def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level: float) -> tuple[Side, RankSets]:
     """Rate every model by `arena`, in Elo points about the mean of all.
 
@@ -146,32 +130,21 @@ def vote_side(data: EvalData, *, cluster: str | Sequence[str] | None, conf_level
         unit="points",
         scale=1.0,
         metric_kind="rating",
-        low=None,
-        high=None,
-        turned=False,
         models=tuple(row.name for row in rows),
         estimate=np.array([row.estimate for row in rows], dtype=np.float64),
         covariance=covariance,
-        marginal=False,
         df=found.df,
         n=np.array([row.n_votes for row in rows], dtype=np.int64),
         n_clusters=np.array([min(row.n_clusters, default=0) for row in rows], dtype=np.int64),
         clusters=tuple(each.name for each in found.clusters),
-        rank_low=np.zeros(len(rows), dtype=np.int64),
-        rank_high=np.zeros(len(rows), dtype=np.int64),
-        first_day=_day(kept["timestamp"].min()),
-        last_day=_day(kept["timestamp"].max()),
+        first_day=day_of(kept["timestamp"].min()),
+        last_day=day_of(kept["timestamp"].max()),
         method=found.method,
-        rows=None,
         sources=found.sources,
-        notes=(*_of_arena(found), *told, *left),
+        # What the arena chose for its ratings alone is none of this side's.
+        notes=(*(note for note in found.notes if note.kind != "choice"), *told, *left),
     )
     return side, lambda places: _vote_ranks(found, [side.models[j] for j in places])
-
-
-def _of_arena(found: ArenaRanking) -> tuple[Note, ...]:
-    """Return what the arena says of its votes; what was chosen for the ratings alone is none of it."""
-    return tuple(note for note in found.notes if note.kind != "choice")
 
 
 def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
@@ -193,19 +166,15 @@ def _largest_part(found: ArenaRanking) -> tuple[int, tuple[Note, ...]]:
 def _vote_ranks(found: ArenaRanking, names: Sequence[str]) -> tuple[IntArray, IntArray]:
     """Count among these models those shown to be better and worse, over all pairs of the arena at once."""
     place = {name: j for j, name in enumerate(names)}
+    pairs = [pair for pair in found.pairs if {pair.first, pair.second} <= place.keys() and pair.p_adjusted is not None]
+    if not pairs:
+        return no_ranks(len(names))
     above, below = np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
-    known = False
-    for pair in found.pairs:
-        i, j = place.get(pair.first), place.get(pair.second)
-        if i is None or j is None or pair.p_adjusted is None:
-            continue
-        known = True
+    for pair in pairs:
         if pair.verdict in {"better", "worse"}:
-            winner, loser = (i, j) if pair.verdict == "better" else (j, i)
-            above[loser] += 1
-            below[winner] += 1
-    if not known:
-        return np.zeros(len(names), dtype=np.int64), np.zeros(len(names), dtype=np.int64)
+            ends = (pair.first, pair.second) if pair.verdict == "better" else (pair.second, pair.first)
+            below[place[ends[0]]] += 1
+            above[place[ends[1]]] += 1
     return 1 + above, len(names) - below
 
 
@@ -279,8 +248,7 @@ def cut(prepared: Prepared, names: Sequence[str]) -> Side:
     at = [side.models.index(name) for name in names]
     errors = side.std_error()
     known = errors is not None and bool(np.isfinite(errors[at]).all())
-    none = np.zeros(len(at), dtype=np.int64)
-    low, high = prepared.ranks(at) if known else (none, none)
+    low, high = prepared.ranks(at) if known else no_ranks(len(at))
     rest = [j for j in range(len(side.models)) if j not in set(at)]
     return replace(
         side,

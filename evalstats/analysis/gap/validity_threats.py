@@ -24,6 +24,8 @@ _SETTING_WORDS = {
     "task_version": "task version",
     "config": "configuration",
 }
+# What is said of a threat, and whether the data show it.
+Finding = tuple[str, bool]
 
 
 def threats_of(material: Material) -> tuple[Threat, ...]:
@@ -32,48 +34,39 @@ def threats_of(material: Material) -> tuple[Threat, ...]:
     "seen" where the data show it, else "possible": most cannot be ruled out by data of this kind, so they stand with
     every result.
     """
-    return (
-        _self_selection(material),
-        _versions(material),
-        _prompts(material),
-        _outcome(material),
-        _contamination(material),
-        _judge(material),
-        _survivorship(material),
+    found = (
+        ("self-selection", "Self-selection", _self_selection(material)),
+        ("versions", "Versions and dates", _versions(material)),
+        ("prompts", "Prompts and tools", _prompts(material)),
+        ("outcome", "Outcome", _outcome(material)),
+        ("contamination", "Contamination", _contamination(material)),
+        ("judge", "Judge and user", _judge(material)),
+        ("survivorship", "Survivorship", _survivorship(material)),
+    )
+    return tuple(
+        Threat(key=key, title=title, text=text, status="seen" if seen else "possible")
+        for key, title, (text, seen) in found
     )
 
 
-# --- self-selection ---
-
-
-def _self_selection(material: Material) -> Threat:
+def _self_selection(material: Material) -> Finding:
     """Whether live users bring other scenarios than the lab, and other ones to one model than to another."""
-    title = "Self-selection"
     if material.live.kind == "comparisons":
         text = "voters came by themselves with questions of their own; pairs are fair only where the arena drew them at random"
-        return Threat(key="self-selection", title=title, text=text)
+        return text, False
     if material.live.kind == "aggregates":
-        text = "published numbers do not say who used which model, and for what"
-        return Threat(key="self-selection", title=title, text=text)
+        return "published numbers do not say who used which model, and for what", False
     base = "live users chose the model and what to do with it"
     cells = material.cells
     if cells is None or cells.live is None or len(cells.levels) < 2:
-        return Threat(
-            key="self-selection",
-            title=title,
-            text=f"{base}; without scenarios on both sides nothing shows how",
-        )
+        return f"{base}; without scenarios on both sides nothing shows how", False
     p = _mixes_differ(cells.live)
     if p is None:
-        return Threat(
-            key="self-selection", title=title, text=f"{base}; they are too few by scenario and model to show how"
-        )
+        return f"{base}; they are too few by scenario and model to show how", False
     factors = " and ".join(cells.factors)
     if p < _CHANCE:
-        text = f"{base}: the mix by {factors} differs from model to model ({p_words(p)})"
-        return Threat(key="self-selection", title=title, text=text, status="seen")
-    text = f"{base}; the mix by {factors} is not shown to differ from model to model ({p_words(p)})"
-    return Threat(key="self-selection", title=title, text=text)
+        return f"{base}: the mix by {factors} differs from model to model ({p_words(p)})", True
+    return f"{base}; the mix by {factors} is not shown to differ from model to model ({p_words(p)})", False
 
 
 def _mixes_differ(sums: CellSums) -> float | None:
@@ -91,71 +84,47 @@ def _mixes_differ(sums: CellSums) -> float | None:
     return max(float(stats.chi2_contingency(table).pvalue), math.ulp(0.0))
 
 
-# --- versions and dates ---
-
-
-def _versions(material: Material) -> Threat:
+def _versions(material: Material) -> Finding:
     """Whether the two sides are of the same time, and whether names that were joined name the same dated version."""
     lab, live = material.lab, material.live
-    other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
-    told = [_dates(lab, live)]
-    if other:
-        pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
-        told.append(f"{plural(len(other), 'joined name')} with different dates: {some(pairs)}")
-    seen = bool(other) or _apart(lab, live)
-    if not seen:
-        told.append("one name may still stand for several versions")
-    return Threat(
-        key="versions", title="Versions and dates", text="; ".join(told), status="seen" if seen else "possible"
-    )
-
-
-def _dates(lab: Side, live: Side) -> str:
-    told = [
+    dates = [
         f"{name} {side.first_day}" + ("" if side.first_day == side.last_day else f" to {side.last_day}")
         if side.first_day
         else f"{name} undated"
         for name, side in (("lab", lab), ("live", live))
     ]
-    if _apart(lab, live):
-        return f"{', '.join(told)}: no day is in both"
-    return ", ".join(told)
+    # Days are ISO dates, which sort as text.
+    known = lab.first_day and lab.last_day and live.first_day and live.last_day
+    apart = bool(known) and (str(lab.last_day) < str(live.first_day) or str(live.last_day) < str(lab.first_day))
+    told = [", ".join(dates) + (": no day is in both" if apart else "")]
+    other = dated_otherwise(tuple(zip(lab.models, live.models, strict=True)))
+    if other:
+        pairs = [f"{one} (lab) and {two} (live)" for one, two in other]
+        told.append(f"{plural(len(other), 'joined name')} with different dates: {some(pairs)}")
+    seen = bool(other) or apart
+    if not seen:
+        told.append("one name may still stand for several versions")
+    return "; ".join(told), seen
 
 
-def _apart(lab: Side, live: Side) -> bool:
-    """Whether no day is in both sides; days are ISO dates, which sort as text."""
-    if not (lab.first_day and lab.last_day and live.first_day and live.last_day):
-        return False
-    return lab.last_day < live.first_day or live.last_day < lab.first_day
-
-
-# --- prompts and tools ---
-
-
-def _prompts(material: Material) -> Threat:
+def _prompts(material: Material) -> Finding:
     """Whether the settings that runs record differ between the sides."""
-    title = "Prompts and tools"
     differ, same = _settings(material)
     if differ:
-        text = (
-            f"recorded settings differ between the sides: {some([_SETTING_WORDS.get(name, name) for name in differ])}"
-        )
-        return Threat(key="prompts", title=title, text=text, status="seen")
+        names = some([_SETTING_WORDS.get(name, name) for name in differ])
+        return f"recorded settings differ between the sides: {names}", True
     if "prompt_hash" in same:
         text = "recorded prompts are the same; system prompts and tools of the live product may be missing from them"
-        return Threat(key="prompts", title=title, text=text)
-    text = "the files do not record system prompts and tools of both sides"
-    return Threat(key="prompts", title=title, text=text)
+        return text, False
+    return "the files do not record system prompts and tools of both sides", False
 
 
 def _settings(material: Material) -> tuple[list[str], list[str]]:
     """Return the settings that both sides record, in different and in the same values."""
-    if material.lab_data is None or material.live_data is None:
-        return [], []
     differ: list[str] = []
     same: list[str] = []
-    for name in _SETTINGS:
-        lab, live = (_values(data.runs, name) for data in (material.lab_data, material.live_data))
+    for name in _SETTINGS if material.lab_data is not None and material.live_data is not None else ():
+        lab, live = (_values(data.runs, name) for data in (material.lab_data, material.live_data) if data is not None)
         if lab and live:
             (same if lab == live else differ).append(name)
     return differ, same
@@ -165,23 +134,18 @@ def _values(frame: pl.DataFrame, name: str) -> set[object]:
     return set(frame[name].drop_nulls().unique().to_list()) if name in frame.columns else set()
 
 
-# --- outcome ---
-
-
-def _outcome(material: Material) -> Threat:
+def _outcome(material: Material) -> Finding:
     """Whether both sides measure the same thing."""
-    title, lab, live = "Outcome", material.lab, material.live
+    lab, live = material.lab, material.live
     measures = f"the lab measures {_measure(lab)}, live {_measure(live)}"
     if _of_preference(lab) != _of_preference(live):
-        text = f"{measures}; being preferred is not succeeding"
-        return Threat(key="outcome", title=title, text=text, status="seen")
+        return f"{measures}; being preferred is not succeeding", True
     if not material.same_scale:
-        return Threat(key="outcome", title=title, text=measures, status="seen")
+        return measures, True
     if lab.metric == live.metric:
         text = f"both sides measure {_measure(lab)}, but a program and a user may mean different things by it"
-        return Threat(key="outcome", title=title, text=text)
-    text = f"{measures}; whether these are one thing is yours to judge"
-    return Threat(key="outcome", title=title, text=text)
+        return text, False
+    return f"{measures}; whether these are one thing is yours to judge", False
 
 
 def _of_preference(side: Side) -> bool:
@@ -195,27 +159,21 @@ def _measure(side: Side) -> str:
     return f"{side.metric} ({side.metric_kind})" if side.metric_kind not in ("", side.metric) else side.metric
 
 
-# --- contamination and judges ---
-
-
-def _contamination(material: Material) -> Threat:
+def _contamination(material: Material) -> Finding:
     """Old items are not told from fresh ones here, so nothing rules it out."""
     text = f"a model trained on items of {material.lab.name} scores higher in the lab alone; evalstats contamination looks for it"
-    return Threat(key="contamination", title="Contamination", text=text)
+    return text, False
 
 
-def _judge(material: Material) -> Threat:
+def _judge(material: Material) -> Finding:
     """Whether somebody other than the user scores either side."""
-    title = "Judge and user"
     lab, live = (_judges(data) for data in (material.lab_data, material.live_data))
     if lab and live and lab == live:
-        return Threat(key="judge", title=title, text=f"one judge scores both sides ({some(sorted(lab))})")
+        return f"one judge scores both sides ({some(sorted(lab))})", False
     if lab or live:
         told = [f"{name} by {some(sorted(names))}" for name, names in (("the lab", lab), ("live", live)) if names]
-        text = f"{' and '.join(told)} is scored; a judge may favour what users do not"
-        return Threat(key="judge", title=title, text=text, status="seen")
-    text = "the files do not say who scores the lab; a program or judge may favour what users do not"
-    return Threat(key="judge", title=title, text=text)
+        return f"{' and '.join(told)} is scored; a judge may favour what users do not", True
+    return "the files do not say who scores the lab; a program or judge may favour what users do not", False
 
 
 def _judges(data: EvalData | None) -> set[str]:
@@ -225,17 +183,12 @@ def _judges(data: EvalData | None) -> set[str]:
     return {str(name) for frame in (data.outcomes, data.comparisons, data.runs) for name in _values(frame, "judge")}
 
 
-# --- survivorship ---
-
-
-def _survivorship(material: Material) -> Threat:
+def _survivorship(material: Material) -> Finding:
     """How many models one side alone has, and whether they score otherwise there."""
-    title = "Survivorship"
-    sides = (("lab", material.lab), ("live", material.live))
-    alone = [(name, side) for name, side in sides if side.only_here]
+    alone = [(name, side) for name, side in (("lab", material.lab), ("live", material.live)) if side.only_here]
     if not alone:
         text = f"all {plural(material.n_models, 'model')} are on both sides; others may have been left out of both"
-        return Threat(key="survivorship", title=title, text=text)
+        return text, False
     told: list[str] = []
     seen = False
     for name, side in alone:
@@ -250,7 +203,7 @@ def _survivorship(material: Material) -> Threat:
             text += f"; {median} ({p_words(p)})" if p is not None else f"; {median}"
             seen = seen or (p is not None and p < _CHANCE)
         told.append(text)
-    return Threat(key="survivorship", title=title, text=". ".join(told), status="seen" if seen else "possible")
+    return ". ".join(told), seen
 
 
 def _left_behind(side: Side) -> tuple[float | None, float | None]:

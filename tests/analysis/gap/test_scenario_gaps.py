@@ -203,14 +203,6 @@ def test_few_clusters_give_no_test_of_interaction():
 
 
 def test_what_cannot_be_told_is_said():
-    material = two_sides(np.full((2, 2), 0.5), np.full((2, 2), 0.5))
-    with pytest.raises(CannotAnswerError, match="different scales"):
-        scenario_gaps_of(replace(material, same_scale=False))
-    with pytest.raises(CannotAnswerError, match="no factor in common"):
-        scenario_gaps_of(replace(material, cells=None, no_cells_reason="there is no factor in common"))
-    assert material.cells is not None
-    with pytest.raises(CannotAnswerError, match="no outcomes by scenario"):
-        scenario_gaps_of(replace(material, cells=replace(material.cells, live=None)))
     rng = np.random.default_rng(0)
     frames = [
         world(rng, np.full((2, 2), 0.5), models=names_of(2), scenarios=names, n_clusters=6) for names in ("ab", "xy")
