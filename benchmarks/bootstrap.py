@@ -4,7 +4,7 @@ import numpy as np
 from scipy import stats
 
 from benchmarks.timing import Row, against, cpu_seconds
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 
 # scipy holds all resamples at once; above this many items it is extrapolated from its own time at this size.
 SCIPY_ITEMS = 10_000

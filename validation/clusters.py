@@ -7,7 +7,7 @@ import numpy as np
 from scipy import special
 
 from evalstats.analysis.compare.difference import PairedScores, headline_interval
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import cr2_of_mean
 from evalstats.stats.paired.means import augmented_t, paired_t

@@ -8,7 +8,7 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import PairedScores
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.means import paired_t
 from validation.deciding import Decision, compared, decided, metric

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.paired.means import augmented_t, paired_t
 from validation.mean_score import rates
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated

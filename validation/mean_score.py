@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t, variance_matched_wilson, wilson
 from validation.study import Case, Promise, Question, Tally, Task, of_intervals, simulated

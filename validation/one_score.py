@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 from scipy import stats
 
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
 from validation.study import TOUCHING, Case, Promise, Question, Tally, Task

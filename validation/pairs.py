@@ -7,7 +7,7 @@ from functools import cache, partial
 import numpy as np
 from scipy import stats
 
-from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
 from evalstats.stats.paired.means import paired_t

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from evalstats.stats.sequential.confidence_sequence import asymptotic_cs
-from evalstats.stats.sequential.e_process import betting_cs, betting_log_e, e_mcnemar
+from evalstats.stats.betting import betting_cs, betting_log_e, e_mcnemar
+from evalstats.stats.sequential import asymptotic_cs
 from validation.study import Case, Promise, Question, Tallies, Tally, Task, of_claims, simulated
 
 NAME = "peeking"

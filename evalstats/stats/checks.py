@@ -74,6 +74,13 @@ def check_bounds(values: FloatArray, low: float | None, high: float | None, what
         raise InputError(f"{what} reach {largest:g}, above the highest possible {high:g}; check the unit")
 
 
+def check_bound(bound: float) -> float:
+    """Return a positive finite bound."""
+    if not (math.isfinite(bound) and bound > 0.0):
+        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
+    return float(bound)
+
+
 def few_items(n: int) -> tuple[str, ...]:
     """Return the warning for fewer than ten items."""
     if n >= FEW_ITEMS:

@@ -1,4 +1,9 @@
-"""Means of clustered items: CR2, wild cluster bootstrap, several cluster columns, and signs of undeclared dependence."""
+"""Means of clustered items: CR2, wild cluster bootstrap, several cluster columns, and signs of undeclared dependence.
+
+References: Bell & McCaffrey 2002; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004 (CR2); Cameron, Gelbach &
+Miller 2008, doi:10.1162/rest.90.3.414, and Webb 2023, doi:10.1111/caje.12661 (wild bootstrap); the same 2011,
+doi:10.1198/jbes.2010.07136 (several columns); Westfall & Young 1993, Resampling-Based Multiple Testing.
+"""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -47,24 +52,8 @@ def wild_cluster_p(
 ) -> float:
     """Two-sided wild cluster bootstrap p of the hypothesis that the mean of clustered items is 0.
 
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): item differences.
-    clusters
-        Integer codes, shape (n_items,); at least 2 clusters.
-    weights
-        Law of the random cluster weights. Webb's six points for few clusters; Rademacher's signs are all listed up to
-        13 clusters, which makes the test exact under symmetry and independent of the seed.
-
-    Returns
-    -------
-    float
-        (1 + hits) / (1 + n_resamples), or the exact share where all sign patterns were listed.
-
-    References
-    ----------
-    Cameron, Gelbach & Miller 2008, doi:10.1162/rest.90.3.414; Webb 2023, doi:10.1111/caje.12661.
+    Webb's six-point weights are for few clusters; Rademacher's signs are all listed up to 13 clusters, which makes the
+    test exact under symmetry and independent of the seed. At least 2 clusters.
 
     Examples
     --------
@@ -114,20 +103,11 @@ def _statistics(signs: FloatArray, sums: FloatArray, share: FloatArray) -> Float
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterMean:
-    """The mean of clustered items and what the clusters do to it.
+    """The mean of clustered items, clipped to the bounds that were given, and what the clusters do to it.
 
-    Attributes
-    ----------
-    estimate
-        The mean with its interval, clipped to the bounds that were given.
-    design_effect
-        CR2 variance over the variance if items were independent (s^2/n); None where either is 0 or unknown.
-    effective_clusters
-        1 + df: how many equal clusters the data are worth.
-    n_clusters
-        Number of clusters; with several cluster columns, of the column that has the fewest.
-    conf_low_unclipped, conf_high_unclipped
-        Ends before clipping.
+    `design_effect` is the CR2 variance over the variance if items were independent (s^2/n), None where either is 0 or
+    unknown; `effective_clusters`, 1 + df, how many equal clusters the data are worth; `n_clusters`, with several columns,
+    that of the column that has the fewest.
     """
 
     estimate: Estimate
@@ -177,10 +157,6 @@ def cluster_mean(
     is seven times the size of the others and dependence is strong, since its df suppose independent items. `p_value` is
     of the hypothesis 0, so ignore it for single scores.
 
-    References
-    ----------
-    Bell & McCaffrey 2002; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
-
     Examples
     --------
     >>> d = np.repeat([1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 1.0], [8, 6, 8, 6, 2, 6, 7])
@@ -204,21 +180,13 @@ def multiway_mean(
 ) -> ClusterMean:
     """Mean of items that are clustered in two or more ways at once (passage and user, prompt and rater).
 
-    Parameters
-    ----------
-    clusters
-        One array of integer codes per way of clustering, each of shape (n_items,). A column whose levels each lie
-        inside one level of another column adds nothing and is left out.
+    A column whose levels each lie inside one level of another column adds nothing and is left out.
 
     Notes
     -----
     Inclusion and exclusion over the columns and their intersections, each piece a CR2 variance; never less than the
     largest one-way variance, since the sum can be negative by chance. The df are the smallest of the
     one-way Satterthwaite df.
-
-    References
-    ----------
-    Cameron, Gelbach & Miller 2011, doi:10.1198/jbes.2010.07136.
 
     Examples
     --------
@@ -407,18 +375,14 @@ class Dependence:
 
     Attributes
     ----------
-    factor, n_levels
-        Name of the factor and its number of levels.
     design_effect
         sum over levels of (sum of residuals)^2, over the sum of squared residuals: the factor by which the variance of
         the mean grows if the levels are a sample. Where the factor does not matter it is about 1 with many levels, and
         1 - sum(share^2) with few (.5 with two equal ones).
     band_low, band_high
         Range of design effects that chance gives at the level asked for, by permutation.
-    p_value
-        Share of permutations with so large a design effect.
-    p_adjusted
-        The same for the whole set of factors (Westfall-Young).
+    p_value, p_adjusted
+        Share of permutations with so large a design effect; the same for the whole set of factors (Westfall-Young).
     flag
         "warn": p_adjusted at most 1 - conf_level and a design effect of at least 1.5; "note": p_value alone is that small;
         "none" otherwise.
@@ -464,10 +428,6 @@ def undeclared_dependence(
     p over factors, each factor's p taken from a gamma law fitted to its permutations so that it is never stuck at
     1/(1 + n_permutations). Flagging every design effect above 1.5 raises a false alarm in more than half of all tables with ten
     unrelated factors; this rule in 4 to 7%.
-
-    References
-    ----------
-    Westfall & Young 1993, Resampling-Based Multiple Testing.
 
     Examples
     --------

@@ -40,12 +40,6 @@ def one_thread(function: Callable[P, R]) -> Callable[P, R]:
 
     On two busy cores a mixed model of 300 effects was 25 times as slow with two threads as with one: they wait for each
     other at every small factorisation.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> one_thread(np.linalg.det)(np.eye(2))
-    np.float64(1.0)
     """
 
     @wraps(function)
@@ -70,16 +64,8 @@ def replicates(
     """Return `n` replicates, in order.
 
     Replicate i has the generator of `SeedSequence(seed, spawn_key=(i,))`, so that neither the number of processes nor
-    the order in which they finish changes a result.
-
-    Parameters
-    ----------
-    compute
-        Called with the generator of each replicate.
-    workers
-        Processes; None for as many as there are processors, once the work is seen to be worth starting them.
-    on_step
-        Called with the number of replicates done and `n`.
+    the order in which they finish changes a result. `workers` None stands for as many processes as there are processors,
+    once the work is seen to be worth starting them; `on_step` is called with the number of replicates done and `n`.
     """
     n = check_count(n, "n_resamples", least=1)
     if workers is not None:

@@ -1,4 +1,10 @@
-"""The score of one model: a proportion or a mean, of independent or clustered items, with its interval, and unseen failures."""
+"""The score of one model: a proportion or a mean, of independent or clustered items, with its interval, and unseen failures.
+
+References: Bell & McCaffrey 2002, Survey Methodology 28:169; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004
+(CR2); Wilson 1927, JASA 22:209; Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404; Brown, Cai & DasGupta 2001,
+doi:10.1214/ss/1009213286 (Jeffreys); Bowyer, Aitchison & Ivanova 2025, arXiv:2503.01747; Hanley & Lippman-Hand 1983, JAMA
+249:1743 (the rule of three).
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -45,10 +51,6 @@ def cr2_of_mean(values: FloatArray, codes: IntArray, n_clusters: int) -> Cr2:
 
     The degrees of freedom are Satterthwaite's under independent items of equal variance:
     1 / df = sum_g f_g^2 + sum_{g != h} f_g^2 f_h^2 / ((1 - f_g)(1 - f_h)).
-
-    References
-    ----------
-    Bell & McCaffrey 2002, Survey Methodology 28:169; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
     """
     n = values.size
     mean = float(values.mean())
@@ -65,9 +67,7 @@ def cr2_of_mean(values: FloatArray, codes: IntArray, n_clusters: int) -> Cr2:
 
 
 def satterthwaite_df(share: FloatArray) -> float:
-    """Return the Satterthwaite df of the CR2 variance of a mean, from the clusters' shares of the items.
-
-    Equal clusters give G - 1.
+    """Return the Satterthwaite df of the CR2 variance of a mean, from the clusters' shares of the items; equal ones give G - 1.
 
     Examples
     --------
@@ -84,20 +84,6 @@ def wilson(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
     The default for right/wrong items that are independent, at any n: it never leaves [0, 1] and its ends are
     right at 0/n and n/n. With several trials an item, or clusters, use `variance_matched_wilson`.
 
-    Parameters
-    ----------
-    successes, n
-        Counts, 0 <= successes <= n and n >= 1.
-
-    Raises
-    ------
-    InputError
-        Counts that are not whole numbers or out of range.
-
-    References
-    ----------
-    Wilson 1927, JASA 22:209; Brown, Cai & DasGupta 2001, doi:10.1214/ss/1009213286.
-
     Examples
     --------
     >>> r = wilson(43, 43)
@@ -113,10 +99,6 @@ def clopper_pearson(successes: int, n: int, *, conf_level: float = 0.95) -> Esti
     """Proportion of successes with the Clopper-Pearson interval: coverage is never below `conf_level`.
 
     For safety claims, where a guarantee is wanted; elsewhere it is wider than needed. Ends are Beta quantiles.
-
-    References
-    ----------
-    Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404.
 
     Examples
     --------
@@ -153,27 +135,10 @@ def jeffreys(successes: int, n: int, *, conf_level: float = 0.95) -> Estimate:
 def beta_posterior(successes: int, n: int, *, a: float = 0.5, b: float = 0.5, conf_level: float = 0.95) -> Estimate:
     """Proportion of successes with the equal-tailed posterior interval under a Beta(a, b) prior.
 
-    For whoever wants a posterior; show a second prior where the choice matters. Items are independent, one trial each.
-    `estimate` is the observed proportion: where nothing or everything succeeded it lies outside the interval, unless the
-    prior is Jeffreys', whose interval then reaches the bound (see `jeffreys`).
-
-    Parameters
-    ----------
-    successes, n
-        Counts, 0 <= successes <= n and n >= 1.
-    a, b
-        Prior successes and failures, each above 0: 0.5 and 0.5 (Jeffreys) or 1 and 1 (uniform).
-    conf_level
-        Posterior probability inside the interval.
-
-    Raises
-    ------
-    InputError
-        Counts that are not whole numbers or out of range, or a prior that is not positive.
-
-    References
-    ----------
-    Brown, Cai & DasGupta 2001, doi:10.1214/ss/1009213286; Bowyer, Aitchison & Ivanova 2025, arXiv:2503.01747.
+    For whoever wants a posterior; show a second prior where the choice matters: 0.5 and 0.5 (Jeffreys) or 1 and 1
+    (uniform). Items are independent, one trial each. `estimate` is the observed proportion: where nothing or everything
+    succeeded it lies outside the interval, unless the prior is Jeffreys', whose interval then reaches the bound (see
+    `jeffreys`).
 
     Examples
     --------
@@ -213,11 +178,6 @@ def mean_t(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
 
     For scores without bounds, or with bounds when n >= 300 and few values sit at a bound. One value per item:
     average trials first.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,).
 
     Examples
     --------
@@ -448,19 +408,10 @@ def _uneven_clusters(unit: FloatArray, codes: IntArray, n_clusters: int) -> tupl
 class UnseenFailures:
     """Further outright failures of one side: what would undo its lead, and what the items cannot exclude.
 
-    Attributes
-    ----------
-    undoing
-        Share of items, in [0, 1], on which the side would have to fail besides what was seen for its lead (and the
-        allowance) to be gone; 0 or less where there is none.
-    possible
-        Share of further failures that these items cannot exclude at `conf_level`.
-    failures
-        Items on which the side failed outright and the other did not.
-    seen
-        Whether either side failed outright on any item.
-    n
-        Items.
+    `undoing` is the share of items on which the side would have to fail besides what was seen for its lead (and the
+    allowance) to be gone, 0 or less where there is none; `possible` the share of further failures that these items cannot
+    exclude; `failures` counts items on which the side failed outright and the other did not; `seen` says whether either
+    side failed on any item.
     """
 
     undoing: float
@@ -490,25 +441,12 @@ def unseen_failures(
     allowance
         What the side may lose beyond its lead, such as a declared margin, in score units.
 
-    Returns
-    -------
-    UnseenFailures
-
-    Raises
-    ------
-    InputError
-        Arrays that do not match, or a score beyond the worst one.
-
     Notes
     -----
     If the side failed on a further share s of the items, its mean m would become (1 - s) m, so s = (m - m_other +
     allowance)/m takes lead and allowance away. Of k failures in n items, Clopper and Pearson's one-sided upper end U
     is the largest rate not excluded (1 - (1 - conf_level)^(1/n) where k = 0, about 3/n at 95%), and U - k/n is what it
     adds to those seen. Failures are counted where the other side did not fail: an item on which both do is hard, no more.
-
-    References
-    ----------
-    Clopper & Pearson 1934, Biometrika 26:404; Hanley & Lippman-Hand 1983, JAMA 249:1743 (the rule of three).
 
     Examples
     --------
@@ -536,13 +474,7 @@ def unseen_failures(
 
 
 def possible_failures(failures: ArrayLike, n: ArrayLike, *, conf_level: float = 0.95) -> FloatArray:
-    """Return the share of further failures that `failures` seen in `n` items cannot exclude.
-
-    Examples
-    --------
-    >>> possible_failures([0, 1], 50).round(4).tolist()
-    [0.0582, 0.0714]
-    """
+    """Return the share of further failures that `failures` seen in `n` items cannot exclude."""
     k, items = np.asarray(failures, dtype=np.float64), np.asarray(n, dtype=np.float64)
     with np.errstate(invalid="ignore", divide="ignore"):
         upper = np.where(k < items, special.betaincinv(k + 1.0, np.maximum(items - k, 0.5), conf_level), 1.0)
@@ -567,13 +499,8 @@ class PairFailures:
 def pair_failures(heights: ArrayLike, first: ArrayLike, second: ArrayLike, *, conf_level: float = 0.95) -> PairFailures:
     """Return what unseen failures would do to the lead in every pair of models.
 
-    Parameters
-    ----------
-    heights
-        float64, shape (n_items, n_models): how far each score lies from the worst one; NaN where there is none. A pair
-        is looked at on the items that both have.
-    first, second
-        Columns of the pairs, shape (n_pairs,).
+    `heights`, shape (n_items, n_models), say how far each score lies from the worst one; NaN where there is none. A pair of
+    columns (`first`, `second`) is looked at on the items that both have.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""Weighted means over strata that are fixed, such as the subjects of a benchmark: micro, macro, or any shares."""
+"""Weighted means over strata that are fixed, such as the subjects of a benchmark: micro, macro, or any shares.
+
+References: Cochran 1977, Sampling Techniques, sections 5.4 and 5A.12; Satterthwaite 1946, doi:10.2307/3002019; Bell &
+McCaffrey 2002 (CR2).
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +18,7 @@ from evalstats.stats.checks import (
     IntArray,
     as_codes,
     as_values,
+    check_bound,
     check_bounds,
     check_level,
     few_items,
@@ -29,15 +34,7 @@ _WIDEST_GAIN = 50.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Strata:
-    """The stratum of every item, and the share of each stratum in the mean.
-
-    Attributes
-    ----------
-    codes
-        int64, shape (n_items,), from 0.
-    shares
-        float64, shape (n_strata,), above 0 and summing to 1.
-    """
+    """The stratum of every item, and the share of each stratum in the mean, above 0 and summing to 1."""
 
     codes: IntArray
     shares: FloatArray
@@ -59,13 +56,7 @@ class Strata:
 
 
 def strata_of(codes: ArrayLike, n: int, weights: ArrayLike | None = None) -> Strata:
-    """Check codes and weights; left out, each stratum weighs as many items as it has.
-
-    Raises
-    ------
-    InputError
-        Weights that are not above 0, or not one for each stratum.
-    """
+    """Check codes and weights; left out, each stratum weighs as many items as it has."""
     compact, n_strata = as_codes(codes, n, "strata")
     if weights is None:
         return Strata(codes=compact, shares=np.bincount(compact, minlength=n_strata) / n)
@@ -82,11 +73,6 @@ def linearised(values: FloatArray, strata: Strata) -> FloatArray:
 
     For procedures that know plain means only, such as comparisons of many models: covariances between columns are stratified
     as well. NaN is not allowed. Strata of one item are taken about the mean of all.
-
-    Parameters
-    ----------
-    values
-        float64, shape (n_items,) or (n_items, n_models).
 
     Examples
     --------
@@ -137,12 +123,8 @@ def stratified_mean(
     SE^2 = sum w_s^2 s_s^2/n_s with Satterthwaite df (sum v_s)^2 / sum(v_s^2/(n_s - 1)). A stratum of one item has no variance
     of its own and takes that of all items about the mean of all, which is too large rather than too small; a warning says so.
 
-    With clusters the variance is CR2's of the weighted mean: u_g = sum_s (w_s/n_s) R_gs / sqrt(1 - n_gs/n_s), with R_gs the sum
-    of residuals from the stratum's mean, V = sum_g u_g^2, and Satterthwaite df under independent items.
-
-    References
-    ----------
-    Cochran 1977, Sampling Techniques, sections 5.4 and 5A.12; Satterthwaite 1946, doi:10.2307/3002019; Bell & McCaffrey 2002.
+    With clusters the variance is CR2's of the weighted mean: u_g = sum_s (w_s/n_s) R_gs / sqrt(1 - n_gs/n_s), with R_gs
+    the sum of residuals from the stratum's mean, V = sum_g u_g^2, and Satterthwaite df under independent items.
 
     Examples
     --------
@@ -181,19 +163,8 @@ def stratified_augmented_t(
 ) -> Estimate:
     """Weighted mean of bounded item differences over fixed strata, with two pseudo-items at +c and -c.
 
-    With one stratum it is `evalstats.stats.paired.means.augmented_t`. Where few items differ, the spread within strata is hardly
-    known; the pseudo-items keep coverage.
-
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, in the score's own unit.
-    strata, weights
-        As in `stratified_mean`.
-    bound
-        Largest possible |difference|.
-    n_trials
-        Trials of a right-or-wrong score behind each item's mean; None where the number is unknown.
+    With one stratum it is `evalstats.stats.paired.means.augmented_t`, whose `bound` and `n_trials` it takes. Where few items
+    differ, the spread within strata is hardly known; the pseudo-items keep coverage.
 
     Notes
     -----
@@ -208,8 +179,7 @@ def stratified_augmented_t(
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4)
     (0.15, -0.0192, 0.3049)
     """
-    if not (math.isfinite(bound) and bound > 0.0):
-        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
+    check_bound(bound)
     raw = as_values(differences, "differences")
     check_bounds(raw, -bound, bound, "differences")
     level = check_level(conf_level)
@@ -250,16 +220,7 @@ def stratified_wilson(
     """Weighted mean of bounded item scores over fixed strata, with a Wilson interval at the size their variance is worth.
 
     `one_sample.variance_matched_wilson` with the stratified variance: n_hat = p(1 - p)/V, steadied near a bound by
-    a pseudo-unit of the worst kind, and a t quantile with Satterthwaite df.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): item means over trials, in the score's own unit.
-    strata, weights, clusters
-        As in `stratified_mean`.
-    low, high
-        Lowest and highest possible score.
+    a pseudo-unit of the worst kind, and a t quantile with Satterthwaite df. `low` and `high` are the ends of the scale.
 
     Examples
     --------

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.one_sample import clopper_pearson, jeffreys, mean_t, variance_matched_wilson, wilson
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, tango
 from evalstats.stats.paired.means import augmented_t, paired_t

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.stats.bootstrap.exact import augmented_percentile, bca_law, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, bca_law, percentile_law
 from evalstats.stats.one_sample import beta_posterior, clopper_pearson, jeffreys, wilson
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior, tango
 from evalstats.stats.paired.means import paired_t

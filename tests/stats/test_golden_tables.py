@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from evalstats.stats.bootstrap.exact import bca_law, percentile_law
+from evalstats.stats.bootstrap import bca_law, percentile_law
 from evalstats.stats.clusters import cluster_mean, cluster_sign_flip
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.one_sample import beta_posterior, clopper_pearson, failure_rate_limit, jeffreys, wilson

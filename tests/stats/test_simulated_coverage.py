@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.clusters import (
     cluster_mean,
     cluster_sign_flip,

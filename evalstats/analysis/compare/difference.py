@@ -32,7 +32,7 @@ from evalstats.analysis.result import notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import augmented_percentile, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, percentile_law
 from evalstats.stats.checks import FEW_CLUSTERS
 from evalstats.stats.clusters import (
     ClusterMean,

@@ -9,8 +9,7 @@ from evalstats.analysis.compare.result import PairedTable
 from evalstats.analysis.method_rows import MethodRow, Role, method_row
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.document.numbers import plural, scaled, share_in_percent
-from evalstats.stats.bootstrap.exact import bca_law
-from evalstats.stats.bootstrap.studentised import bootstrap_t
+from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import UnseenFailures
 from evalstats.stats.paired.binary import PairedCounts, bonett_price, newcombe, paired_posterior

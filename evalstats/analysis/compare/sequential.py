@@ -16,14 +16,9 @@ from evalstats.analysis.pairs import Floats, Ints, Pairs
 from evalstats.analysis.result import notes
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
 from evalstats.stats.estimate import Estimate, normal_quantile
-from evalstats.stats.sequential.confidence_sequence import (
-    ConfidenceSequence,
-    asymptotic_cs,
-    normal_mixture_cs,
-    order_drift,
-)
-from evalstats.stats.sequential.e_process import EMcnemar, betting_cs, betting_margin_p, e_mcnemar
+from evalstats.stats.sequential import ConfidenceSequence, asymptotic_cs, normal_mixture_cs, order_drift
 
 _TIME, _PLACE = f"{HELPER}time", f"{HELPER}place"
 

@@ -31,7 +31,7 @@ from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan, plan_account, settled, with_plan
 from evalstats.stats.checks import check_count, check_level
 from evalstats.stats.clusters import Dependence, undeclared_dependence
-from evalstats.stats.contamination.difference_in_differences import ReferenceGap, reference_gap
+from evalstats.stats.contamination import ReferenceGap, reference_gap
 from evalstats.stats.estimate import t_quantile
 from evalstats.stats.many.multiplicity import holm
 

@@ -12,12 +12,12 @@ from evalstats.analysis.contamination.sides import Asked, Bools, Dated, Floats, 
 from evalstats.document.model import Note
 from evalstats.document.numbers import p_words, plural
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.difference_in_differences import reference_gap
-from evalstats.stats.contamination.regression_discontinuity import (
+from evalstats.stats.contamination import (
     DateWindow,
     break_bandwidth,
     date_density,
     date_window,
+    reference_gap,
 )
 
 # Half, the same and double the bandwidth with straight lines, and the same with parabolas.

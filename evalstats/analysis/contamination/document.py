@@ -8,7 +8,7 @@ from evalstats.analysis.provenance import code_section, sources_section
 from evalstats.analysis.scales import direction_phrases
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
-from evalstats.stats.contamination.difference_in_differences import MIN_REFERENCES
+from evalstats.stats.contamination import MIN_REFERENCES
 
 
 def inflation(result: ContaminationCheck, table: Table) -> Figure:

@@ -12,7 +12,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
-from evalstats.stats.contamination.regression_discontinuity import DateDensity
+from evalstats.stats.contamination import DateDensity
 
 Design = Literal["split", "date", "twins"]
 Verdict = Literal["inflated", "clean within the margin", "inconclusive", "invalid"]

@@ -19,8 +19,7 @@ from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FEW_ITEMS
-from evalstats.stats.contamination.item_contrast import ItemContrast, split_contrast, twin_contrast
-from evalstats.stats.contamination.regression_discontinuity import DateDensity
+from evalstats.stats.contamination import DateDensity, ItemContrast, split_contrast, twin_contrast
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

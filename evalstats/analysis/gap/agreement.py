@@ -21,7 +21,7 @@ from evalstats.analysis.gap.scenario_gaps import too_small
 from evalstats.analysis.gap.shared_models import Asked
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
-from evalstats.stats.agreement.attenuation import true_correlation
+from evalstats.stats.agreement.attenuation import Ceiling, TrueAgreement, ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import NAMES, CoefficientName, association_test, correlate, subset_agreement
 from evalstats.stats.agreement.intervals import (
     SourceDraws,
@@ -31,9 +31,8 @@ from evalstats.stats.agreement.intervals import (
     noise_source,
     source_interval,
 )
-from evalstats.stats.agreement.pair_order import BoolArray, PairAgreement, pair_agreement
-from evalstats.stats.agreement.true_agreement import Ceiling, TrueAgreement, ceilings, true_agreement
-from evalstats.stats.checks import FloatArray, IntArray
+from evalstats.stats.agreement.pair_order import PairAgreement, pair_agreement
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, cluster_means
 

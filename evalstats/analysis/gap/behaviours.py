@@ -14,8 +14,7 @@ from evalstats.document.numbers import plural, some
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData
 from evalstats.stats.checks import FEW_CLUSTERS, FloatArray, IntArray
-from evalstats.stats.gap.scenario_gaps import CellRates, cell_rates, combined
-from evalstats.stats.gap.user_drops import Drops
+from evalstats.stats.gap import CellRates, Drops, cell_rates, combined
 
 # What benchmarks and surveys call the user who says what is needed, where no column marks it.
 IDEAL_NAMES = ("ideal", "stable")

@@ -20,8 +20,10 @@ from evalstats.stats.errors_in_variables.leave_one_out import (
     deleted_gaps,
     shrunken_gaps,
 )
+from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
     AnotherLine,
+    bend,
     deming,
     least_squares,
     structural_line,
@@ -29,8 +31,7 @@ from evalstats.stats.errors_in_variables.line_estimators import (
     without_leverage,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, shrunken_covariances
-from evalstats.stats.errors_in_variables.york import LineFit, bend, fit_line
-from evalstats.stats.gap.level_gaps import LevelGaps, level_gaps
+from evalstats.stats.gap import LevelGaps, level_gaps
 
 
 def line_in_own_units(made: Material, fit: LineFit, gaps: DeletedGaps) -> CalibrationLine:

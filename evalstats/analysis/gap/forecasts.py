@@ -29,14 +29,13 @@ from evalstats.stats.errors_in_variables.hierarchy import (
     Predicted,
     fit_hierarchy,
 )
-from evalstats.stats.errors_in_variables.plane import fit_plane, slope_covariance
+from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
-from evalstats.stats.errors_in_variables.york import fit_line
 from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
-from evalstats.stats.gap.scenario_gaps import combined
-from evalstats.stats.gap.user_drops import (
+from evalstats.stats.gap import (
     Drops,
     PooledDrops,
+    combined,
     flipped_pairs,
     no_spread_p,
     pooled_drops,

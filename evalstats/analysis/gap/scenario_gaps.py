@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.gap.scenario_gaps import CellRates, Gaps, PooledGaps, cell_rates, combined, gaps, pooled_gaps
+from evalstats.stats.gap import CellRates, Gaps, PooledGaps, cell_rates, combined, gaps, pooled_gaps
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
 

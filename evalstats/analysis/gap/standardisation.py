@@ -16,9 +16,18 @@ from evalstats.document.model import Note, NoteKind
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, too_few_clusters
 from evalstats.stats.estimate import t_quantile
-from evalstats.stats.standardisation.kitagawa import GapStatistic, gap_parts, threefold
-from evalstats.stats.standardisation.linearisation import CellTable, Linearised, cell_table, linearised
-from evalstats.stats.standardisation.weights import TRIM, cell_weights, raked_cells
+from evalstats.stats.standardisation import (
+    TRIM,
+    CellTable,
+    GapStatistic,
+    Linearised,
+    cell_table,
+    cell_weights,
+    gap_parts,
+    linearised,
+    raked_cells,
+    threefold,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,8 +18,7 @@ from evalstats.stats.mixed.binomial import fit_binomial
 from evalstats.stats.mixed.degrees_of_freedom import variance_parameters
 from evalstats.stats.mixed.design import MixedDesign, MixedFit
 from evalstats.stats.mixed.linear import fit_linear
-from evalstats.stats.reliability.decision_study import levels_needed, reliability, reliability_interval
-from evalstats.stats.reliability.generalizability import GStudy, from_components
+from evalstats.stats.reliability import GStudy, from_components, levels_needed, reliability, reliability_interval
 
 Floats = npt.NDArray[np.float64]
 _LATENT = np.pi**2 / 3
@@ -199,8 +198,7 @@ def _reliability(table: ScenarioTable, choice: Choice, *, conf_level: float, see
     few = len(table.models) < _FEW_MODELS
     if point.reason is None and not few:
         for kind in ("relative", "absolute"):
-            found = reliability_interval(study, coefficient=kind, conf_level=conf_level, draws=draws)
-            ends[kind] = (found.conf_low, found.conf_high)
+            ends[kind] = reliability_interval(study, draws, coefficient=kind, conf_level=conf_level)
     facets = [name for name in ("item", "trial") if name in {facet.name for facet in study.facets}]
     if choice.scenario_as == "random":
         facets.append("scenario")
@@ -289,7 +287,7 @@ def _draws(study: GStudy, fit: MixedFit, groups: Sequence[str], *, seed: int) ->
     crossed = not any(facet.within for facet in study.facets if facet.name == "item")
     named = _named(fit, groups, crossed=crossed)
     drawn: dict[frozenset[str], Floats] = {}
-    everything = frozenset([study.object, *(facet.name for facet in study.facets)])
+    everything = frozenset(["model", *(facet.name for facet in study.facets)])
     for name, variance, df in zip(named, variances, free, strict=True):
         factors = everything if name == "residual" else frozenset(name.split(":"))
         steady = np.full(_DRAWS, variance)

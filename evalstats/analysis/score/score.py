@@ -31,7 +31,7 @@ from evalstats.analysis.score.result import ClaimTest, Score
 from evalstats.analysis.trials import PassKind, pass_metric, passing, run_remarks, run_variance_of, wanted_pass
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
-from evalstats.stats.bootstrap.exact import percentile_law
+from evalstats.stats.bootstrap import percentile_law
 from evalstats.stats.clusters import cluster_mean, multiway_mean
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import (

@@ -1,4 +1,8 @@
-"""Pearson's, Spearman's and Kendall's coefficients for many draws at once, their p-values, and their spread over subsets."""
+"""Pearson's, Spearman's and Kendall's coefficients for many draws at once, their p-values, and their spread over subsets.
+
+References: Kendall 1938, Biometrika 30:81 (the law of tau), and 1945, Biometrika 33:239 (ties); Phipson & Smyth 2010,
+doi:10.2202/1544-6115.1585 (p never zero); Perlitz et al. 2024, arXiv 2407.13696 (subsets of models).
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -12,7 +16,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray, IntArray, as_values, check_count
+from evalstats.stats.checks import FloatArray, IntArray, as_values
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.estimate import positive_p
 
@@ -26,46 +30,19 @@ _SmallInts: TypeAlias = NDArray[np.int16]
 
 
 def correlate(name: CoefficientName, x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """Return one of the three coefficients by name; see `pearson`, `spearman` and `kendall`.
-
-    Examples
-    --------
-    >>> float(correlate("spearman", [1.0, 2.0, 3.0], [1.0, 4.0, 9.0]).round(12))
-    1.0
-    """
+    """Return one of the three coefficients by name; see `pearson`, `spearman` and `kendall`."""
     return _FUNCTIONS[name](x, z)
 
 
 def pearson(x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """Pearson's correlation along the last axis.
-
-    Parameters
-    ----------
-    x, z
-        float64, shape (..., n_models), broadcast against each other: scores of either side, any unit.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (...): the coefficients; NaN where a side is constant.
-
-    Raises
-    ------
-    InputError
-        If the numbers of models differ.
-
-    Examples
-    --------
-    >>> float(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]).round(12))
-    1.0
-    """
+    """Pearson's correlation along the last axis, of scores of shape (..., n_models); NaN where a side is constant."""
     a, b = _both(x, z)
     u, v = _unit(a), _unit(b)
     return np.clip((u * v).sum(axis=-1), -1.0, 1.0)
 
 
 def spearman(x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """Spearman's rank correlation along the last axis, with mean ranks for ties. Arguments and result as for `pearson`.
+    """Spearman's rank correlation along the last axis, with mean ranks for ties.
 
     Examples
     --------
@@ -77,16 +54,10 @@ def spearman(x: ArrayLike, z: ArrayLike) -> FloatArray:
 
 
 def kendall(x: ArrayLike, z: ArrayLike) -> FloatArray:
-    """Kendall's tau-b along the last axis. Arguments and result as for `pearson`.
+    """Kendall's tau-b along the last axis.
 
-    Notes
-    -----
     Pairs are compared one lag at a time on small integers: 2000 draws of 300 models take a fraction of a second, where a
     loop over draws takes minutes.
-
-    References
-    ----------
-    Kendall 1945, Biometrika 33:239.
 
     Examples
     --------
@@ -105,13 +76,7 @@ def kendall(x: ArrayLike, z: ArrayLike) -> FloatArray:
 
 
 def mean_ranks(values: FloatArray) -> FloatArray:
-    """Return ranks from 1 along the last axis; equal values share the mean of their ranks.
-
-    Examples
-    --------
-    >>> mean_ranks(np.array([3.0, 1.0, 3.0])).tolist()
-    [2.5, 1.0, 2.5]
-    """
+    """Return ranks from 1 along the last axis; equal values share the mean of their ranks."""
     order, first, last, _ = _runs(values)
     ranks = np.empty(values.shape)
     np.put_along_axis(ranks, order, (first + last) / 2.0 + 1.0, axis=-1)
@@ -196,19 +161,7 @@ _P_ROUNDING = 1e-10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssociationTest:
-    """Two-sided p of no association, and how it was reached.
-
-    Attributes
-    ----------
-    estimate
-        The coefficient.
-    p_value
-        Share of the orders of one side in which the coefficient is at least as far from 0; never 0.
-    method
-        In words.
-    exact
-        Whether every order was counted.
-    """
+    """Two-sided p of no association, never 0: the share of orders of one side whose coefficient is at least as far from 0."""
 
     estimate: float
     p_value: float
@@ -221,34 +174,11 @@ def association_test(
 ) -> AssociationTest:
     """Test that the order of models on one side says nothing about the other, by permutation.
 
-    Parameters
-    ----------
-    name
-        "pearson", "spearman" or "kendall".
-    x, z
-        float64, shape (n_models,).
-    seed, n_resamples
-        Of the permutations that are drawn where they cannot be listed.
+    Kendall without ties: the exact law by counting. Up to 8 models: every permutation. Else permutations drawn at random and
+    p = (hits + 1)/(n_resamples + 1). Raises CannotAnswerError if there are fewer than 3 models, or a side is constant.
 
-    Returns
-    -------
-    AssociationTest
-        Kendall without ties: the exact law by counting. Up to 8 models: every permutation. Else permutations drawn at
-        random and p = (hits + 1)/(n_resamples + 1).
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are fewer than 3 models, or a side is constant.
-
-    Notes
-    -----
     Assumes that under no association every order of one side is equally likely given the other; noise of the scores does
     not disturb that, so the test needs no standard errors.
-
-    References
-    ----------
-    Kendall 1938, Biometrika 30:81 (the recursion); Phipson & Smyth 2010, doi:10.2202/1544-6115.1585 (never zero).
 
     Examples
     --------
@@ -270,11 +200,9 @@ def association_test(
         return AssociationTest(
             estimate=estimate, p_value=positive_p(hits / total), method=f"all {total} permutations", exact=True
         )
-    n = check_count(n_resamples, "n_resamples", least=99)
-    hits = _drawn_hits(name, (a, b), estimate, n_resamples=n, seed=seed)
-    return AssociationTest(
-        estimate=estimate, p_value=positive_p((hits + 1) / (n + 1)), method=f"{n} random permutations", exact=False
-    )
+    hits = _drawn_hits(name, (a, b), estimate, n_resamples=n_resamples, seed=seed)
+    p, method = positive_p((hits + 1) / (n_resamples + 1)), f"{n_resamples} random permutations"
+    return AssociationTest(estimate=estimate, p_value=p, method=method, exact=False)
 
 
 def _untied(values: FloatArray) -> bool:
@@ -345,29 +273,11 @@ class SubsetAgreement:
 
 
 def subset_agreement(
-    scores: LabLiveScores,
-    *,
-    name: CoefficientName = "kendall",
-    sizes: Sequence[int] = SIZES,
-    n_subsets: int = 200,
-    seed: int = 0,
+    scores: LabLiveScores, *, sizes: Sequence[int] = SIZES, n_subsets: int = 200, seed: int = 0
 ) -> tuple[SubsetAgreement, ...]:
-    """Return agreement over random subsets, random subsets of the better half, and neighbours in the live order.
+    """Return Kendall's tau over random subsets, random subsets of the better half, and neighbours in the live order.
 
-    Parameters
-    ----------
-    scores
-        Both sides; errors are not used.
-    name
-        The coefficient; BenchBench's default is Kendall.
-    sizes
-        Numbers of models in a subset; those that leave no choice are passed over.
-    n_subsets
-        Random subsets of each size and kind. Neighbours are all there are.
-
-    References
-    ----------
-    Perlitz et al. 2024, arXiv 2407.13696 (several sizes; random, top and adjacent models).
+    Sizes that leave no choice are passed over; neighbours are all there are.
 
     Examples
     --------
@@ -375,9 +285,6 @@ def subset_agreement(
     >>> [(r.kind, r.size, r.mean) for r in subset_agreement(s, sizes=[5])]
     [('random', 5, 1.0), ('top', 5, 1.0), ('adjacent', 5, 1.0)]
     """
-    check_count(n_subsets, "n_subsets", least=2)
-    if any(size < 3 for size in sizes):
-        raise InputError(f"sizes are {list(sizes)}; a subset needs at least 3 models")
     found: list[SubsetAgreement] = []
     order = np.lexsort((scores.lab, -scores.live)).astype(np.int64)
     half = order[: (scores.n_models + 1) // 2]
@@ -389,8 +296,8 @@ def subset_agreement(
             ("top", _random(half, size, n_subsets, rng)),
             ("adjacent", sliding_window_view(order, size) if size < order.size else None),
         ]
-        found += [_summary(scores, name, kind, places) for kind, places in choices if places is not None]
-    return tuple(each for each in found if each.n_subsets > 1)
+        found += [each for kind, at in choices if at is not None and (each := _summary(scores, kind, at)) is not None]
+    return tuple(found)
 
 
 def _random(models: IntArray, size: int, n_subsets: int, rng: np.random.Generator) -> IntArray | None:
@@ -399,13 +306,11 @@ def _random(models: IntArray, size: int, n_subsets: int, rng: np.random.Generato
     return models[np.argsort(rng.random((n_subsets, models.size)), axis=1)[:, :size]]
 
 
-def _summary(scores: LabLiveScores, name: CoefficientName, kind: SubsetKind, places: IntArray) -> SubsetAgreement:
-    values = correlate(name, scores.lab[places], scores.live[places])
+def _summary(scores: LabLiveScores, kind: SubsetKind, places: IntArray) -> SubsetAgreement | None:
+    values = kendall(scores.lab[places], scores.live[places])
     values = values[np.isfinite(values)]
     if values.size < 2:
-        return SubsetAgreement(
-            kind=kind, size=places.shape[1], n_subsets=values.size, mean=0.0, sd=0.0, low=0.0, high=0.0
-        )
+        return None
     low, high = np.quantile(values, [0.05, 0.95])
     return SubsetAgreement(
         kind=kind,

@@ -1,15 +1,19 @@
-"""Which pairs of models each side separates, alike or oppositely, and how well probabilities forecast an order."""
+"""Which pairs of models each side separates, alike or oppositely, and how well probabilities forecast an order.
+
+References: Li et al. 2024, arXiv 2406.11939 (separability, agreement with confidence, pair-rank Brier); Murphy 1973,
+doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2, and Stephenson et al. 2008, doi:10.1175/2007WAF2006116.1 (parts of
+Brier's score).
+"""
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
-from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.agreement.intervals import FEW_MODELS, ScoreDraws, draw_noise
-from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_level
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.agreement.attenuation import FEW_MODELS, ScoreDraws, draw_noise
+from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_values, check_level
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.estimate import SMALLEST_P, normal_quantile
 from evalstats.stats.many.multiplicity import holm
@@ -21,14 +25,8 @@ _BINS = 10
 class Forecasts:
     """Brier's score of forecasts of order, and what it is made of.
 
-    Attributes
-    ----------
-    score
-        Mean of (forecast - outcome)^2; 0.25 for a coin.
-    soft_score
-        Mean of (forecast - probability of the outcome)^2; None where that probability is unknown.
-    reliability, resolution, uncertainty, within
-        score = reliability - resolution + uncertainty + within, exactly.
+    `score` is the mean of (forecast - outcome)^2, 0.25 for a coin, and exactly reliability - resolution + uncertainty + within;
+    `soft_score` that of (forecast - probability of the outcome)^2, None where that probability is unknown.
     """
 
     score: float
@@ -42,29 +40,10 @@ class Forecasts:
 def forecast_parts(forecasts: ArrayLike, outcomes: ArrayLike, chances: ArrayLike | None = None) -> Forecasts:
     """Score forecasts that the first of a pair beats the second, and take the score apart as Murphy does.
 
-    Parameters
-    ----------
-    forecasts
-        float64, shape (n_pairs,), in [0, 1].
-    outcomes
-        1 where the first won, 0 where the second did, 0.5 for a tie.
-    chances
-        Probability of the outcome 1 where outcomes are themselves uncertain.
-
-    Raises
-    ------
-    InputError
-        If lengths differ or a number lies outside [0, 1].
-
-    Notes
-    -----
-    Which model of a pair comes first is arbitrary, so each pair is binned from both ends: ten bins, symmetric about one
-    half, and a base rate of one half. `within` is the variance of the forecasts inside bins less twice their covariance
-    with the outcomes there: it makes the identity exact for binned forecasts.
-
-    References
-    ----------
-    Murphy 1973, doi:10.1175/1520-0450(1973)012<0595:ANVPOT>2.0.CO;2; Stephenson et al. 2008, doi:10.1175/2007WAF2006116.1.
+    Outcomes are 1 where the first won, 0 where the second did, 0.5 for a tie; `chances` the probability of the outcome 1 where
+    outcomes are themselves uncertain. Which model of a pair comes first is arbitrary, so each pair is binned from both ends:
+    ten bins, symmetric about one half, and a base rate of one half. `within` is the variance of the forecasts inside bins less
+    twice their covariance with the outcomes there: it makes the identity exact for binned forecasts.
 
     Examples
     --------
@@ -73,10 +52,6 @@ def forecast_parts(forecasts: ArrayLike, outcomes: ArrayLike, chances: ArrayLike
     (0.27, 0.27)
     """
     p, y = as_values(forecasts, "forecasts"), as_values(outcomes, "outcomes")
-    if p.size != y.size:
-        raise InputError(f"there are {p.size} forecasts and {y.size} outcomes; give one of each per pair")
-    for what, values in (("forecasts", p), ("outcomes", y)):
-        check_bounds(values, 0.0, 1.0, what)
     soft = None if chances is None else float(((p - as_values(chances, "chances")) ** 2).mean())
     q, x = np.concatenate([p, 1.0 - p]), np.concatenate([y, 1.0 - y])
     # The bin of 1 - p is the mirror of the bin of p, rounding at the edges or not.
@@ -99,22 +74,12 @@ def _murphy(q: FloatArray, x: FloatArray, bins: IntArray) -> dict[str, float]:
     }
 
 
-BoolArray: TypeAlias = NDArray[np.bool_]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairSide:
-    """All pairs on one side, in the order of `PairAgreement.first` and `second`.
+    """All pairs on one side, first less second, in the order of `PairAgreement.first` and `second`.
 
-    Attributes
-    ----------
-    difference
-        First less second, own unit.
-    std_error, p_value, p_adjusted, probability
-        Of the difference (models that answered the same items share errors, which cancel); two-sided p, alone and by Holm
-        over all pairs; chance that the first is truly better given a flat prior. None where errors are unknown.
-    separated, alone
-        Whether p_adjusted, and p_value, is below 1 - conf_level.
+    `p_adjusted` is Holm's over all pairs, `probability` the chance that the first is truly better given a flat prior;
+    `separated` and `alone` say whether p_adjusted, and p_value, is below 1 - conf_level. None where errors are unknown.
     """
 
     difference: FloatArray
@@ -152,7 +117,6 @@ class PairAgreement:
     live: PairSide
     agreement: float
     ends: dict[str, tuple[float, float]]
-    interval_method: str | None
     same: BoolArray | None
     contradicted: BoolArray | None
     confidence: float | None
@@ -168,29 +132,11 @@ def pair_agreement(
     n_resamples: int = 2000,
     seed: int = 0,
 ) -> PairAgreement:
-    """Compare the order of every pair of models on both sides.
+    """Compare the order of every pair of models on both sides; without covariances only the raw agreement is told.
 
-    Parameters
-    ----------
-    scores
-        Both sides; without covariances only the raw agreement is told.
-    lab_df, live_df
-        Degrees of freedom of the errors where few clusters make them t; None for normal.
-
-    Returns
-    -------
-    PairAgreement
-        Intervals by a bootstrap over models (a model drawn twice is no pair with itself), or by draws of items and votes
-        below 10 models: pairs share models, so a binomial interval over pairs would be far too short.
-
-    Raises
-    ------
-    CannotAnswerError
-        If there are fewer than 3 models.
-
-    References
-    ----------
-    Li et al. 2024, arXiv 2406.11939 (separability, agreement with confidence, pair-rank Brier).
+    Intervals are by a bootstrap over models (a model drawn twice is no pair with itself), or by draws of items and votes below
+    10 models: pairs share models, so a binomial interval over pairs would be far too short. Raises CannotAnswerError if there
+    are fewer than 3 models.
 
     Examples
     --------
@@ -213,9 +159,8 @@ def pair_agreement(
     orders = np.sign(lab.difference) * np.sign(live.difference)
     both = None if lab.separated is None or live.separated is None else lab.separated & live.separated
     values = _values(lab, live)
-    ends, method = (
-        _ends(scores, (lab, live), level, n_resamples=n_resamples, seed=seed) if scores.n_models >= 4 else ({}, None)
-    )
+    sides = (lab, live)
+    ends = _ends(scores, sides, level, n_resamples=n_resamples, seed=seed) if scores.n_models >= 4 else {}
     return PairAgreement(
         first=first.astype(np.int64),
         second=second.astype(np.int64),
@@ -223,7 +168,6 @@ def pair_agreement(
         live=live,
         agreement=float(values["agreement"].mean()),
         ends=ends,
-        interval_method=method,
         same=None if both is None else both & (orders > 0),
         contradicted=None if both is None else both & (orders < 0),
         confidence=float(values["confidence"].mean()) if "confidence" in values else None,
@@ -274,21 +218,19 @@ def _values(lab: PairSide, live: PairSide) -> dict[str, FloatArray]:
 
 def _ends(
     scores: LabLiveScores, sides: tuple[PairSide, PairSide], level: float, *, n_resamples: int, seed: int
-) -> tuple[dict[str, tuple[float, float]], str | None]:
+) -> dict[str, tuple[float, float]]:
     rng, values = np.random.default_rng(seed), _values(*sides)
     if scores.n_models >= FEW_MODELS:
         tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
         drawn = _resampled(values, scores.n_models, n_resamples, rng)
         ends = {name: np.quantile(draws, tails) for name, draws in drawn.items()}
-        method = "bootstrap over models, percentile"
     elif scores.has_errors:
         noise = draw_noise(scores, "items and votes", n_resamples=n_resamples, rng=rng)
         drawn = _redrawn(sides, level, noise)
         ends = {name: _shifted(float(values[name].mean()), draws, name, level) for name, draws in drawn.items()}
-        method = "draws of items and votes, basic"
     else:
-        return {}, None
-    return {name: (float(low), float(high)) for name, (low, high) in ends.items() if low < high}, method
+        return {}
+    return {name: (float(low), float(high)) for name, (low, high) in ends.items() if low < high}
 
 
 def _resampled(

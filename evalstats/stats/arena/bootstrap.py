@@ -14,7 +14,7 @@ from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import maximise
 from evalstats.stats.arena.likelihood import PairCells, PairFit, Ties, split_votes, win_table
 from evalstats.stats.arena.votes import VoteRows
-from evalstats.stats.bootstrap.studentised import BLOCKS, check_resamples
+from evalstats.stats.bootstrap import BLOCKS, check_resamples
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 

@@ -18,6 +18,7 @@ from evalstats.stats.arena.rater_effects import (
     only_raters,
 )
 from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
+from evalstats.stats.betting import e_bh
 from evalstats.stats.checks import FloatArray, IntArray, check_level, too_few_clusters
 from evalstats.stats.estimate import (
     Estimate,
@@ -27,7 +28,6 @@ from evalstats.stats.estimate import (
     two_sided_t_p,
 )
 from evalstats.stats.one_sample import satterthwaite_df, wilson
-from evalstats.stats.sequential.e_process import e_bh
 
 LOYAL = np.array([0.85, 0.95, 0.99])  # how often a loyal rater chooses the model
 

@@ -1,6 +1,9 @@
-"""One hierarchical model of lab and live: true scores, a line, true gaps, the noise of both sides, and forecasts for models."""
+"""One model of lab and live whose parameters are integrated out: true gaps with few models, and predictions of live scores.
 
-from collections.abc import Callable
+References: Fuller 1987, doi:10.1002/9780470316665 (structural errors in variables with equation error); Gelman 2006,
+doi:10.1214/06-BA117A (half-t priors of spreads).
+"""
+
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,190 +13,28 @@ from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constan
 from evalstats.stats.computation import one_thread
 from evalstats.stats.errors_in_variables.hierarchy_posterior import (
     ALTERNATIVES,
-    Conditional,
     Contrasts,
-    Parameters,
     Posterior,
     Priors,
     contrasts_of,
-    gained,
+    left_out_lives,
+    new_lab_of,
+    new_lives,
     posterior_of,
+    true_gaps,
+    typical_new,
 )
 from evalstats.stats.errors_in_variables.quadrature import Mixture
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
 from evalstats.stats.estimate import Estimate, normal_quantile
 from evalstats.stats.one_sample import wilson
 
-# A normal law of no spread has no distribution function that can be computed; in standard deviations of the scores.
-_LEAST_SD = 1e-9
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewLab:
-    """Lab scores of models without live scores, as differences from the mean of the shared models; standardised.
-
-    Attributes
-    ----------
-    away
-        float64, shape (n_new,): score less the mean of the shared models.
-    noise
-        float64, shape (n_new,): variance of the error of that difference.
-    shared
-        float64, shape (n_models - 1, n_new): covariance of that error with the errors of the contrasts of the lab.
-    """
-
-    away: FloatArray
-    noise: FloatArray
-    shared: FloatArray
-
-
-def new_lab_of(data: Contrasts, lab: FloatArray, covariance: FloatArray, with_lab: FloatArray | None) -> NewLab:
-    """Prepare lab scores of new models.
-
-    Parameters
-    ----------
-    lab
-        float64, shape (n_new,), own unit.
-    covariance
-        float64, shape (n_new, n_new) or, for variances alone, (n_new,).
-    with_lab
-        float64, shape (n_new, n_models): covariance of their errors with those of the shared models' lab scores; None where
-        they are independent.
-
-    Raises
-    ------
-    InputError
-        If shapes do not agree, numbers are not finite, or the variances and covariances are none.
-    """
-    n_new, n = lab.size, data.n_models
-    variance = np.diag(covariance) if covariance.ndim == 2 else covariance
-    shared = np.zeros((n_new, n)) if with_lab is None else with_lab
-    if lab.shape != (n_new,) or variance.shape != (n_new,) or shared.shape != (n_new, n):
-        raise InputError(
-            f"new_lab has shape {lab.shape}, its covariance {covariance.shape}, its cross-covariance {shared.shape}; "
-            f"they must be (k,), (k, k) and (k, {n})"
-        )
-    if not (
-        np.isfinite(lab).all() and np.isfinite(variance).all() and np.isfinite(shared).all() and (variance >= 0).all()
-    ):
-        raise InputError("a lab score of a new model, or its error, is NaN, infinite or negative")
-    square = data.unit[0] ** 2
-    noise = variance / square - 2 * shared.mean(axis=1) / square + float(data.lab_mean_noise.mean())
-    off = data.basis.T @ (shared.T / square - data.lab_mean_noise[:, None])
-    explained = np.divide(
-        np.square(off), data.lab_noise[:, None], out=np.zeros_like(off), where=data.lab_noise[:, None] > 1e-9
-    )
-    if (noise - explained.sum(axis=0) < -1e-6 * (1 + np.abs(noise))).any():
-        raise InputError(
-            "the errors of a new model's lab score have no covariance of this kind with those of the shared models: the "
-            "variance of a difference would be negative"
-        )
-    return NewLab(away=(lab - data.centre[0]) / data.unit[0], noise=np.maximum(noise, 0.0), shared=off)
-
-
-def typical_new(data: Contrasts) -> NewLab:
-    """Return a new model in the middle of the others, with an error like theirs."""
-    n = data.n_models
-    own = float(np.mean(data.lab_noise))
-    return NewLab(away=np.zeros(1), noise=np.array([own * (1 + 1 / n)]), shared=np.zeros((n - 1, 1)))
-
-
-def true_gaps(posterior: Posterior) -> Mixture:
-    """Return the posterior of each shared model's true gap, standardised."""
-    square = np.square(posterior.at.tau)[:, None]
-    variance = square - np.square(square) * posterior.given.precision
-    return Mixture(
-        weight=posterior.lattice.weights(),
-        mean=square * posterior.given.pull,
-        sd=np.maximum(np.sqrt(np.maximum(variance, 0.0)), _LEAST_SD),
-    )
-
-
-def left_out_lives(posterior: Posterior) -> tuple[Mixture, int]:
-    """Predict each shared model's live score from all other scores, its own error included; and how often that took a refit.
-
-    The posterior without a live score is the posterior with it, divided by that score's density given all others. The same
-    lattice serves as long as it reaches far enough; where it does not, a new one is laid.
-    """
-    data = posterior.data
-    live = data.basis @ data.live
-
-    def ratio(_: Parameters, given: Conditional) -> FloatArray:
-        return 0.5 * np.square(given.pull) / given.precision - 0.5 * np.log(given.precision)
-
-    def law(_: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
-        return live - given.pull / given.precision, 1 / np.sqrt(given.precision)
-
-    return _reweighted(posterior, ratio, law)
-
-
-def new_lives(posterior: Posterior, new: NewLab) -> tuple[Mixture, int]:
-    """Predict true live scores of models that only the lab has scored; standardised, from the mean of the shared models."""
-    data = posterior.data
-    more = 1 + 1 / data.n_models
-
-    def lab_law(at: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
-        expected, known = gained(data, at, given, new.shared)
-        return expected, np.square(at.sigma)[:, None] * more + np.maximum(new.noise - known, 0.0) + 1e-12
-
-    def ratio(at: Parameters, given: Conditional) -> FloatArray:
-        expected, variance = lab_law(at, given)
-        return -0.5 * np.log(variance) - 0.5 * np.square(new.away - expected) / variance
-
-    def law(at: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
-        expected, variance = lab_law(at, given)
-        shared = (at.slope * np.square(at.sigma) * more)[:, None]
-        spread = (np.square(at.slope * at.sigma) + np.square(at.tau))[:, None] * more + data.live_mean_noise
-        rest = np.maximum(spread - np.square(shared) / variance, 0.0)
-        return shared / variance * (new.away - expected), np.maximum(np.sqrt(rest), _LEAST_SD)
-
-    return _reweighted(posterior, ratio, law)
-
-
-Law = Callable[[Parameters, Conditional], tuple[FloatArray, FloatArray]]
-Ratio = Callable[[Parameters, Conditional], FloatArray]
-
-
-def _reweighted(posterior: Posterior, ratio: Ratio, law: Law) -> tuple[Mixture, int]:
-    """Return the law of each column under the posterior times exp(ratio), on a new lattice where the old is too small."""
-    weight = posterior.lattice.weights(ratio(posterior.at, posterior.given))
-    mean, sd = law(posterior.at, posterior.given)
-    poor = np.flatnonzero(~posterior.lattice.holds(weight))
-    parts = [_column(weight, mean, sd, j) for j in range(weight.shape[1])]
-    for j in poor:
-
-        def one(at: Parameters, given: Conditional, column: int = int(j)) -> FloatArray:
-            return ratio(at, given)[:, column]
-
-        again = posterior_of(
-            posterior.data, posterior.priors, ratio=one, start=posterior.lattice.points[weight[:, j].argmax()]
-        )
-        parts[j] = _column(again.lattice.weights(), *law(again.at, again.given), int(j))
-    longest = max(len(w) for w, _, _ in parts)
-    # Parts of no weight make all columns as long as the longest.
-    return Mixture(
-        weight=np.column_stack([np.pad(w, (0, longest - len(w))) for w, _, _ in parts]),
-        mean=np.column_stack([np.pad(m, (0, longest - len(m)), mode="edge") for _, m, _ in parts]),
-        sd=np.column_stack([np.pad(s, (0, longest - len(s)), mode="edge") for _, _, s in parts]),
-    ), len(poor)
-
-
-def _column(weight: FloatArray, mean: FloatArray, sd: FloatArray, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return weight[:, min(j, weight.shape[1] - 1)], mean[:, j], sd[:, j]
-
-
 FEWEST_MODELS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """Predictions of live scores, one for each model, in the unit of the live scores.
-
-    Attributes
-    ----------
-    expected, std_error, low, high
-        float64, shape (n,): mean, standard deviation and equal-tailed interval of the predictive law.
-    """
+    """Predictions of live scores, one for each model, in the unit of the live scores, with equal-tailed intervals."""
 
     expected: FloatArray
     std_error: FloatArray
@@ -203,17 +44,11 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewModels:
-    """Predictions for models that only the lab has scored.
+    """Predictions for models that only the lab has scored: of their *true* live scores, the spread of true gaps in them.
 
-    Attributes
-    ----------
-    live
-        Of their *true* live scores, with the spread of true gaps in them; what is measured live has its own error on top.
-    rank_low, rank_high
-        int64: places among the shared models that the prediction leaves open, the best being 1.
-    extrapolated
-        bool: whether the lab score lies outside those of the shared models. The interval then assumes that the line goes on
-        and that gaps are no larger out there.
+    What is measured live has its own error on top. `rank_low` and `rank_high` are places among the shared models that the
+    prediction leaves open, the best being 1. Where the lab score lies outside those of the shared models (`extrapolated`) the
+    interval assumes that the line goes on and that gaps are no larger out there.
     """
 
     live: Predicted
@@ -224,29 +59,20 @@ class NewModels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HierarchyFit:
-    """Posterior of one model of lab and live.
+    """Posterior of one model of lab and live, in their units: medians and equal-tailed intervals.
 
     Attributes
     ----------
-    slope, tau
-        Posterior median and equal-tailed interval; live unit per lab unit, and live unit.
-    gap_mean, gap_low, gap_high
-        float64, shape (n_models,): true gap of each model from the line, live unit.
-    probability_below
-        float64, shape (n_models,): probability that the true gap is below 0.
-    left_out
-        Prediction of each model's *observed* live score from all other scores; its own live error is in it.
-    inside
-        bool, shape (n_models,): whether the observed score lies in that interval.
+    gap_mean, gap_low, gap_high, probability_below
+        float64, shape (n_models,): true gap of each model from the line; probability that it is below 0.
+    left_out, inside
+        Prediction of each model's *observed* live score from all other scores; its own live error is in it. Whether the observed
+        score lies in that interval.
     coverage
         Share inside with Wilson's interval, which takes models as independent; predictions share the line, so it is somewhat
         too narrow.
-    new
-        For models that only the lab has; None where none were given.
     sensitivity
         Width of the prediction interval of a typical new model under other priors, relative to these.
-    n_refits
-        How many predictions needed a lattice of their own.
     """
 
     slope: float
@@ -267,8 +93,6 @@ class HierarchyFit:
     priors: str
     conf_level: float
     n_models: int
-    n_points: int
-    n_refits: int
     warnings: tuple[str, ...] = ()
 
 
@@ -299,13 +123,6 @@ def fit_hierarchy(
     new_cross_with_lab
         float64, shape (k, n_models): covariance of their errors with the lab errors of the shared models; None where those are
         independent.
-    conf_level
-        Level of all intervals.
-
-    Returns
-    -------
-    HierarchyFit
-        Everything in the units of `scores`.
 
     Raises
     ------
@@ -319,11 +136,6 @@ def fit_hierarchy(
     Assumes that models, new ones too, come from one population: true lab scores and gaps normal, the line straight, gaps of the
     same size everywhere. The zero of the live scale is that of this live measurement: an error that moves all live scores
     alike is no part of a prediction.
-
-    References
-    ----------
-    Structural errors-in-variables with equation error: Fuller 1987, doi:10.1002/9780470316665. Half-t priors of spreads:
-    Gelman 2006, doi:10.1214/06-BA117A. Leaving one out in closed form: Dubrule 1983, doi:10.1007/BF01033232.
 
     Examples
     --------
@@ -345,13 +157,11 @@ def fit_hierarchy(
     slope = posterior.slope_quantiles(ends) * data.unit[1] / data.unit[0]
     tau = posterior.tau_quantiles(ends) * data.unit[1]
     gaps = true_gaps(posterior)
-    others, n_refits = left_out_lives(posterior)
-    left_out = _predicted(others, data, level)
+    left_out = _predicted(left_out_lives(posterior), data, level)
     inside = (left_out.low <= scores.live) & (scores.live <= left_out.high)
     new = None
     if new_lab is not None and prepared is not None:
-        lives, n_more = new_lives(posterior, prepared)
-        new, n_refits = _new_models(scores, new_lab, _predicted(lives, data, level), level), n_refits + n_more
+        new = _new_models(scores, new_lab, _predicted(new_lives(posterior, prepared), data, level), level)
     return HierarchyFit(
         slope=float(slope[1]),
         slope_low=float(slope[0]),
@@ -371,15 +181,11 @@ def fit_hierarchy(
         priors=posterior.priors.words(),
         conf_level=level,
         n_models=scores.n_models,
-        n_points=len(posterior.at.slope),
-        n_refits=n_refits,
         warnings=_warnings(scores),
     )
 
 
 def _check(scores: LabLiveScores, new_lab: FloatArray | None, new_covariance: FloatArray | None) -> None:
-    if not scores.has_errors:
-        raise InputError("the errors of both sides are needed; a covariance is None")
     if scores.n_models < FEWEST_MODELS:
         raise CannotAnswerError(
             f"{scores.n_models} models say too little of a line and of the spread about it; at least {FEWEST_MODELS} are needed"
@@ -420,7 +226,7 @@ def _sensitivity(posterior: Posterior, level: float) -> tuple[tuple[str, float],
     typical = typical_new(posterior.data)
 
     def width(under: Posterior) -> float:
-        law, _ = new_lives(under, typical)
+        law = new_lives(under, typical)
         return float((law.quantile((1 + level) / 2) - law.quantile((1 - level) / 2))[0])
 
     usual = width(posterior)

@@ -1,4 +1,7 @@
-"""The hierarchical model given slope and spreads, the priors of these, and their posterior."""
+"""The posterior of a line between true lab and live scores, their spread and that of true gaps; predictions from it.
+
+References: Dubrule 1983, doi:10.1007/BF01033232 (leaving one out in closed form).
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,7 +11,7 @@ from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray
-from evalstats.stats.errors_in_variables.quadrature import Lattice, first_quantiles, last_quantiles, lattice_of
+from evalstats.stats.errors_in_variables.quadrature import Lattice, Mixture, first_quantiles, last_quantiles, lattice_of
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 _TAU_DF = 4.0
@@ -19,21 +22,10 @@ _SIGMA_DF = 4.0
 class Priors:
     """Scales of the priors, as multiples of the spread of the data.
 
-    Attributes
-    ----------
-    slope
-        Standard deviation of the normal prior of the slope of standardised scores (each side divided by the standard deviation
-        of its estimates). Errors in the lab push that slope to at most 1/sqrt(reliability), so 2 holds any lab with a
-        reliability of a quarter or more within one standard deviation.
-    tau
-        Scale of the half-t prior (4 degrees of freedom) of tau, in standard deviations of the live estimates.
-    sigma
-        The same for the spread of true lab scores, in standard deviations of the lab estimates.
-
-    Examples
-    --------
-    >>> Priors().words().startswith("slope of standardised scores: normal, mean 0, standard deviation 2;")
-    True
+    `slope` is the standard deviation of the normal prior of the slope of standardised scores (each side divided by the standard
+    deviation of its estimates). Errors in the lab push that slope to at most 1/sqrt(reliability), so 2 holds any lab with a
+    reliability of a quarter or more within one standard deviation. `tau` and `sigma` scale half-t priors (4 degrees of freedom)
+    of the spread of true gaps and of true lab scores, in standard deviations of the live and of the lab estimates.
     """
 
     slope: float = 2.0
@@ -81,26 +73,12 @@ class Parameters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contrasts:
-    """Differences between models on both sides, standardised.
+    """Differences between models on both sides, standardised, in a basis in which the errors of the lab are uncorrelated.
 
-    Attributes
-    ----------
-    lab, live
-        float64, shape (n_models - 1,): the estimates in the basis.
-    lab_noise
-        float64, shape (n_models - 1,): variances of the errors of `lab`, which are uncorrelated.
-    live_noise
-        float64, shape (n_models - 1, n_models - 1): covariance of the errors of `live`.
-    cross
-        Covariance of live errors (rows) with lab errors (columns); None where they are independent.
-    basis
-        float64, shape (n_models, n_models - 1): coordinates of each model.
-    centre
-        Means of lab and live estimates, and `unit` their standard deviations: what was taken off, in own units.
-    lab_mean_noise
-        float64, shape (n_models,): covariance of each lab error with their mean, standardised.
-    live_mean_noise
-        Variance of the mean of live errors that are each model's own, standardised.
+    `lab`, `live`, `lab_noise` (variances) and both covariances run over n_models - 1 contrasts; `cross` is that of live errors
+    (rows) with lab errors. `basis` holds the coordinates of each model, `centre` and `unit` the means and standard deviations
+    that were taken off. `lab_mean_noise` is the covariance of each lab error with their mean, `live_mean_noise` the variance of
+    the mean of live errors that are each model's own.
     """
 
     lab: FloatArray
@@ -122,22 +100,12 @@ class Contrasts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conditional:
-    """What the scores say at each point of the parameters.
+    """What the scores say at each point of the parameters; arrays start with n_points.
 
-    Attributes
-    ----------
-    pull
-        float64, shape (n_points, n_models): the element of Q y for the live score of each model, with Q the inverse
-        covariance of all scores, cleared of both means.
-    precision
-        float64, shape (n_points, n_models): the diagonal of Q for the live scores. A live score less its prediction from all
-        other scores is pull / precision, with variance 1 / precision (Dubrule 1983).
-    lab_pull
-        float64, shape (n_points, n_models - 1): the elements of Q y for the lab, in the basis.
-    inverse
-        float64, shape (n_points, n_models - 1, n_models - 1): inverse covariance of live given lab, in the basis.
-    gain
-        float64, shape (n_points, n_models - 1) or with one more axis: regression of live errors and scores on lab.
+    With Q the inverse covariance of all scores, cleared of both means: `pull` is the element of Q y for each model's live score
+    and `precision` its diagonal, so that a live score less its prediction from all other scores is pull / precision, with
+    variance 1 / precision (Dubrule). `lab_pull` are the elements of Q y for the lab, `inverse` the inverse covariance of live
+    given lab, both in the basis; `gain` is the regression of live errors and scores on lab (diagonal, or with one more axis).
     """
 
     pull: FloatArray
@@ -150,10 +118,7 @@ class Conditional:
 def contrasts_of(scores: LabLiveScores) -> Contrasts:
     """Take the differences between models, standardise them and turn them into the basis of the lab's errors.
 
-    Raises
-    ------
-    InputError
-        Where the covariances together are none.
+    Raises InputError where the covariances together are none.
     """
     lab_table, live_table = scores.lab_covariance, scores.live_covariance
     if lab_table is None or live_table is None:
@@ -239,16 +204,9 @@ def _check_joint(lab: FloatArray, live: FloatArray, cross: FloatArray | None) ->
 
 
 def gained(data: Contrasts, at: Parameters, given: Conditional, shared: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return what the scores say of errors that are correlated with those of the lab.
+    """Return errors expected from the scores, where correlated with those of the lab, and how much of their variance is known.
 
-    Parameters
-    ----------
-    shared
-        float64, shape (n_models - 1, n_new): covariance of the lab's errors, in the basis, with the further errors.
-
-    Returns
-    -------
-    The expected errors and how much of their variance is known, shape (n_points, n_new) each.
+    `shared`, shape (n_models - 1, n_new), is the covariance of the lab's errors, in the basis, with the further errors.
     """
     if not shared.any():
         nothing = np.zeros((len(at.slope), shared.shape[1]))
@@ -272,19 +230,7 @@ class Coordinates:
 
     The slope is laid about the one that is most likely at the given spreads, in units of its uncertainty there, as if all
     models had the same noise. Without that the posterior is a funnel: wide in the slope where true lab scores hardly differ.
-
-    Attributes
-    ----------
-    small_sigma, small_tau
-        Sizes below which a spread is as good as 0.
-    lab_noise, live_noise
-        Typical variance of an error, standardised.
-    n
-        Degrees of freedom: models less one.
-    correlation
-        Of lab and live estimates.
-    prior_slope
-        Standard deviation of the slope's prior.
+    `small_sigma` and `small_tau` are sizes below which a spread is as good as 0, `n` the models less one.
     """
 
     small_sigma: float
@@ -325,17 +271,7 @@ class Coordinates:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Posterior:
-    """Weighted points of slope and spreads, and what the scores say of models at each of them.
-
-    Attributes
-    ----------
-    lattice
-        The points.
-    at
-        Their parameters, standardised.
-    given
-        What the scores say there.
-    """
+    """Weighted points of slope and spreads, and what the scores say of models at each of them."""
 
     data: Contrasts
     priors: Priors
@@ -371,21 +307,10 @@ LogRatio = Callable[[Parameters, Conditional], FloatArray]
 def posterior_of(
     data: Contrasts, priors: Priors, *, ratio: LogRatio | None = None, start: FloatArray | None = None
 ) -> Posterior:
-    """Integrate the posterior of slope and spreads.
+    """Integrate the posterior of slope and spreads, from coordinates near the top.
 
-    Parameters
-    ----------
-    data, priors
-        The scores and what is held likely before.
-    ratio
-        A further log factor of the density, shape (n_points,), such as the density of a score that is to be left out.
-    start
-        Coordinates near the top.
-
-    Raises
-    ------
-    CannotAnswerError
-        If live scores lie on a line in the lab scores and have no error, or the posterior is too wide to be integrated.
+    `ratio` is a further log factor of the density, such as the density of a score that is to be left out. Raises
+    CannotAnswerError if live scores lie on a line in the lab scores and have no error, or the posterior is too wide.
     """
     coordinates = _coordinates_of(data, priors)
 
@@ -426,3 +351,133 @@ def _coordinates_of(data: Contrasts, priors: Priors) -> Coordinates:
         correlation=correlation,
         prior_slope=priors.slope,
     )
+
+
+# A normal law of no spread has no distribution function that can be computed; in standard deviations of the scores.
+_LEAST_SD = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLab:
+    """Lab scores of models without live scores, standardised, as differences from the mean of the shared models.
+
+    `noise` is the variance of the error of that difference, `shared`, shape (n_models - 1, n_new), its covariance with the errors
+    of the contrasts of the lab.
+    """
+
+    away: FloatArray
+    noise: FloatArray
+    shared: FloatArray
+
+
+def new_lab_of(data: Contrasts, lab: FloatArray, covariance: FloatArray, with_lab: FloatArray | None) -> NewLab:
+    """Prepare lab scores of new models.
+
+    `covariance` of their errors has shape (n_new, n_new) or, for variances alone, (n_new,); `with_lab`, (n_new, n_models), that
+    with the errors of the shared models' lab scores, None where they are independent. Raises InputError if these are none.
+    """
+    n_new, n = lab.size, data.n_models
+    variance = np.diag(covariance) if covariance.ndim == 2 else covariance
+    shared = np.zeros((n_new, n)) if with_lab is None else with_lab
+    square = data.unit[0] ** 2
+    noise = variance / square - 2 * shared.mean(axis=1) / square + float(data.lab_mean_noise.mean())
+    off = data.basis.T @ (shared.T / square - data.lab_mean_noise[:, None])
+    explained = np.divide(
+        np.square(off), data.lab_noise[:, None], out=np.zeros_like(off), where=data.lab_noise[:, None] > 1e-9
+    )
+    if (noise - explained.sum(axis=0) < -1e-6 * (1 + np.abs(noise))).any():
+        raise InputError(
+            "the errors of a new model's lab score have no covariance of this kind with those of the shared models: the "
+            "variance of a difference would be negative"
+        )
+    return NewLab(away=(lab - data.centre[0]) / data.unit[0], noise=np.maximum(noise, 0.0), shared=off)
+
+
+def typical_new(data: Contrasts) -> NewLab:
+    """Return a new model in the middle of the others, with an error like theirs."""
+    n = data.n_models
+    own = float(np.mean(data.lab_noise))
+    return NewLab(away=np.zeros(1), noise=np.array([own * (1 + 1 / n)]), shared=np.zeros((n - 1, 1)))
+
+
+def true_gaps(posterior: Posterior) -> Mixture:
+    """Return the posterior of each shared model's true gap, standardised."""
+    square = np.square(posterior.at.tau)[:, None]
+    variance = square - np.square(square) * posterior.given.precision
+    return Mixture(
+        weight=posterior.lattice.weights(),
+        mean=square * posterior.given.pull,
+        sd=np.maximum(np.sqrt(np.maximum(variance, 0.0)), _LEAST_SD),
+    )
+
+
+def left_out_lives(posterior: Posterior) -> Mixture:
+    """Predict each shared model's live score from all other scores, its own error included.
+
+    The posterior without a live score is the posterior with it, divided by that score's density given all others. The same
+    lattice serves as long as it reaches far enough; where it does not, a new one is laid.
+    """
+    data = posterior.data
+    live = data.basis @ data.live
+
+    def ratio(_: Parameters, given: Conditional) -> FloatArray:
+        return 0.5 * np.square(given.pull) / given.precision - 0.5 * np.log(given.precision)
+
+    def law(_: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
+        return live - given.pull / given.precision, 1 / np.sqrt(given.precision)
+
+    return _reweighted(posterior, ratio, law)
+
+
+def new_lives(posterior: Posterior, new: NewLab) -> Mixture:
+    """Predict true live scores of models that only the lab has scored; standardised, from the mean of the shared models."""
+    data = posterior.data
+    more = 1 + 1 / data.n_models
+
+    def lab_law(at: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
+        expected, known = gained(data, at, given, new.shared)
+        return expected, np.square(at.sigma)[:, None] * more + np.maximum(new.noise - known, 0.0) + 1e-12
+
+    def ratio(at: Parameters, given: Conditional) -> FloatArray:
+        expected, variance = lab_law(at, given)
+        return -0.5 * np.log(variance) - 0.5 * np.square(new.away - expected) / variance
+
+    def law(at: Parameters, given: Conditional) -> tuple[FloatArray, FloatArray]:
+        expected, variance = lab_law(at, given)
+        shared = (at.slope * np.square(at.sigma) * more)[:, None]
+        spread = (np.square(at.slope * at.sigma) + np.square(at.tau))[:, None] * more + data.live_mean_noise
+        rest = np.maximum(spread - np.square(shared) / variance, 0.0)
+        return shared / variance * (new.away - expected), np.maximum(np.sqrt(rest), _LEAST_SD)
+
+    return _reweighted(posterior, ratio, law)
+
+
+Law = Callable[[Parameters, Conditional], tuple[FloatArray, FloatArray]]
+
+
+def _reweighted(posterior: Posterior, ratio: LogRatio, law: Law) -> Mixture:
+    """Return the law of each column under the posterior times exp(ratio), on a new lattice where the old is too small."""
+    weight = posterior.lattice.weights(ratio(posterior.at, posterior.given))
+    mean, sd = law(posterior.at, posterior.given)
+    poor = np.flatnonzero(~posterior.lattice.holds(weight))
+    parts = [_column(weight, mean, sd, j) for j in range(weight.shape[1])]
+    for j in poor:
+
+        def one(at: Parameters, given: Conditional, column: int = int(j)) -> FloatArray:
+            return ratio(at, given)[:, column]
+
+        again = posterior_of(
+            posterior.data, posterior.priors, ratio=one, start=posterior.lattice.points[weight[:, j].argmax()]
+        )
+        parts[j] = _column(again.lattice.weights(), *law(again.at, again.given), int(j))
+    longest = max(len(w) for w, _, _ in parts)
+    # Parts of no weight make all columns as long as the longest.
+    return Mixture(
+        weight=np.column_stack([np.pad(w, (0, longest - len(w))) for w, _, _ in parts]),
+        mean=np.column_stack([np.pad(m, (0, longest - len(m)), mode="edge") for _, m, _ in parts]),
+        sd=np.column_stack([np.pad(s, (0, longest - len(s)), mode="edge") for _, _, s in parts]),
+    )
+
+
+def _column(weight: FloatArray, mean: FloatArray, sd: FloatArray, j: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return weight[:, min(j, weight.shape[1] - 1)], mean[:, j], sd[:, j]

@@ -1,4 +1,7 @@
-"""Each model's gap from the line through the other models, and those gaps shrunk by their noise."""
+"""Each model's gap from the line through the other models, and those gaps shrunk by their noise.
+
+References: York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005, doi:10.1198/016214504000001907.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,9 +13,9 @@ from scipy import special
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, IntArray, check_level
 from evalstats.stats.computation import one_thread
+from evalstats.stats.errors_in_variables.line import LineFit, LineShape, lab_spread_p, line_shape
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from evalstats.stats.errors_in_variables.slope_search import Lines, Problems, Sides, lowest, scaled_sides, with_spread
-from evalstats.stats.errors_in_variables.york import LineFit, LineShape, lab_spread_p, line_shape
 from evalstats.stats.estimate import normal_quantile, t_quantile, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg
 
@@ -39,8 +42,7 @@ class DeletedGaps:
         Whether the model has a gap: adjusted p and interval agree, and, with fewer than 10 models, the interval lies beyond
         the margin.
     adjusted_low, adjusted_high
-        Interval at the level that false-coverage control asks for (Benjamini and Yekutieli 2005) where p_adjusted is small
-        enough, else the plain one.
+        Interval at the level that false-coverage control asks for where p_adjusted is small enough, else the plain one.
     equivalence_low, equivalence_high
         Interval at 1 - 2 (1 - conf_level).
     detectable
@@ -94,21 +96,8 @@ def deleted_gaps(scores: LabLiveScores, *, conf_level: float = 0.95, margin: flo
     the line, 1/sum(W) + ((x - mean)^2 + s_x^2 + noise of the mean) Var(b). *Is it an outlier among gaps?* v1 = v0 + tau2, by t
     with Satterthwaite's (n - 3) (v1 / tau2)^2 degrees of freedom; normal where tau2 = 0. b and tau2 are those of the others.
 
-    Parameters
-    ----------
-    scores
-        At least 6 models with the covariances of both sides.
-    margin
-        Largest gap that does not matter, in live units. With 6 to 9 models nothing is flagged without it.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 6 models, without errors, or with a constant side.
-
-    References
-    ----------
-    York et al. 2004, doi:10.1119/1.1632486; Benjamini & Yekutieli 2005, JASA 100:71, doi:10.1198/016214504000001907.
+    `margin` is the largest gap that does not matter, in live units: with 6 to 9 models nothing is flagged without it. Raises
+    CannotAnswerError with fewer than 6 models, without errors, or with a constant side.
 
     Examples
     --------
@@ -292,17 +281,11 @@ def shrunken_gaps(scores: LabLiveScores, gaps: DeletedGaps, fit: LineFit) -> Shr
     Given tau, a true gap drawn from N(0, tau^2) and observed with noise v is normal with mean B gap and variance B v, where B =
     tau^2 / (tau^2 + v). tau is uncertain with few models, and often estimated as 0, where that interval has no width. So the
     interval holds the middle of a mixture over tau: one part for each of 15 equal slices of the confidence distribution of tau
-    that York's S gives (its interval at every level).
-
-    Parameters
-    ----------
-    gaps, fit
-        Of these scores, at one conf_level.
+    that York's S gives (its interval at every level). `gaps` and `fit` are of these scores, at one conf_level.
 
     Examples
     --------
-    >>> from evalstats.stats.errors_in_variables.leave_one_out import deleted_gaps
-    >>> from evalstats.stats.errors_in_variables.york import fit_line
+    >>> from evalstats.stats.errors_in_variables.line import fit_line
     >>> lab = np.arange(10) / 10
     >>> live = 2 * lab + np.array([0, 0.1, -0.1, 0, 1.5, 0.1, 0, -0.1, 0.1, 0])
     >>> scores = LabLiveScores(

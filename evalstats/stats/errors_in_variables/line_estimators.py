@@ -1,4 +1,9 @@
-"""The line from lab to live by other methods: least squares, Deming, Theil-Sen, without leverage, structural."""
+"""Other lines through the same scores, beside York's, and a check of whether a straight line will do.
+
+References: Linnet 1990, doi:10.1002/sim.4780091210 (Deming's line and its jackknife); Sen 1968,
+doi:10.1080/01621459.1968.10480934; Fuller 1987, Measurement Error Models, doi:10.1002/9780470316665, sections 1.2.3
+(residuals and adjusted scores are uncorrelated) and 2.2 (the structural line); York et al. 2004, doi:10.1119/1.1632486.
+"""
 
 import math
 from dataclasses import dataclass
@@ -10,10 +15,120 @@ from scipy.optimize import minimize
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, check_level, is_constant
 from evalstats.stats.computation import one_thread
+from evalstats.stats.errors_in_variables.line import LineFit, fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
-from evalstats.stats.errors_in_variables.slope_search import Sides, scaled_sides
-from evalstats.stats.errors_in_variables.york import LineFit, fit_line
-from evalstats.stats.estimate import normal_quantile
+from evalstats.stats.errors_in_variables.slope_search import (
+    Sides,
+    contrast_rows,
+    scaled_sides,
+    solved,
+)
+from evalstats.stats.estimate import (
+    normal_quantile,
+    two_sided_t_p,
+)
+
+LEAST_MODELS = 10
+# Below this share of the live spread a residual is rounding, and a column beside the straight one is no column of its own.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bend:
+    """A check of the straight line: t of the square of the lab score, n_models - 3 degrees of freedom, two-sided.
+
+    Above 0 both ends lie above the line through the middle (more is better on both sides), below 0 both lie below.
+    """
+
+    statistic: float
+    df: int
+    p_value: float
+
+
+@one_thread
+def bend(scores: LabLiveScores, fit: LineFit) -> Bend:
+    """Test whether the residuals of York's line go with the square of the lab score.
+
+    Weighted least squares of the residuals r = live - a - b lab on [1, x, x^2], whitened by their covariance
+
+        Omega(b) = V_z + b^2 V_x - b (V_xz + V_zx) + tau^2 I
+
+    as the line is, with a scale estimated from what is left, so that t has n_models - 3 degrees of freedom. For x stand York's
+    adjusted lab scores (centred, scaled), not the raw ones: on a straight line the raw ones share their error with r, and with
+    skewed true scores that alone looks like a bend, while the adjusted ones are independent of r. Contrasts between models take
+    the place of the intercept, as if c 11' with c large were added to Omega: what moves all models alike does not matter.
+
+    Raises
+    ------
+    CannotAnswerError
+        With fewer than 10 models, without errors on a side or with a constant one, where covariances are none, where the lab
+        scores take only two values, or where nothing is left beside the curve to tell noise from it.
+
+    Notes
+    -----
+    A check and no estimate: noise in the lab blurs the curve, so its size would be drawn towards 0 and bends are found less
+    often than with an exact lab. It cannot tell a bend from a single model at an end of the scale that really is apart: either
+    may be what the other seems. A square finds curves that bend one way; one that bends as much up as down (a share against
+    its log-odds, both ends alike about a half) has no square in it. The slope and tau^2 are taken as known at their estimates;
+    the tests hold simulations of what that costs.
+
+    Examples
+    --------
+    >>> lab = np.linspace(-2.0, 2.0, 12)
+    >>> wiggle = 0.1 * np.cos(5.0 * np.arange(12))
+    >>> errors = {"lab_covariance": np.zeros((12, 12)), "live_covariance": 0.01 * np.eye(12)}
+    >>> straight = LabLiveScores(lab=lab, live=lab + wiggle, **errors)
+    >>> bent = LabLiveScores(lab=lab, live=np.exp(lab) + wiggle, **errors)
+    >>> bend(straight, fit_line(straight)).p_value > 0.2, bend(bent, fit_line(bent)).p_value < 1e-4
+    (True, True)
+    """
+    n = scores.n_models
+    if n < LEAST_MODELS:
+        raise CannotAnswerError(
+            f"{n} shared models are too few to tell a bend from a straight line; at least {LEAST_MODELS} are needed"
+        )
+    residual, points, root = _whitened(scores, fit)
+    points = points / float(np.abs(points).max())
+    square = points**2 - float((points**2).mean())
+    rows = contrast_rows(n)
+    design = solved(root, rows @ np.stack([points, square], axis=1))
+    left, straight = _without(design[:, 0], solved(root, rows @ residual)), design[:, 0]
+    curve = _without(straight, design[:, 1])
+    if float(curve @ curve) <= _ROUNDING * float(design[:, 1] @ design[:, 1]):
+        raise CannotAnswerError(
+            "the lab scores take two values only, so that no bend of a line through them can be told"
+        )
+    df = n - 3
+    rest = _without(curve, left)
+    scale = float(rest @ rest) / df
+    if not math.sqrt(scale) > _ROUNDING * float(np.linalg.norm(solved(root, rows @ scores.live))):
+        raise CannotAnswerError("the scores lie on a curve exactly, which leaves no noise to hold a bend against")
+    statistic = float(curve @ left) / math.sqrt(float(curve @ curve) * scale)
+    return Bend(statistic=statistic, df=df, p_value=two_sided_t_p(statistic, df))
+
+
+def _whitened(scores: LabLiveScores, fit: LineFit) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return residuals, adjusted lab scores (centred), and the root of the covariance of the residuals' contrasts."""
+    sides = scaled_sides(scores, LEAST_MODELS)
+    ratio = sides.unit_x / sides.unit_z
+    b, tau2 = fit.slope * ratio, fit.tau2 / sides.unit_z**2 + sides.floor
+    rows = contrast_rows(sides.n_models)
+    omega = sides.v_z + b**2 * sides.v_x - b * (sides.cross + sides.cross.T)
+    noise = rows @ omega @ rows.T + tau2 * np.eye(sides.n_models - 1)
+    try:
+        root = np.asarray(np.linalg.cholesky(noise), dtype=np.float64)
+    except np.linalg.LinAlgError as error:
+        raise CannotAnswerError("the errors of the scores are no covariance, so that no bend can be told") from error
+    residual = sides.z - b * sides.x
+    pulled = rows.T @ solved(root.T, solved(root, rows @ residual))
+    # Cov(lab error, r) = V_xz - b V_x: what the residual tells of the lab's error is taken off the lab score.
+    points = sides.x - (sides.cross - b * sides.v_x) @ pulled
+    return residual * sides.unit_z, points - points.mean(), root
+
+
+def _without(column: FloatArray, values: FloatArray) -> FloatArray:
+    return values - column * float(column @ values) / float(column @ column)
+
 
 _ANGLES = 361
 # With up to 60 models all slopes between two models are tried; of more, this many first, and all near the best of them.
@@ -25,16 +140,10 @@ _MAD = 1.482602218505602  # the normal law's standard deviation over its median 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnotherLine:
-    """A line by another method.
+    """A line by another method, in the units of the scores; None where the method gives no error.
 
-    Attributes
-    ----------
-    slope, intercept, slope_std_error
-        In the units of the scores; None where the method gives no error.
-    n_beyond
-        Models whose residual its own arithmetic would call significant, unadjusted; None where it has none.
-    place
-        Of the model left out, for the line without the highest leverage.
+    `n_beyond` counts models whose residual its own arithmetic would call significant, unadjusted. `place` is that of the model
+    left out, for the line without the highest leverage.
     """
 
     slope: float
@@ -49,12 +158,7 @@ def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> Another
 
     Noise in the lab draws the slope towards 0 by the lab's reliability, and the residuals of the best and worst models away
     from it. `n_beyond` counts residuals beyond what the live standard error alone explains, as such tables do: it shows the
-    harm, and is nothing to act on.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 3 models or a constant lab.
+    harm, and is nothing to act on. Raises CannotAnswerError with fewer than 3 models or a constant side.
 
     Examples
     --------
@@ -84,13 +188,8 @@ def least_squares(scores: LabLiveScores, *, conf_level: float = 0.95) -> Another
 def deming(scores: LabLiveScores, *, conf_level: float = 0.95) -> AnotherLine:
     """Fit Deming's line: errors on both sides, the same for all models, and no spread of true gaps.
 
-    The variances are the means over models, without what models share. The standard error is the jackknife's (Linnet 1990,
-    doi:10.1002/sim.4780091210). Where models differ beyond noise it treats that as noise of both sides.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 3 models, without errors, or with a constant side.
+    The variances are the means over models, without what models share. The standard error is the jackknife's (Linnet). Where
+    models differ beyond noise it treats that as noise of both sides. Raises as `least_squares`, and without errors.
 
     Examples
     --------
@@ -127,16 +226,7 @@ def theil_sen(scores: LabLiveScores) -> AnotherLine:
 
     With up to 60 models all pairs of models and all slopes between them are tried. With more, slopes are first tried a few
     steps apart, and one by one where the correlation passes 0; with more than 200, on 20,000 pairs drawn once with a fixed
-    seed.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 3 models, without errors, or with a constant side.
-
-    References
-    ----------
-    Sen 1968, JASA 63:1379, doi:10.1080/01621459.1968.10480934.
+    seed. Raises as `deming`.
 
     Examples
     --------
@@ -160,12 +250,7 @@ def theil_sen(scores: LabLiveScores) -> AnotherLine:
 
 
 def without_leverage(scores: LabLiveScores, fit: LineFit, *, conf_level: float = 0.95) -> AnotherLine:
-    """Fit York's line without the model that holds most of the information on its slope.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than 4 models, or where a side is constant without it.
+    """Fit York's line without the model that holds most of the information on its slope; at least 4 models are needed.
 
     Examples
     --------
@@ -285,16 +370,7 @@ def structural_line(scores: LabLiveScores) -> AnotherLine:
         [[s2 I + V_x, b s2 I + V_xz], [b s2 I + V_zx, (b^2 s2 + tau2) I + V_z]],
 
     whose likelihood is maximised over b, s2 and tau2. Working on contrasts profiles both means out and corrects for it
-    (restricted likelihood). With equal errors and tau2 > 0 the slope is s_xz / (s_xx - s_x^2).
-
-    Raises
-    ------
-    CannotAnswerError
-        As `fit_line`.
-
-    References
-    ----------
-    Fuller 1987, Measurement Error Models, section 2.2.
+    (restricted likelihood). With equal errors and tau2 > 0 the slope is s_xz / (s_xx - s_x^2). Raises as `fit_line`.
 
     Examples
     --------

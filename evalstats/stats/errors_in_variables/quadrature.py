@@ -1,4 +1,4 @@
-"""Integration of a density over three parameters on a lattice along its own axes, and mixtures of normal laws."""
+"""Quadrature of a posterior of three parameters on a lattice that follows its shape, and mixtures of normal laws."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,18 +33,8 @@ _FIRST_WIDTH = 0.3
 class Lattice:
     """Points with weights. The first coordinate is 0 or more, and the density is even in it.
 
-    Attributes
-    ----------
-    points
-        float64, shape (n_points, 3).
-    index
-        int64, shape (n_points, 3): which layer, row and place.
-    log_density
-        float64, shape (n_points,).
-    share
-        float64, shape (n_points,): 1/2 in the layer at 0, which is the edge of the range, else 1.
-    inner
-        bool, shape (n_points,): whether all neighbours of the point are points too.
+    `index` says which layer, row and place; `share` is 1/2 in the layer at 0, which is the edge of the range, else 1; `inner`
+    whether all neighbours of the point are points too.
     """
 
     points: FloatArray
@@ -66,23 +56,11 @@ class Lattice:
 
 
 def lattice_of(log_density: LogDensity, start: FloatArray) -> Lattice:
-    """Lay a lattice over a density of three parameters that is even in the first.
+    """Lay a lattice over a density of three parameters that is even in the first, from a start near its top.
 
     The axes are those of the density's own covariance, sheared so that all points of a layer have the same first coordinate
     and all points of a row the same first two. From the top, neighbours are followed until the density has fallen by
-    e^-9.
-
-    Parameters
-    ----------
-    log_density
-        Takes float64 of shape (n_points, 3) and gives shape (n_points,).
-    start
-        float64, shape (3,): somewhere near the top.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the density is so wide in some direction that it cannot be covered.
+    e^-9. Raises CannotAnswerError if the density is so wide in some direction that it cannot be covered.
     """
     top = _top(log_density, start)
     axes = _first_axes(log_density, top)
@@ -235,14 +213,7 @@ _STEPS = 45
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """One mixture of normal laws for each column.
-
-    Attributes
-    ----------
-    weight
-        float64, shape (n_parts, n) or (n_parts, 1): columns sum to 1.
-    mean, sd
-        float64, shape (n_parts, n).
+    """One mixture of normal laws for each column: `weight` (columns sum to 1), `mean` and `sd` of shape (n_parts, n).
 
     Examples
     --------

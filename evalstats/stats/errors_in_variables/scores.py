@@ -1,4 +1,7 @@
-"""Two measurements of the same models with the covariance of their errors, shrunk where clusters are few."""
+"""Two measurements of the same models with the covariance of their errors, shrunk where clusters are few.
+
+References: Bell & McCaffrey 2002; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004 (CR2).
+"""
 
 from dataclasses import dataclass, replace
 
@@ -15,19 +18,11 @@ _SYMMETRY = 1e-8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabLiveScores:
-    """Scores of the same models in the lab and with live users. More is better on both sides.
+    """Scores of the same models in the lab and with live users. More is better on both sides, each on its own scale.
 
-    Attributes
-    ----------
-    lab, live
-        float64, shape (n_models,): the estimates, each on its own scale.
-    lab_covariance, live_covariance
-        float64, shape (n_models, n_models): covariance of the errors of the estimates. A component that all models share
-        (easy items, the zero of a rating scale) may be in it or not: nothing here may depend on it. None where no error is
-        known.
-    cross
-        Covariance of lab errors (rows) with live errors (columns), where both rest on the same items or raters; None where
-        they are independent.
+    Covariances of errors have shape (n_models, n_models), None where no error is known. A component that all models share
+    (easy items, the zero of a rating scale) may be in one or not: nothing here may depend on it. `cross` is the covariance of
+    lab errors (rows) with live errors (columns), where both rest on the same items or raters.
     """
 
     lab: FloatArray
@@ -38,10 +33,6 @@ class LabLiveScores:
 
     def __post_init__(self) -> None:
         n = self.lab.size
-        if self.lab.shape != (n,) or self.live.shape != (n,):
-            raise InputError(
-                f"lab has shape {self.lab.shape} and live {self.live.shape}; give one score a model on both"
-            )
         for name, side in (("lab", self.lab), ("live", self.live)):
             if not np.isfinite(side).all():
                 raise InputError(f"{name} holds NaN or an infinite number; leave models without a score out")
@@ -83,11 +74,6 @@ def centred_variance(covariance: FloatArray) -> float:
 
     Errors of models that answered the same items move together; the part that moves all of them alike changes no comparison
     and is left out. It is the mean of the variances less the mean of the covariances.
-
-    Examples
-    --------
-    >>> centred_variance(np.array([[2.0, 1.0], [1.0, 2.0]])), centred_variance(np.full((3, 3), 5.0))
-    (1.0, 0.0)
     """
     n = covariance.shape[0]
     total, diagonal = float(covariance.sum()), float(np.trace(covariance))
@@ -109,16 +95,8 @@ FEWEST_CLUSTERS = 5
 class ClusterMeans:
     """Means of models whose units fall into clusters that models share.
 
-    Attributes
-    ----------
-    estimate
-        float64, shape (n_models,): weighted means; NaN for a model without a unit.
-    covariance
-        float64, shape (n_models, n_models), of their errors; None where a model has fewer than five clusters (`reason`).
-    n_clusters
-        int64, shape (n_models,): clusters with a unit of each model.
-    df
-        Smallest Satterthwaite degrees of freedom of a mean.
+    `estimate` is NaN for a model without a unit; `covariance` of the errors None where a model has fewer than five clusters
+    (`reason`); `df` the smallest Satterthwaite degrees of freedom of a mean.
     """
 
     estimate: FloatArray
@@ -133,32 +111,14 @@ def cluster_means(
 ) -> ClusterMeans:
     """Average the units of each model, with errors clustered.
 
-    Parameters
-    ----------
-    cluster, model
-        int64, shape (n_entries,): codes from 0; a pair may stand in several entries, which are added up.
-    n, total
-        float64, shape (n_entries,): sum of the weights of the units, and of weight x score.
-
-    Returns
-    -------
-    ClusterMeans
-        With Cov(a, b) = sum_g R_ga R_gb / sqrt((1 - f_ga)(1 - f_gb)) / (n_a n_b): R_ga the residuals of model a summed over
-        cluster g, f_ga the share of its weight in g. The diagonal is the CR2 variance of a mean.
-
-    Raises
-    ------
-    InputError
-        If shapes differ, or a weight is negative or no number.
+    Entries of one cluster and model are added up: `n` is the sum of the weights of the units, `total` of weight x score.
 
     Notes
     -----
-    The same as `evalstats.stats.many.pair_table` on a dense table; here the table is sparse, since of a hundred
-    thousand users each meets a few models.
-
-    References
-    ----------
-    Bell & McCaffrey 2002; Pustejovsky & Tipton 2018, doi:10.1080/07350015.2016.1247004.
+    Cov(a, b) = sum_g R_ga R_gb / sqrt((1 - f_ga)(1 - f_gb)) / (n_a n_b): R_ga the residuals of model a summed over
+    cluster g, f_ga the share of its weight in g. The diagonal is the CR2 variance of a mean. The same as
+    `evalstats.stats.many.pair_table` on a dense table; here the table is sparse, since of a hundred thousand users each meets
+    a few models.
 
     Examples
     --------
@@ -167,10 +127,6 @@ def cluster_means(
     >>> found.estimate.tolist(), found.n_clusters.tolist()
     ([0.5, 0.5], [6, 6])
     """
-    if not cluster.shape == model.shape == n.shape == total.shape:
-        raise InputError("cluster, model, n and total must have one entry each for every row")
-    if not (np.isfinite(n).all() and np.isfinite(total).all() and (n >= 0).all()):
-        raise InputError("a weight is negative, or a weight or sum is no number; leave such rows out")
     shape = (n_clusters, n_models)
     counts = sparse.csr_array((n, (cluster, model)), shape=shape)
     sums = sparse.csr_array((total, (cluster, model)), shape=shape)
@@ -212,17 +168,7 @@ def shrunken_covariances(scores: LabLiveScores, n_clusters: float) -> LabLiveSco
     A covariance of n models from G clusters is inverted to weigh residuals, and the inverse of a noisy covariance is too large:
     with 15 models and 40 clusters a test of tau = 0 at 5% rejects 17% of the time. So each covariance is mixed with one of
     independent errors about a common part, which takes n numbers instead of n (n + 1) / 2; its share is 2 n / (G - 1), at most
-    1. Variances of models about the mean of all are kept.
-
-    Parameters
-    ----------
-    n_clusters
-        Clusters behind the side that has fewer.
-
-    Raises
-    ------
-    InputError
-        With fewer than 2 clusters.
+    1, with G the clusters behind the side that has fewer. Variances of models about the mean of all are kept.
 
     Examples
     --------
@@ -232,8 +178,6 @@ def shrunken_covariances(scores: LabLiveScores, n_clusters: float) -> LabLiveSco
     >>> shrunken_covariances(scores, 5).lab_covariance.round(2).tolist()[0][1:]
     [0.67, 0.67]
     """
-    if n_clusters < 2:
-        raise InputError(f"{n_clusters} clusters tell no covariance; at least 2 are needed")
     share = min(1.0, 2.0 * scores.n_models / (n_clusters - 1.0))
     v_x, v_z = scores.lab_covariance, scores.live_covariance
     if v_x is None or v_z is None or scores.n_models < 3:

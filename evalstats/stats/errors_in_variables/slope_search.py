@@ -1,10 +1,11 @@
-"""The slope that makes residuals smallest against their noise: many small problems of one size, searched at once."""
+"""The slope and the spread of true gaps at which York's sum of squares is lowest, for many problems at once."""
 
 from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray, IntArray, is_constant
@@ -20,14 +21,9 @@ _CLOSE = 1e-11
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problems:
-    """Problems of one size, each with scores as contrasts and the covariances of their errors.
+    """Problems of one size: scores as contrasts (n_problems, n_contrasts), and the covariances of their errors.
 
-    Attributes
-    ----------
-    x, z
-        float64, shape (n_problems, n_contrasts).
-    v_x, v_z, v_cross
-        float64, shape (n_problems, n_contrasts, n_contrasts); `v_cross` is V_xz + V_zx, None where sides are independent.
+    `v_cross` is V_xz + V_zx, None where sides are independent.
     """
 
     x: FloatArray
@@ -50,6 +46,12 @@ class Lines:
     tau2: FloatArray
     statistic: FloatArray
     converged: npt.NDArray[np.bool_]
+
+    def first(self) -> "Lines":
+        """Keep the first problem."""
+        return Lines(
+            angle=self.angle[:1], tau2=self.tau2[:1], statistic=self.statistic[:1], converged=self.converged[:1]
+        )
 
 
 def solved(table: FloatArray, right: FloatArray) -> FloatArray:
@@ -92,15 +94,9 @@ def with_spread(problems: Problems, target: FloatArray, floor: float, *, angle: 
     if stuck.size == 0:
         return found
     part = _bracketed(problems.take(stuck), target[stuck], floor)
-    angle, tau2, statistic = found.angle.copy(), found.tau2.copy(), found.statistic.copy()
-    converged = found.converged.copy()
-    angle[stuck], tau2[stuck], statistic[stuck], converged[stuck] = (
-        part.angle,
-        part.tau2,
-        part.statistic,
-        part.converged,
-    )
-    return Lines(angle=angle, tau2=tau2, statistic=statistic, converged=converged)
+    for name in ("angle", "tau2", "statistic", "converged"):
+        getattr(found, name)[stuck] = getattr(part, name)
+    return found
 
 
 def _bracketed(problems: Problems, target: FloatArray, floor: float) -> Lines:
@@ -228,36 +224,18 @@ _EXACT = 1e-9
 
 @cache
 def contrast_rows(n: int) -> FloatArray:
-    """Return n - 1 orthonormal rows that each sum to 0 (Helmert's), float64, shape (n - 1, n).
-
-    Examples
-    --------
-    >>> rows = contrast_rows(4)
-    >>> bool(np.allclose(rows @ rows.T, np.eye(3)) and np.allclose(rows.sum(axis=1), 0))
-    True
-    """
-    rows = np.tril(np.ones((n - 1, n)))
-    at = np.arange(1, n)
-    rows[at - 1, at] = -at
-    rows /= np.sqrt(at * (at + 1.0))[:, None]
+    """Return n - 1 orthonormal rows that each sum to 0 (Helmert's), shape (n - 1, n), made once."""
+    rows = np.asarray(helmert(n), dtype=np.float64)
     rows.setflags(write=False)
     return rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sides:
-    """Both sides centred and scaled to unit spread, with full covariances (zeros where none is given).
+    """Both sides centred and divided by `unit_x`, `unit_z`, with full covariances (zeros where none is given).
 
-    Attributes
-    ----------
-    x, z
-        float64, shape (n_models,): centred on their mean, divided by `unit_x`, `unit_z`.
-    v_x, v_z, cross
-        float64, shape (n_models, n_models), in those units; `cross` has lab errors in rows.
-    has_cross
-        Whether errors of the sides go together.
-    floor
-        Smallest tau2 (in units of z) at which a residual's covariance can be inverted; 0 but for exact scores.
+    `cross` has lab errors in rows. `floor` is the smallest tau2 (in units of z) at which a residual's covariance can be
+    inverted; 0 but for exact scores.
     """
 
     x: FloatArray
@@ -303,13 +281,7 @@ class Sides:
 
 
 def scaled_sides(scores: LabLiveScores, least: int = 3) -> Sides:
-    """Centre and scale both sides.
-
-    Raises
-    ------
-    CannotAnswerError
-        With fewer than `least` models, without errors on a side, or where a side is constant.
-    """
+    """Centre and scale both sides; CannotAnswerError with fewer than `least` models, without errors, or with a constant side."""
     n = scores.n_models
     if n < least:
         raise CannotAnswerError(

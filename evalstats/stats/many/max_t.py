@@ -1,4 +1,9 @@
-"""Laws of the largest |t| of several differences: signs of items, correlated normal and t estimates, Tukey's range."""
+"""Laws of the largest |t| of several differences: signs of items, correlated normal and t estimates, Tukey's range.
+
+References: Westfall & Young 1993 (step-down); Owen, Maximov & Chertkov 2019, doi:10.1214/18-EJS1527 (the mixture of
+directions); Deak 1980, doi:10.1007/BF01396339; Genz & Bretz 2009, doi:10.1007/978-3-642-01689-9 (the law); Tukey 1953, The
+problem of multiple comparisons; Copenhaver & Holland 1988, doi:10.1080/00949658808811082 (the studentised range).
+"""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -31,17 +36,10 @@ _LARGE_DF = 1e7  # from here on the law is the normal one to 7 digits or more
 class ReferenceLaw:
     """What the studentised differences would look like together if no two models differed.
 
-    Attributes
-    ----------
-    observed
-        Signed t of every pair, shape (n_pairs,).
-    chunks
-        Yields (signed t, shape (n_draws, n_pairs); weight of each draw). The observed t are one of the draws, so that
-        no share counted from them is 0. The law is symmetric: a draw and its mirror image are equally likely. The draws of
-        a pair lie side by side in memory, since all work is done on one pair's draws after another's. A chunk may be
-        written over by the next.
-    exact, n_resamples, seed
-        Whether every possibility is listed; else the number of draws and their seed.
+    `observed` is the signed t of every pair. `chunks` yields (signed t, shape (n_draws, n_pairs); weight of each draw). The
+    observed t are one of the draws, so that no share counted from them is 0. The law is symmetric: a draw and its mirror image
+    are equally likely. The draws of a pair lie side by side in memory, since all work is done on one pair's draws after
+    another's. A chunk may be written over by the next.
     """
 
     observed: FloatArray
@@ -286,14 +284,7 @@ class _Rung:
 
 
 class MaxLaw:
-    """P(the largest |t| reaches c) for estimates with a given correlation and a common scale.
-
-    Parameters
-    ----------
-    correlation
-        Of the estimates, shape (k, k); it may be singular, as for all differences of some means.
-    seed, n_points
-        Of the random shifts of the points, and how many points there are for each rung.
+    """P(the largest |t| reaches c) for estimates with a given correlation, which may be singular, and a common scale.
 
     Notes
     -----
@@ -303,11 +294,6 @@ class MaxLaw:
     For larger c they are those of the mixture of the k laws "given that |t_j| reaches c0", reweighted by its density
     sum_j S(c0 / |t_j|), so that the relative error does not grow as p falls. Points are a Kronecker sequence with 8 random
     shifts, whose spread gives the error. The answer is kept between the p of one estimate and the sum of all (Bonferroni).
-
-    References
-    ----------
-    Owen, Maximov & Chertkov 2019, doi:10.1214/18-EJS1527 (the mixture); Deak 1980, doi:10.1007/BF01396339 (directions);
-    Genz & Bretz 2009, doi:10.1007/978-3-642-01689-9 (the law).
 
     Examples
     --------
@@ -447,25 +433,13 @@ def _kronecker(n: int, dimensions: int) -> FloatArray:
 def range_p(q: float, n_means: int, df: float = math.inf) -> float:
     """P(range of n_means independent standard normals, over an independent sqrt(chi2_df/df), exceeds q).
 
-    Tukey's p of a difference with t = difference/std_error is range_p(sqrt(2) |t|, n_means, df).
-
-    Parameters
-    ----------
-    q
-        At least 0.
-    n_means
-        At least 2.
-    df
-        Above 0, whole or not; infinite for a known standard error.
+    Tukey's p of a difference with t = difference/std_error is range_p(sqrt(2) |t|, n_means, df); df is infinite for a known
+    standard error.
 
     Notes
     -----
     With F and f the normal law, the upper tail is n int f(z) (F(z)^(n-1) - (F(z) - F(z-q))^(n-1)) dz, whose integrand is
     written without a difference, so that small p keep their digits; then averaged over the chi law. Gauss-Legendre, 200 nodes.
-
-    References
-    ----------
-    Tukey 1953, The problem of multiple comparisons; Copenhaver & Holland 1988, doi:10.1080/00949658808811082.
 
     Examples
     --------

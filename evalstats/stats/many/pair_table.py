@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import common_step
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, as_values, too_few_clusters
+from evalstats.stats.resample_law import common_step
 
 Real = TypeVar("Real", bound=np.floating[Any])
 
@@ -40,7 +40,7 @@ class PairTable:
     position, sign
         Where each pair asked for stands in the table, and -1 where it was asked for the other way round.
     n_items, n_clusters
-        Shape (n_pairs,): items that both have and the clusters those lie in.
+        Items that both have and the clusters those lie in.
     estimate, std_error, df
         Mean of first minus second; NaN where it cannot be had, `std_error` also where the differences have no spread.
     squares
@@ -97,19 +97,7 @@ def as_scores(scores: ArrayLike, *, least_models: int = 2) -> FloatArray:
 def pair_table(
     scores: ArrayLike, pairs: Sequence[tuple[int, int]] | None = None, clusters: ArrayLike | None = None
 ) -> PairTable:
-    """Return the table of all pairs, or of `pairs` (columns of `scores`).
-
-    Parameters
-    ----------
-    scores
-        float64, shape (n_items, n_models), NaN where a model has no score.
-    clusters
-        Integer codes, shape (n_items,), or None for independent items.
-
-    Raises
-    ------
-    InputError
-        A table, pairs or clusters that are none.
+    """Return the table of all pairs, or of `pairs` (columns of `scores`); scores are NaN where a model has none.
 
     Examples
     --------
@@ -323,7 +311,7 @@ def _of_clusters(
 
 
 def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) -> FloatArray:
-    """Covariance of the models' mean scores, which share the luck of their items.
+    """Covariance of the models' mean scores, which share the luck of their items, shape (n_models, n_models).
 
     Parameters
     ----------
@@ -332,16 +320,6 @@ def score_covariance(scores: ArrayLike, *, clusters: ArrayLike | None = None) ->
         over its own items, and two models covary through the items that both have.
     clusters
         Integer codes, shape (n_items,); at least 5 clusters. The diagonal is then the CR2 variance.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64, shape (n_models, n_models), symmetric and never negative definite.
-
-    Raises
-    ------
-    InputError
-        Fewer than 2 items or 5 clusters for a model.
 
     Notes
     -----

@@ -1,7 +1,11 @@
-"""All pairs of models on the same items: differences with p-values and intervals that hold for the whole family."""
+"""All pairs of models on the same items: differences with p-values and intervals that hold for the whole family.
+
+References: Westfall & Young 1993; Romano & Wolf 2005, doi:10.1198/016214504000000539 (max-T); Tango 1998,
+doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B.
+"""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -45,19 +49,10 @@ _ADJUSTMENTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 
 
 def tango_limits(n: IntArray, wins: FloatArray, losses: FloatArray, z: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return both ends of Tango's interval for the difference of two paired proportions.
+    """Return both ends of Tango's interval for the difference of two paired proportions, for arrays of pairs.
 
-    Parameters
-    ----------
-    n, wins, losses
-        Shape (n_pairs,): items, items that only the first got right, items that only the second did.
-    z
-        Critical value of each pair, at most sqrt(n): the score statistic reaches no more.
-
-    Notes
-    -----
-    The interval holds every D with |T(D)| <= z; see `evalstats.stats.paired.binary.tango`, of which this is the form
-    for arrays.
+    `wins` are items that only the first got right, `losses` those that only the second did; `z` is at most sqrt(n): the score
+    statistic reaches no more. The interval holds every D with |T(D)| <= z; see `evalstats.stats.paired.binary.tango`.
 
     Examples
     --------
@@ -106,8 +101,6 @@ class PairTests:
     centre, std_error, df
         Where the interval is centred, its standard error and degrees of freedom; NaN where there is none. The score
         interval has no df, and its `std_error` is shown, not used.
-    p_value
-        Two-sided p of the pair on its own.
     wins, losses
         For the score test: items that only the first, and only the second, got right.
     n_differing
@@ -122,10 +115,10 @@ class PairTests:
     std_error: FloatArray
     df: FloatArray
     p_value: FloatArray
-    wins: FloatArray
-    losses: FloatArray
     span: float
     n_differing: IntArray | None = None
+    wins: FloatArray = field(default_factory=lambda: np.zeros(0))
+    losses: FloatArray = field(default_factory=lambda: np.zeros(0))
 
     @property
     def testable(self) -> NDArray[np.bool_]:
@@ -223,8 +216,6 @@ def _augmented(table: PairTable, span: float) -> PairTests:
         std_error=std_error,
         df=df,
         p_value=p_value,
-        wins=np.zeros(0),
-        losses=np.zeros(0),
         span=span,
     )
 
@@ -278,8 +269,6 @@ def _plain(table: PairTable, span: float) -> PairTests:
         std_error=std_error,
         df=df,
         p_value=p_value,
-        wins=np.zeros(0),
-        losses=np.zeros(0),
         span=span,
         n_differing=nonzero,
     )
@@ -295,8 +284,6 @@ def _clustered(table: PairTable, span: float) -> PairTests:
         std_error=std_error,
         df=df,
         p_value=np.where(enough, _t_p(table, std_error, df), np.nan),
-        wins=np.zeros(0),
-        losses=np.zeros(0),
         span=span,
     )
 
@@ -320,26 +307,16 @@ def _floats(values: object) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairwiseDifferences:
-    """Differences between models, one entry per pair, with p-values and intervals for the whole family.
+    """Differences between models, first minus second, with p-values and intervals for the whole family; arrays per pair.
 
-    Arrays have shape (n_pairs,).
+    NaN stands where a number cannot be had (no shared item, no standard error, no p).
 
     Attributes
     ----------
     first, second
-        Columns of the two models; the difference is first minus second.
-    estimate
-        Mean difference over the items that both have; NaN where they share none.
-    std_error
-        Standard error of the difference; NaN where it cannot be estimated.
-    df
-        Degrees of freedom of the pair's own t; NaN for the score test.
-    p_value
-        Two-sided p of the pair on its own; NaN where there is none.
-    p_adjusted
-        p-value adjusted for the family; NaN where there is none.
-    conf_low, conf_high
-        Ends of the intervals, NaN where there is none.
+        Columns of the two models.
+    df, p_value
+        Of the pair's own test; df is NaN for the score test.
     n_items, n_clusters
         Items that both models have, and the clusters those lie in (None without clusters).
     critical
@@ -419,11 +396,6 @@ def pairwise_differences(
     seed, n_resamples
         Used only where the sign patterns are too many to be listed.
 
-    Returns
-    -------
-    PairwiseDifferences
-        Pairs in the order asked for; for all pairs, (0, 1), (0, 2), ... as first and second.
-
     Raises
     ------
     InputError
@@ -451,10 +423,6 @@ def pairwise_differences(
     A pair without a standard error: models that agree on every item have p = 1; a difference that is the same on each of
     6 or more independent items has an infinite t, and p from the sign flips; the same on every cluster, or fewer than 5
     clusters (6 for max-T), leave p_adjusted NaN.
-
-    References
-    ----------
-    Westfall & Young 1993; Romano & Wolf 2005, doi:10.1198/016214504000000539; Tango 1998.
 
     Examples
     --------

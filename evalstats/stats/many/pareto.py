@@ -1,4 +1,7 @@
-"""The frontier of score and cost: which systems lie on it, how often, and which are shown to score more for less."""
+"""The frontier of score and cost: which systems lie on it, how often, and which are shown to score more for less.
+
+References: Berger 1982, Technometrics 24:295 (intersection-union); Holm 1979, Scandinavian Journal of Statistics 6:65.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -30,18 +33,9 @@ _LOPSIDED, _STRICTER = 0.1, 50.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontierShares:
-    """How often each system lies on the frontier; arrays have shape (n_systems,).
+    """How often each system lies on the frontier, as observed and as a share of resamples; arrays have shape (n_systems,).
 
-    Attributes
-    ----------
-    on_frontier
-        Whether it does in the data as observed.
-    shares
-        Share of the resamples in which it does.
-    errors
-        Monte Carlo standard error of the shares; never 0, since as many resamples again could differ.
-    n_resamples, seed
-        Of the draws.
+    `errors` are Monte Carlo standard errors of the shares; never 0, since as many resamples again could differ.
     """
 
     on_frontier: BoolArray
@@ -54,13 +48,7 @@ class FrontierShares:
 def on_frontier(scores: ArrayLike, costs: ArrayLike) -> BoolArray:
     """Tell which systems no other one dominates: none scores as much for as little and does better in one of the two.
 
-    Equal systems do not dominate each other.
-
-    Parameters
-    ----------
-    scores, costs
-        float64 arrays, shape (..., n_systems): higher scores are better, lower costs are. Differences within rounding count
-        as none.
+    Arrays have shape (..., n_systems). Differences within rounding count as none; equal systems do not dominate each other.
 
     Examples
     --------
@@ -78,13 +66,7 @@ def on_frontier(scores: ArrayLike, costs: ArrayLike) -> BoolArray:
 
 
 def beaten_by(scores: ArrayLike, costs: ArrayLike) -> BoolArray:
-    """Return [j, k]: whether system k dominates system j, shape (n_systems, n_systems); `on_frontier` has no such k.
-
-    Examples
-    --------
-    >>> beaten_by([0.5, 0.7], [2.0, 1.0]).tolist()
-    [[False, True], [False, False]]
-    """
+    """Return [j, k]: whether system k dominates system j, shape (n_systems, n_systems); `on_frontier` has no such k."""
     s, c = np.asarray(scores, dtype=np.float64), np.asarray(costs, dtype=np.float64)
     slack_s, slack_c = (_ROUNDING * float(np.abs(x).max(initial=0.0)) for x in (s, c))
     gain, saving = s - s[:, np.newaxis], c[:, np.newaxis] - c
@@ -114,13 +96,6 @@ def frontier_shares(
         Integer codes, shape (n_items,): whole clusters are drawn.
     n_resamples, seed
         Of the Monte Carlo draws; the same seed gives the same resamples, whatever the memory.
-    on_progress
-        Called as on_progress(done, n_resamples) after every chunk.
-
-    Raises
-    ------
-    InputError
-        Tables that do not match, NaN or infinities.
 
     Examples
     --------
@@ -128,9 +103,7 @@ def frontier_shares(
     >>> found.on_frontier.tolist(), [round(share, 1) for share in found.shares.tolist()]
     ([True, False, False], [1.0, 0.2, 0.0])
     """
-    s, c = _table(scores, "scores"), _table(costs, "costs")
-    if s.shape != c.shape:
-        raise InputError(f"scores have shape {s.shape} and costs {c.shape}; give both for the same items and systems")
+    s, c = _tables(scores, costs)
     draws = check_count(n_resamples, "n_resamples", least=1)
     m = s.shape[1]
     sums, sizes = _units(np.hstack([s, c]), clusters)
@@ -156,14 +129,13 @@ def frontier_shares(
     )
 
 
-def _table(values: ArrayLike, what: str) -> FloatArray:
-    table = np.asarray(values, dtype=np.float64)
-    if table.ndim != 2 or 0 in table.shape:
-        raise InputError(f"{what} have shape {table.shape}; give a table of items by systems")
-    wrong = table.size - int(np.count_nonzero(np.isfinite(table)))
-    if wrong:
-        raise InputError(f"{wrong} of {table.size} {what} are NaN or infinite; give complete cases")
-    return table
+def _tables(scores: ArrayLike, costs: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    s, c = np.asarray(scores, dtype=np.float64), np.asarray(costs, dtype=np.float64)
+    if s.ndim != 2 or s.shape != c.shape or s.size == 0 or not (np.isfinite(s).all() and np.isfinite(c).all()):
+        raise InputError(
+            f"scores have shape {s.shape} and costs {c.shape}; give both for the same items and systems, complete cases only"
+        )
+    return s, c
 
 
 def _units(values: FloatArray, clusters: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
@@ -210,11 +182,6 @@ def certain_dominance(
     seed
         Of the sign-flip of cluster sums, where it cannot be exact; intervals and other p-values use none.
 
-    Raises
-    ------
-    InputError
-        Tables that do not match, NaN or infinities.
-
     Notes
     -----
     To claim that k dominates j both differences must be shown, so the p-value of the claim is the larger of the two
@@ -232,21 +199,13 @@ def certain_dominance(
     lognormal with sd .5 or 1.2 of the logs .02 and .01, with .3 for two and 1.2 for the others .05 (.09 without the last
     rule; at 30 items .06 and .11).
 
-    References
-    ----------
-    Berger 1982, Technometrics 24:295; Holm 1979, Scandinavian Journal of Statistics 6:65.
-
     Examples
     --------
     >>> scores = np.array([[0, 1, 1]] * 9 + [[1, 1, 1]] * 20)
     >>> certain_dominance(scores, [[3.0, 1.0, 9.0], [4.0, 2.0, 8.0]] * 14 + [[3.5, 1.5, 9.0]], binary=True).tolist()
     [[False, True, False], [False, False, False], [False, False, False]]
     """
-    s, c = np.asarray(scores, dtype=np.float64), np.asarray(costs, dtype=np.float64)
-    if s.ndim != 2 or s.shape != c.shape or not (np.isfinite(s).all() and np.isfinite(c).all()):
-        raise InputError(
-            f"scores have shape {s.shape} and costs {c.shape}; give both for the same items and systems, complete cases only"
-        )
+    s, c = _tables(scores, costs)
     alpha = 1.0 - check_level(conf_level)
     columns = [as_codes(each, len(s)) for each in clusters]
     shown = np.zeros((s.shape[1], s.shape[1]), dtype=np.bool_)

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from evalstats.stats.bootstrap.exact import common_step
 from evalstats.stats.checks import FloatArray, IntArray
 from evalstats.stats.many.max_t import ROWS, Draws, ReferenceLaw
 from evalstats.stats.many.pair_table import FLAT, PairTable, cluster_blocks, cluster_sums, difference_blocks
+from evalstats.stats.resample_law import common_step
 
 Signs: TypeAlias = NDArray[np.floating[Any]]
 
@@ -32,16 +32,9 @@ _RIDGE = 1e-9  # keeps the factor of a singular correlation matrix real
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignPatterns:
-    """Sums of the signs of units that come in copies.
+    """Sums of the signs of units that come in `copies`, whose signs flip one by one.
 
-    Attributes
-    ----------
-    copies
-        int64, shape (n_units,): how many alike units each column stands for; their signs flip one by one.
-    exact
-        Whether `chunks` lists every pattern (or every pattern up to a change of all signs).
-    n_resamples, seed
-        Draws where not exact.
+    `exact` says that `chunks` lists every pattern (or every pattern up to a change of all signs).
     """
 
     copies: IntArray

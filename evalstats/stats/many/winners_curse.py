@@ -1,4 +1,8 @@
-"""The winner's curse: the score of the leader corrected for selection, and scores shrunken towards their mean."""
+"""The winner's curse: the score of the leader corrected for selection, and scores shrunken towards their mean.
+
+References: Andrews, Kitagawa & McCloskey 2024, doi:10.1093/qje/qjad043; Efron & Morris 1975; Prasad & Rao 1990,
+doi:10.1080/01621459.1990.10475320; Datta & Lahiri 2000.
+"""
 
 import math
 from collections.abc import Callable
@@ -9,14 +13,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, as_values, check_level
+from evalstats.stats.checks import FloatArray, check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.many.pair_table import as_estimates
 
 _SHARE = 0.1  # beta = alpha / 10, the authors' choice
 _BISECTIONS = 80
 _ROUNDING = 1e-12
-_FEW_MODELS = 5
 _GRID = 120
 _FINER = 41  # every round narrows the search twentyfold
 _ROUNDS = 6
@@ -26,20 +29,9 @@ _ROUNDS = 6
 class WinnerInterval:
     """The score of the model with the highest estimate, corrected for its having been chosen for that.
 
-    Attributes
-    ----------
-    winner
-        Index of the model with the highest estimate (the first of them where several tie).
-    observed
-        Its estimate as it is.
-    estimate
-        Hybrid estimate: it lies above the true score about as often as below.
-    conf_low, conf_high
-        Hybrid interval.
-    projection_low, projection_high
-        The simultaneous interval of all models, for the winner: simpler, and wider where the lead is clear.
-    method, note
-        How the interval was reached, and what to know of it.
+    `winner` is its index (the first where several tie), `observed` its estimate as it is. The hybrid `estimate` lies above
+    the true score about as often as below. The projection is the simultaneous interval of all models, for the winner:
+    simpler, and wider where the lead is clear.
     """
 
     winner: int
@@ -55,15 +47,10 @@ class WinnerInterval:
 
 
 def winner_interval(estimates: ArrayLike, covariance: ArrayLike, *, conf_level: float = 0.95) -> WinnerInterval:
-    """Hybrid interval of Andrews, Kitagawa & McCloskey for the true score of the model on top.
+    """Hybrid interval of Andrews, Kitagawa & McCloskey for the true score of the model on top; higher is better.
 
-    Parameters
-    ----------
-    estimates
-        float64, shape (n_models,); a higher estimate is better.
-    covariance
-        Shape (n_models, n_models): see `evalstats.stats.many.pair_table`; taken as known, so from 100 items or 40
-        clusters on.
+    `covariance`, shape (n_models, n_models), see `evalstats.stats.many.pair_table`, is taken as known, so from 100 items or 40
+    clusters on.
 
     Notes
     -----
@@ -75,10 +62,6 @@ def winner_interval(estimates: ArrayLike, covariance: ArrayLike, *, conf_level: 
     simulates it. Where the runner-up is close, the interval lies low and may not contain the estimate as observed: a
     narrow win is what a weaker model would have needed luck for. Where several tie at the top, no one was chosen by the
     data: then the interval is the simultaneous one.
-
-    References
-    ----------
-    Andrews, Kitagawa & McCloskey 2024, doi:10.1093/qje/qjad043.
 
     Examples
     --------
@@ -179,68 +162,39 @@ def _sidak(level: float, count: int) -> float:
 class ShrunkenMeans:
     """Scores pulled towards their common mean by as much as they are noise.
 
-    Attributes
-    ----------
-    shrunken
-        Predicted true scores, shape (n_models,).
-    std_error
-        Root mean squared error of those, with the error of the mean and of `between_sd` in it.
-    mean
-        The common mean that scores are pulled towards.
-    between_sd
-        Estimated standard deviation of the true scores; 0 where the differences are no larger than noise.
-    note
-        What was done and what it means.
+    `shrunken` are predicted true scores and `std_error` their root mean squared errors, with those of the mean and of
+    `between_sd` in them; the latter, the standard deviation of true scores, is 0 where noise explains the differences.
     """
 
     shrunken: FloatArray
     std_error: FloatArray
     mean: float
     between_sd: float
-    note: str
 
 
-def shrunken_means(
-    estimates: ArrayLike, std_errors: ArrayLike | None = None, *, covariance: ArrayLike | None = None
-) -> ShrunkenMeans:
+def shrunken_means(estimates: ArrayLike, covariance: ArrayLike) -> ShrunkenMeans:
     """Predict the models' true scores with a mixed model: the noisier a score, the nearer to the mean of all.
 
     The score of the model on top is too high on average, since luck helped to bring it there; its shrunken score is not.
     For models that were chosen from the same population (versions, checkpoints, systems of one kind): a single outlier of
-    another kind is pulled towards the rest too far.
-
-    Parameters
-    ----------
-    estimates
-        float64, shape (n_models,), at least 3.
-    std_errors
-        Shape (n_models,), above 0: for independent estimates.
-    covariance
-        Shape (n_models, n_models): for models on the same items, see `evalstats.stats.many.pair_table`. The luck that the
-        items give to all models alike is then not taken for noise between them.
-
-    Raises
-    ------
-    InputError
-        Fewer than 3 estimates; both or none of `std_errors` and `covariance`.
+    another kind is pulled towards the rest too far. The luck that the items give to all models alike, in `covariance`, is not
+    taken for noise between them. At least 3 estimates.
 
     Notes
     -----
     x ~ N(mu, tau^2 I + S) with S known; tau^2 by restricted maximum likelihood, which may be 0. With V = tau^2 I + S and
     P = V^-1 - V^-1 1 1'V^-1 / (1'V^-1 1) the prediction is x - S P x. Its mean squared error is the diagonal of
-    S - S P S + 2 S P P P S * 2 / tr(P P): the last term is for the error of tau^2 (Prasad & Rao 1990; Datta & Lahiri 2000).
-
-    References
-    ----------
-    Efron & Morris 1975; Prasad & Rao 1990, doi:10.1080/01621459.1990.10475320.
+    S - S P S + 2 S P P P S * 2 / tr(P P): the last term is for the error of tau^2 (Prasad & Rao; Datta & Lahiri).
 
     Examples
     --------
-    >>> found = shrunken_means([0.62, 0.55, 0.52, 0.50, 0.41], np.full(5, 0.05))
+    >>> found = shrunken_means([0.62, 0.55, 0.52, 0.50, 0.41], 0.05**2 * np.eye(5))
     >>> found.shrunken.round(3).tolist(), round(found.between_sd, 3)
     ([0.577, 0.537, 0.52, 0.509, 0.457], 0.058)
     """
-    x, sigma = _checked(estimates, std_errors, covariance)
+    x, sigma = as_estimates(estimates, covariance)
+    if x.size < 3:
+        raise InputError(f"{x.size} estimates say nothing of the spread of true scores; at least 3 are needed")
     values, vectors = np.linalg.eigh(sigma)
     values = np.maximum(values, _ROUNDING * float(values[-1]))
     tau2 = _between_variance(vectors.T @ x, vectors.sum(axis=0), values)
@@ -255,26 +209,7 @@ def shrunken_means(
         std_error=np.sqrt(np.maximum(squares, 0.0)),  # below 0 only by rounding
         mean=float(weights @ x / weights.sum()),
         between_sd=math.sqrt(tau2),
-        note=_note(x.size, tau2),
     )
-
-
-def _checked(
-    estimates: ArrayLike, std_errors: ArrayLike | None, covariance: ArrayLike | None
-) -> tuple[FloatArray, FloatArray]:
-    x = as_values(estimates, "estimates")
-    if x.size < 3:
-        raise InputError(f"{x.size} estimates say nothing of the spread of true scores; at least 3 are needed")
-    if (std_errors is None) == (covariance is None):
-        raise InputError("give std_errors for independent estimates, or covariance for models on the same items")
-    if std_errors is None:
-        return as_estimates(x, np.asarray(covariance))
-    errors = as_values(std_errors, "standard errors")
-    if errors.shape != x.shape:
-        raise InputError(f"{errors.size} standard errors for {x.size} estimates; give one for each")
-    if (errors <= 0.0).any():
-        raise InputError(f"a standard error is {errors.min():g}; leave out estimates without a positive one")
-    return x, np.diag(errors**2)
 
 
 def _between_variance(x: FloatArray, ones: FloatArray, values: FloatArray) -> float:
@@ -298,10 +233,3 @@ def _between_variance(x: FloatArray, ones: FloatArray, values: FloatArray) -> fl
         low, high = float(grid[best - 1]), float(grid[min(best + 1, grid.size - 1)])
         grid = np.append(0.0, np.linspace(low, high, _FINER))
     return float(grid[int(np.argmin(deviance(grid)))])
-
-
-def _note(n_models: int, tau2: float) -> str:
-    if tau2 == 0.0:
-        return "the scores differ by no more than noise, so all are predicted to be their common mean"
-    few = f"; with {n_models} models the spread is hardly known" if n_models < _FEW_MODELS else ""
-    return f"scores pulled towards their common mean by as much as they are noise{few}"

@@ -1,4 +1,10 @@
-"""Two models on the same right/wrong items: Tango's score interval and test, McNemar's tests, and the exact posterior."""
+"""Two models on the same right/wrong items: Tango's score interval and test, McNemar's tests, and the exact posterior.
+
+References: Tango 1998, Statistics in Medicine 17:891,
+doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B; Newcombe 1998, Statistics in Medicine 17:2635;
+Bonett & Price 2012, Journal of Educational and Behavioral Statistics 37:479; Agresti & Min 2005,
+doi:10.1111/j.1541-0420.2005.031228.x, and Bowyer, Aitchison & Ivanova 2025, arXiv:2503.01747 (the posterior).
+"""
 
 import math
 from dataclasses import dataclass
@@ -25,12 +31,7 @@ _MOST_STEPS = 100
 
 @dataclass(frozen=True, slots=True)
 class PairedCounts:
-    """The 2x2 table of two models on the same items.
-
-    Attributes
-    ----------
-    both, only_candidate, only_baseline, neither
-        Items that both models, one model only, or neither got right.
+    """The 2x2 table of two models on the same items: how many both, one model only, or neither got right.
 
     Examples
     --------
@@ -67,13 +68,7 @@ class PairedCounts:
 
     @classmethod
     def from_scores(cls, baseline: ArrayLike, candidate: ArrayLike) -> Self:
-        """Count the table from two arrays of 0 and 1, shape (n_items,), in the same order of items.
-
-        Examples
-        --------
-        >>> PairedCounts.from_scores([1, 0, 1, 0], [1, 1, 0, 0])
-        PairedCounts(both=1, only_candidate=1, only_baseline=1, neither=1)
-        """
+        """Count the table from two arrays of 0 and 1, shape (n_items,), in the same order of items."""
         a, b = as_values(baseline, "baseline scores"), as_values(candidate, "candidate scores")
         if a.shape != b.shape:
             raise InputError(f"{a.size} baseline and {b.size} candidate scores; give both for the same items")
@@ -97,10 +92,6 @@ def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     are the items that only candidate and only baseline got right, and q is the maximum likelihood estimate of the
     probability behind c when the difference is D. At D = 0 this is the uncorrected McNemar test, so p < 1 - conf_level
     exactly when the interval excludes 0. An end is 1 or -1 only when the estimate is.
-
-    References
-    ----------
-    Tango 1998, Statistics in Medicine 17:891, doi:10.1002/(SICI)1097-0258(19980430)17:8<891::AID-SIM780>3.0.CO;2-B.
 
     Examples
     --------
@@ -126,13 +117,7 @@ def tango(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
 
 
 def score_test_p(counts: PairedCounts) -> float:
-    """Two-sided p of the uncorrected McNemar (score) test; 1 when no item is discordant.
-
-    Examples
-    --------
-    >>> round(score_test_p(PairedCounts(10, 8, 2, 10)), 4)
-    0.0578
-    """
+    """Two-sided p of the uncorrected McNemar (score) test; 1 when no item is discordant."""
     if counts.discordant == 0:
         return 1.0
     return two_sided_normal_p((counts.only_candidate - counts.only_baseline) / math.sqrt(counts.discordant))
@@ -168,16 +153,10 @@ def mcnemar_midp(counts: PairedCounts) -> float:
 
 
 def tango_margin_p(counts: PairedCounts, margin: float, side: Literal["lower", "upper"] = "lower") -> float:
-    """One-sided p of Tango's score test at a margin.
+    """One-sided p of Tango's score test at a margin on the proportion scale, -1 < margin < 1, declared before looking.
 
-    Parameters
-    ----------
-    margin
-        Margin on the proportion scale, -1 < margin < 1, declared before looking. Positive for non-inferiority and
-        equivalence; a negative one with side="lower" asks for superiority by more than |margin|.
-    side
-        "lower" tests "difference <= -margin" (small p: not inferior). "upper" tests "difference >= margin".
-        Equivalence is claimed when both are small.
+    Side "lower" tests "difference <= -margin" (small p: not inferior), "upper" tests "difference >= margin"; equivalence is
+    claimed when both are small. A negative margin with side="lower" asks for superiority by more than |margin|.
 
     Examples
     --------
@@ -196,10 +175,6 @@ def newcombe(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
     """Difference of paired proportions with Newcombe's square-and-add interval (his method 10).
 
     Closed form, slightly wider than Tango's. It belongs to no test, so it carries no p-value.
-
-    References
-    ----------
-    Newcombe 1998, Statistics in Medicine 17:2635.
 
     Examples
     --------
@@ -235,10 +210,6 @@ def bonett_price(counts: PairedCounts, *, conf_level: float = 0.95) -> Estimate:
 
     The interval is centred on the difference after adding, so at levels below about 70% it need not contain the
     estimate. Its p-value is that of its own z.
-
-    References
-    ----------
-    Bonett & Price 2012, Journal of Educational and Behavioral Statistics 37:479.
 
     Examples
     --------
@@ -332,21 +303,10 @@ def _few_pairs(counts: PairedCounts) -> tuple[str, ...]:
 class PairedPosterior:
     """What the posterior says about the difference of two models, candidate minus baseline.
 
-    Attributes
-    ----------
-    estimate
-        The observed difference with the equal-tailed posterior interval; `std_error` is the posterior sd. There is no
-        p-value: a posterior probability is not one.
-    mean
-        Posterior mean of the difference.
-    prior
-        Added to each of the four cells: 0.5 or 1.
-    p_better
-        P(candidate is better): never 0, and 1 only by rounding.
-    margin
-        The declared margin, None where there is none; then the three below are None as well.
-    p_above_margin, p_below_margin, p_inside_margin
-        P(difference > margin), P(difference < -margin) and the rest; below 1e-10 they say no more than "tiny".
+    `estimate` is the observed difference with the equal-tailed posterior interval; its `std_error` is the posterior sd.
+    There is no p-value: a posterior probability is not one. `p_better`, P(candidate is better), is never 0, and 1 only by
+    rounding. The probabilities above margin, below -margin and between say no more than "tiny" below 1e-10; None without
+    a declared margin.
     """
 
     estimate: Estimate
@@ -452,19 +412,10 @@ def paired_posterior(
 
     Parameters
     ----------
-    counts
-        The 2x2 table of the pairs.
     prior
         Added to each cell: 0.5 (Jeffreys) or 1 (uniform). Show both where it matters.
     margin
         Differences up to this size do not matter, a proportion between 0 and 1, set before looking.
-    conf_level
-        Posterior probability inside the interval.
-
-    Raises
-    ------
-    InputError
-        Another prior, or a margin or a level out of range.
 
     Notes
     -----
@@ -476,10 +427,6 @@ def paired_posterior(
 
     Least exact coverage of 95% intervals over ten cases from .45 against .60 to .95 against .95, at n = 20, 43 and 100:
     .947, .943 and .946 with prior 1/2; .919, .936 and .946 with prior 1.
-
-    References
-    ----------
-    Agresti & Min 2005, doi:10.1111/j.1541-0420.2005.031228.x; Bowyer, Aitchison & Ivanova 2025, arXiv:2503.01747.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""How large a paired difference is, in other units than the score's, and whether it lies inside a declared margin."""
+"""How large a paired difference is, in other units than the score's, and whether it lies inside a declared margin.
+
+References: Breslow & Day 1980, Statistical Methods in Cancer Research I, section 5.2 (odds ratio); Tango 1998, Statistics in
+Medicine 17:891; Schuirmann 1987, doi:10.1007/BF01068419 (two one-sided tests).
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,24 +24,8 @@ _TIE = 1e-9  # relative to the largest difference: smaller ones are 0
 class EffectSize:
     """An effect size that may be unbounded or unknown: then it, or an end of its interval, is None with a reason.
 
-    Attributes
-    ----------
-    estimate
-        The effect size on the observed data.
-    method
-        What was computed, in words fit for print.
-    n
-        Items that count: all, or the discordant ones for an odds ratio.
-    std_error
-        Standard error, where there is one.
-    conf_low, conf_high
-        Ends of the interval.
-    p_value
-        Two-sided p of "no effect", where the effect size has a test of its own.
-    reason
-        Why the estimate or an end is None.
-    warnings
-        What a reader must know before using the numbers.
+    `n` are the items that count: all, or the discordant ones for an odds ratio. `p_value` is that of "no effect", where
+    the effect size has a test of its own.
     """
 
     estimate: float | None
@@ -58,19 +46,10 @@ def conditional_odds_ratio(counts: PairedCounts, *, conf_level: float = 0.95) ->
     For independent items with one trial. It says how one-sided the changes are, not how many there are: 3 items against 1
     in a million give 3, so show the difference beside it.
 
-    Parameters
-    ----------
-    counts
-        The 2x2 table of the pairs.
-
     Notes
     -----
     Given b + c discordant items, b is binomial with probability OR/(1 + OR): Clopper and Pearson's interval for b/(b + c)
     is carried over, so coverage is never below the level, and 1 lies outside whenever the exact p is below 1 - conf_level.
-
-    References
-    ----------
-    Breslow & Day 1980, Statistical Methods in Cancer Research I, section 5.2.
 
     Examples
     --------
@@ -103,13 +82,8 @@ def conditional_odds_ratio(counts: PairedCounts, *, conf_level: float = 0.95) ->
 def standardised_difference(differences: ArrayLike, *, conf_level: float = 0.95) -> EffectSize:
     """Mean difference in units of the standard deviation of the differences (Cohen's d_z).
 
-    For independent items. It depends on how noisy an item is: more trials an item make it larger, so compare it only
-    between designs that are alike.
-
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, item means over trials.
+    For independent items (means over trials, candidate minus baseline). It depends on how noisy an item is: more trials
+    an item make it larger, so compare it only between designs that are alike.
 
     Notes
     -----
@@ -152,27 +126,13 @@ def standardised_difference(differences: ArrayLike, *, conf_level: float = 0.95)
 def superiority(differences: ArrayLike, *, clusters: ArrayLike | None = None, conf_level: float = 0.95) -> Estimate:
     """Probability that the candidate does better on an item, ties counted half: P(d > 0) + P(d = 0)/2.
 
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, item means over trials. Differences below 1e-9 of the
-        largest are ties.
-    clusters
-        Integer codes, shape (n_items,), where items come in groups that are a sample.
-
-    Returns
-    -------
-    Estimate
-        In [0, 1]; one half where neither is ahead. No p-value: that of the sign test is `score_test_p` of the signs.
+    Differences (candidate minus baseline, means over trials) below 1e-9 of the largest are ties. No p-value: that of the sign
+    test is `score_test_p` of the signs.
 
     Notes
     -----
     Independent items: P = (1 + D)/2, where D is the difference of the shares of items won and lost, with Tango's
     interval. Clusters: the variance-matched Wilson interval on 1, 1/2 and 0.
-
-    References
-    ----------
-    Tango 1998, Statistics in Medicine 17:891.
 
     Examples
     --------
@@ -216,28 +176,17 @@ class MarginTest:
 
     Attributes
     ----------
-    margin
-        Declared margin, positive, in the unit of the difference.
     conf_level
         One-sided level, 0.95 for tests at 5%.
     low_one_sided, high_one_sided
         One-sided limits at `conf_level`: the ends of the two-sided interval at 2 conf_level - 1.
-    noninferior_p
-        One-sided p of "the difference is -margin or less".
-    nonsuperior_p
-        One-sided p of "the difference is margin or more".
-    tost_p
-        The larger of the two: p of "the difference is not inside the margin".
-    noninferior
-        Whether the lower limit lies above -margin.
-    equivalent
-        Whether both limits lie inside the margin.
-    method
-        Which tests, in words fit for print.
+    noninferior_p, nonsuperior_p, tost_p
+        One-sided p of "the difference is -margin or less", of "the difference is margin or more", and the larger of the two: p of
+        "the difference is not inside the margin".
+    noninferior, equivalent
+        Whether the lower limit lies above -margin; whether both limits lie inside the margin.
     reason
         Why there is no answer; then everything but `margin` and `conf_level` is None.
-    warnings
-        What a reader must know before using the numbers.
     """
 
     margin: float
@@ -257,30 +206,14 @@ class MarginTest:
 def tango_margin_test(counts: PairedCounts, *, margin: float, conf_level: float = 0.95) -> MarginTest:
     """Test non-inferiority and equivalence of two models on the same right/wrong items, by Tango's score.
 
-    For independent items with one trial. The limits are those of Tango's interval, so that limit and p agree.
-
-    Parameters
-    ----------
-    counts
-        The 2x2 table of the pairs.
-    margin
-        Largest loss that does not matter, a proportion between 0 and 1 (0.02 for two points), set before looking.
-    conf_level
-        One-sided level, above 0.5.
-
-    Raises
-    ------
-    InputError
-        A margin or a level out of range.
+    For independent items with one trial. The limits are those of Tango's interval, so that limit and p agree. `margin` is the
+    largest loss that does not matter, a proportion between 0 and 1 (0.02 for two points), set before looking; `conf_level` is
+    one-sided, above 0.5.
 
     Notes
     -----
     Size of the non-inferiority test at 5%, from every table of n items, margins of .02 to .15 and discordance up to .5:
     at most .056, .063 and .058 at n = 20, 43 and 100.
-
-    References
-    ----------
-    Tango 1998, Statistics in Medicine 17:891; Schuirmann 1987, doi:10.1007/BF01068419.
 
     Examples
     --------
@@ -308,32 +241,14 @@ def t_margin_test(
     """Test non-inferiority and equivalence with the t law behind an estimate of a difference.
 
     For `paired_t`, `augmented_t`, `stratified_mean`, `cluster_mean(...).estimate` and any other estimate with a
-    standard error, a t statistic and its degrees of freedom; its own level does not matter.
-
-    Parameters
-    ----------
-    estimate
-        Difference, candidate minus baseline.
-    margin
-        Largest loss that does not matter, in the unit of the difference, set before looking.
-    conf_level
-        One-sided level, above 0.5.
-    bound
-        Largest possible |difference|; the limits are clipped to it. None for scores without bounds.
-
-    Raises
-    ------
-    InputError
-        A margin or a level out of range, or an estimate that is not of the t type.
+    standard error, a t statistic and its degrees of freedom; its own level does not matter. `margin` and `conf_level` as in
+    `tango_margin_test`, the margin in the unit of the difference; `bound` is the largest possible |difference|, to which the
+    limits are clipped.
 
     Notes
     -----
     The law is centred where the estimate's own test is, at statistic * std_error: for the augmented t that is the
     shrunken mean, not `estimate`.
-
-    References
-    ----------
-    Schuirmann 1987, doi:10.1007/BF01068419.
 
     Examples
     --------

@@ -1,4 +1,8 @@
-"""Mean difference of two models on the same items: t and bounded intervals, the sign-flip test, Wilcoxon's test."""
+"""Mean difference of two models on the same items: t and bounded intervals, the sign-flip test, Wilcoxon's test.
+
+References: Pratt 1959, doi:10.1080/01621459.1959.10501526 (zeros); Hodges & Lehmann 1963, doi:10.1214/aoms/1177704172;
+Hollander, Wolfe & Chicken 2014, Nonparametric Statistical Methods, chapter 3.
+"""
 
 import math
 from collections.abc import Callable
@@ -8,12 +12,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import fft
 
-from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import common_step
 from evalstats.stats.checks import (
     FloatArray,
     IntArray,
     as_values,
+    check_bound,
     check_bounds,
     check_count,
     check_level,
@@ -30,6 +33,7 @@ from evalstats.stats.estimate import (
     two_sided_t_p,
 )
 from evalstats.stats.one_sample import mean_t
+from evalstats.stats.resample_law import common_step
 
 _ENUMERATED = 20  # up to 2**20 sign patterns are listed
 _CHEAP = 64
@@ -47,22 +51,10 @@ _PRECISION = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SignFlip:
-    """Result of a sign-flip test.
+    """Result of a sign-flip test: two-sided p of "the differences are symmetric about 0".
 
-    Attributes
-    ----------
-    p_value
-        Two-sided p of "the differences are symmetric about 0".
-    smallest_p
-        The smallest p this test could have given with as many nonzero differences (and draws).
-    exact
-        Whether every sign pattern was counted; if not, p is (1 + hits) / (1 + n_resamples).
-    n_nonzero
-        Differences that are not 0.
-    n_resamples
-        Monte Carlo draws, None when exact.
-    seed
-        Seed of those draws, None when exact.
+    `smallest_p` is the smallest that this test could have given with as many nonzero differences (and draws). `exact`
+    says whether every sign pattern was counted; if not, p is (1 + hits) / (1 + n_resamples).
     """
 
     p_value: float
@@ -258,7 +250,7 @@ def augmented_t(
     >>> round(r.estimate, 4), round(r.conf_low, 4), round(r.conf_high, 4), round(r.p_value, 4)
     (0.05, -0.0155, 0.1107, 0.1353)
     """
-    _check_bound(bound)
+    check_bound(bound)
     raw = as_values(differences, "differences")
     check_bounds(raw, -bound, bound, "differences")
     trials = None if n_trials is None else check_count(n_trials, "n_trials", least=1)
@@ -290,20 +282,9 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     """Mean of item differences with Student's t interval and test.
 
     For graded and unbounded scores of independent items, ties or no ties. It knows only differences that were seen:
-    `evalstats.stats.one_sample` says what rare falls to the worst score would do to it. Differences that are all
-    equal have no spread: no interval and no p, and `reason` says so.
-
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, item means over trials.
-    bound
-        Largest possible |difference|, at which the interval is clipped; None where there is none.
-
-    Raises
-    ------
-    InputError
-        A difference beyond the bound, NaN, no items.
+    `evalstats.stats.one_sample` says what rare falls to the worst score would do to it. Differences that are all equal
+    have no spread: no interval and no p, and `reason` says so. `bound` is the largest possible |difference|, at which the
+    interval is clipped.
 
     Examples
     --------
@@ -313,7 +294,7 @@ def paired_t(differences: ArrayLike, *, bound: float | None = None, conf_level: 
     """
     d = as_values(differences, "differences")
     if bound is not None:
-        _check_bound(bound)
+        check_bound(bound)
         check_bounds(d, -bound, bound, "differences")
     plain = mean_t(d, conf_level=conf_level)
     if plain.std_error is None or plain.df is None:
@@ -342,11 +323,6 @@ def pseudo_square(d: FloatArray, squares: float, n_trials: int | None) -> float:
     return own if n_trials is None else max(1.0 / n_trials, own)
 
 
-def _check_bound(bound: float) -> None:
-    if not (math.isfinite(bound) and bound > 0.0):
-        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
-
-
 def _clipped(end: float | None, bound: float | None) -> float | None:
     return end if end is None or bound is None else min(bound, max(-bound, end))
 
@@ -355,23 +331,9 @@ def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate
     """Centre of symmetric differences by Hodges and Lehmann, with Wilcoxon's signed rank test.
 
     For ordinal scores and for scores with heavy tails, of independent items. It is not a test of the mean: it asks
-    whether differences are symmetric about 0, and the estimate is the median of all pairwise averages (each item also with
-    itself), which is another number than the mean difference wherever differences are skewed.
-
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline.
-
-    Returns
-    -------
-    Estimate
-        `statistic` is V, the sum of the ranks of positive differences. Fewer than 6 items have no 95% interval.
-
-    Raises
-    ------
-    InputError
-        NaN or no items.
+    whether differences are symmetric about 0, and the estimate is the median of all pairwise averages (each item also
+    with itself), which is another number than the mean difference wherever differences are skewed. `statistic` is V, the
+    sum of the ranks of positive differences. Fewer than 6 items have no 95% interval.
 
     Notes
     -----
@@ -383,11 +345,6 @@ def signed_rank(differences: ArrayLike, *, conf_level: float = 0.95) -> Estimate
     is at least `conf_level` for symmetric differences; with many ties or zeros it can disagree with p. Averages of many
     distinct differences are not listed but counted, by bisection: memory is O(n), and ends are right to 1e-12 of the
     range (.1 seconds for 10,000 items, 15 for a million).
-
-    References
-    ----------
-    Pratt 1959, doi:10.1080/01621459.1959.10501526; Hodges & Lehmann 1963, doi:10.1214/aoms/1177704172;
-    Hollander, Wolfe & Chicken 2014, Nonparametric Statistical Methods, chapter 3.
 
     Examples
     --------

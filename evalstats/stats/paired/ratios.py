@@ -1,4 +1,7 @@
-"""The ratio of two means on the same items, or of a typical item, for cost, latency and tokens."""
+"""The ratio of two means on the same items, or of a typical item, for cost, latency and tokens.
+
+References: Fieller 1954, JRSS-B 16:175; Franz 2007, arXiv:0710.2024.
+"""
 
 import math
 from dataclasses import dataclass, replace
@@ -34,13 +37,7 @@ def as_amounts(baseline: ArrayLike, candidate: ArrayLike) -> tuple[FloatArray, F
 
 
 def as_columns(clusters: ArrayLike | None, n: int) -> tuple[Column, ...]:
-    """Return each column of clusters as codes from 0 and their number; none where `clusters` is None.
-
-    Examples
-    --------
-    >>> [count for _, count in as_columns([[0, 0, 1], [5, 6, 7]], 3)]
-    [2, 3]
-    """
+    """Return each column of clusters as codes from 0 and their number; none where `clusters` is None."""
     if clusters is None:
         return ()
     return tuple(as_codes(column, n) for column in np.atleast_2d(np.asarray(clusters)))
@@ -74,13 +71,6 @@ def variance_forms(a: FloatArray, b: FloatArray, columns: tuple[Column, ...]) ->
 
     Independent items (no columns): the sample covariance over n, n - 1 df. One column of clusters: CR2 with
     Satterthwaite df. Several: each column's own, and their inclusion and exclusion, which by chance can be less.
-
-    Examples
-    --------
-    >>> a, b = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 5.0])
-    >>> (form,) = variance_forms(a, b, ())
-    >>> round(form.at(1.0), 4), round(float(np.var(b - a, ddof=1)) / 3, 4)
-    (0.3333, 0.3333)
     """
     if len(columns) > _MOST_COLUMNS:
         raise InputError(f"{len(columns)} cluster columns; give at most {_MOST_COLUMNS}")
@@ -118,30 +108,11 @@ def geometric_ratio(
 ) -> Estimate:
     """Typical ratio of an item: the geometric mean of candidate/baseline, with a t interval on the logs.
 
-    What happens to one item, each counting alike; it says nothing about the total (see `ratio_of_means`). The null value
-    is 1. Swapping the systems inverts the estimate and its ends.
-
-    Parameters
-    ----------
-    baseline, candidate
-        float64 arrays, shape (n_items,): cost, seconds or tokens of the same items in the same order (trials averaged
-        first), both in one unit; 0 or more. An item with a 0 on either side has no logarithm: up to a tenth of the items
-        are left out with a warning, more leave no interval.
-    clusters
-        Integer codes, shape (n_items,), or shape (n_columns, n_items): CR2 with Satterthwaite df takes the place of t.
-
-    Returns
-    -------
-    Estimate
-        `estimate` and the ends are ratios, `std_error` and `statistic` belong to the logarithm; `p_value` is of the
-        hypothesis that the mean log ratio is 0.
-
-    Raises
-    ------
-    InputError
-        Negative values, NaN, arrays that do not match.
-    CannotAnswerError
-        A 0 on one side of every item.
+    What happens to one item, each counting alike; it says nothing about the total (see `ratio_of_means`, whose arguments
+    it takes). The null value is 1. Swapping the systems inverts the estimate and its ends. An item with a 0 on either
+    side has no logarithm: up to a tenth of the items are left out with a warning, more leave no interval, all raise
+    CannotAnswerError. `std_error` and `statistic` belong to the logarithm; `p_value` is of the hypothesis that the mean
+    log ratio is 0.
 
     Examples
     --------
@@ -260,10 +231,6 @@ def ratio_of_means(
     .98 at 20 and 50 items, .95 to .96 at 200; where that sd is 1.5, 16 to 19% of samples of 20 items give no interval.
     A longer tail on one side (sd 1 against .5, 1.2 against .3): .86 and .82 at 20 items, .91 and .88 at 50, .94 and .93
     at 200, as with any t interval; a warning is given where the sample shows it. 7 to 40 unequal clusters: .95 to .97.
-
-    References
-    ----------
-    Fieller 1954, JRSS-B 16:175; Franz 2007, arXiv:0710.2024.
 
     Examples
     --------

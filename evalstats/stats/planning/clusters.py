@@ -36,14 +36,8 @@ _ENOUGH_NONZERO = 5
 def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> float:
     """Variance of a mean of clustered items over that of as many independent ones: 1 + [(1 + cv^2) m - 1] rho.
 
-    Parameters
-    ----------
-    cluster_size
-        Mean number of items of a cluster.
-    icc
-        Correlation of the differences of two items of one cluster (of the differences, not of the scores), 0 to 1.
-    size_cv
-        Standard deviation of the cluster sizes over their mean.
+    `icc` is the correlation of the differences of two items of one cluster (of the differences, not of the scores),
+    `size_cv` the standard deviation of the cluster sizes over their mean.
 
     Examples
     --------
@@ -60,18 +54,7 @@ def design_effect(cluster_size: float, icc: float, *, size_cv: float = 0.0) -> f
 
 
 def gamma_shares(n_clusters: int, size_cv: float) -> FloatArray:
-    """Shares of the items that clusters hold whose sizes have a coefficient of variation: quantiles of a gamma law.
-
-    Returns
-    -------
-    numpy.ndarray
-        float64 array, shape (n_clusters,), adding up to 1.
-
-    Examples
-    --------
-    >>> gamma_shares(4, 0.0).tolist()
-    [0.25, 0.25, 0.25, 0.25]
-    """
+    """Shares of the items that clusters hold whose sizes have a coefficient of variation: quantiles of a gamma law."""
     n_clusters = check_count(n_clusters, "n_clusters", least=1)
     if not (math.isfinite(size_cv) and size_cv >= 0.0):
         raise InputError(f"size_cv is {size_cv:g}; give a number from 0")
@@ -167,15 +150,7 @@ def mde_clusters(
 ) -> float | None:
     """Smallest difference in clustered items that is found with the power asked for, the sign-flip agreeing.
 
-    Parameters are those of `cluster_power`.
-
-    Returns
-    -------
-    float or None
-        In the unit of `std_error`; None where no difference would ever be found (see `n_clusters`).
-
-    Notes
-    -----
+    In the unit of `std_error`; None where no difference would ever be found. Parameters are those of `cluster_power`.
     What CR2's t test alone finds with 80% power is found with 62% at 6 clusters and 75% at 7, since all 6 clusters, or
     nearly all 7, must go the same way.
 
@@ -289,17 +264,7 @@ def _sign_flip_effects(e: FloatArray, f: FloatArray, sets: FloatArray, level: fl
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SimulatedPower:
-    """Share of simulated comparisons that made the claim, with its own interval.
-
-    Attributes
-    ----------
-    power
-        The share.
-    conf_low, conf_high
-        Ends of the 95% Wilson interval of the share: Monte Carlo error alone.
-    n_resamples, seed
-        Simulated comparisons, and the seed they came from.
-    """
+    """Share of simulated comparisons that made the claim, with its 95% Wilson interval: Monte Carlo error alone."""
 
     power: float
     conf_low: float
@@ -332,17 +297,14 @@ def simulated_power(
     ----------
     delta
         True mean difference, in favour of the candidate, in score units.
-    n_items
-        Items of one comparison.
-    variance
-        Variance of an item's difference within its cluster.
+    n_items, variance
+        Items of one comparison; variance of an item's difference within its cluster.
     pool
         Differences of a pilot, shape (n,): noise is drawn from them with replacement, centred and brought to `variance`,
         so that ties and skewness are kept. None draws normal noise.
-    shares
-        Shares of the items that the clusters hold, shape (n_clusters,); needed for rule "cr2".
-    cluster_variance
-        Variance of the clusters' true mean differences, drawn as normal.
+    shares, cluster_variance
+        Shares of the items that the clusters hold, shape (n_clusters,), needed for rule "cr2"; variance of the clusters' true
+        mean differences, drawn as normal.
     rule
         "t" and "augmented-t" on independent items; "cr2": CR2's t and, for a direction, a sign-flip of clusters that
         agrees, at least 5 clusters and 4 degrees of freedom.
@@ -355,10 +317,6 @@ def simulated_power(
         "difference" counts intervals that exclude 0 on the side of `delta`; the others one-sided ends beyond `margin`.
     n_resamples, seed
         Simulated comparisons and their seed; the same seed draws the same noise for every `delta`.
-
-    Returns
-    -------
-    SimulatedPower
 
     Notes
     -----

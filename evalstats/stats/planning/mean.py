@@ -1,4 +1,7 @@
-"""Power of tests of a mean difference that is normal, or Student's t, and the smallest count or effect that has it."""
+"""Power of tests of a mean difference that is normal, or Student's t, and the smallest count or effect that has it.
+
+References: Miller 2024, arXiv:2411.00640; Owen 1965, Biometrika 52:437; Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
+"""
 
 import math
 from collections.abc import Callable
@@ -26,20 +29,8 @@ Bracket = tuple[tuple[int, float] | None, tuple[int, float] | None]
 def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
     """Items at which a two-sided normal test finds a difference with the power asked for; not rounded.
 
-    Parameters
-    ----------
-    delta
-        True difference, in score units.
-    variance
-        Variance of one item's observed difference: that of its mean, and of its trials over their number.
-
-    Notes
-    -----
-    n = (z_(1 - alpha/2) + z_power)^2 variance / delta^2.
-
-    References
-    ----------
-    Miller 2024, arXiv:2411.00640.
+    n = (z_(1 - alpha/2) + z_power)^2 variance / delta^2, with the variance of one item's observed difference: that of its
+    mean, and of its trials over their number.
 
     Examples
     --------
@@ -54,14 +45,7 @@ def miller_n(delta: float, variance: float, *, conf_level: float = 0.95, power: 
 def mean_power(delta: float, std_error: float, df: float | None = None, *, conf_level: float = 0.95) -> float:
     """Power of a two-sided t test to find a difference in its own direction; exact for normal differences.
 
-    Parameters
-    ----------
-    delta
-        True difference; its sign does not matter.
-    std_error
-        Standard error of the estimate, in the same unit.
-    df
-        Degrees of freedom; None for a normal statistic.
+    The sign of delta does not matter; df is None for a normal statistic.
 
     Examples
     --------
@@ -86,24 +70,14 @@ def mean_margin_power(
 ) -> float:
     """Power to show non-inferiority or equivalence at a margin, by one-sided t tests at level 1 - conf_level.
 
-    Parameters
-    ----------
-    delta
-        True difference, in favour of the candidate; often 0.
-    margin
-        Largest difference that does not matter, > 0, in the same unit.
-    test
-        "noninferiority" rejects "difference <= -margin"; "equivalence" rejects that and "difference >= margin", which
-        is to say that the interval at level 2 conf_level - 1 lies within the margin.
+    `delta` is the true difference in favour of the candidate, often 0. "noninferiority" rejects "difference <= -margin";
+    "equivalence" rejects that and "difference >= margin", which is to say that the interval at level 2 conf_level - 1 lies
+    within the margin.
 
     Notes
     -----
     Exact for normal differences. Equivalence: with S the chi of df degrees over sqrt(df), the power is the mean over S of
-    the normal probability between -margin + t S se and margin - t S se, where that is an interval (Owen 1965).
-
-    References
-    ----------
-    Owen 1965, Biometrika 52:437; Schuirmann 1987, J. Pharmacokin. Biopharm. 15:657.
+    the normal probability between -margin + t S se and margin - t S se, where that is an interval (Owen).
 
     Examples
     --------
@@ -172,26 +146,10 @@ def _positive(value: float, what: str) -> float:
 def smallest_count(
     power_at: Callable[[int], float], goal: float, *, start: int = 100, least: int = 1, most: int = MOST, wave: int = 0
 ) -> int | None:
-    """Smallest count from which on `power_at` reaches `goal`.
+    """Smallest count from which on `power_at` reaches `goal`; None where not even `most` is enough.
 
-    Parameters
-    ----------
-    power_at
-        Power for a count; it must rise with the count, but for short waves.
-    goal
-        What is to be reached.
-    start
-        A first guess; a good one saves time.
-    least, most
-        The counts that are allowed.
-    wave
-        Exact tests of counts lose a little power at the next count now and then. The answer and the `wave` counts
-        after it all reach the goal.
-
-    Returns
-    -------
-    int or None
-        None where not even `most` is enough.
+    The power must rise with the count, but for short waves: exact tests of counts lose a little at the next count now and
+    then. The answer and the `wave` counts after it all reach the goal. A good guess for `start` saves time.
 
     Examples
     --------
@@ -215,11 +173,6 @@ def wave_of(n: int) -> int:
     """Return how many further counts to look at around an answer of n items, for tests of right/wrong items.
 
     The critical value moves by one item about every sqrt(n) items, so the waves of the power are no longer than that.
-
-    Examples
-    --------
-    >>> wave_of(100), wave_of(10**8)
-    (19, 100)
     """
     return min(_LONGEST_WAVE, 4 + int(1.5 * math.sqrt(n)))
 

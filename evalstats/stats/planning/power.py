@@ -1,4 +1,7 @@
-"""Power of the paired tests: exact sums for right/wrong items, and the smallest difference or p-value a design could show."""
+"""Power of the paired tests: exact sums for right/wrong items, and the smallest difference or p-value a design could show.
+
+References: Connor 1987, Biometrics 43:207, doi:10.2307/2531961; Tango 1998, Statistics in Medicine 17:891.
+"""
 
 import math
 from typing import Literal
@@ -26,12 +29,6 @@ def likely_counts(n: int, share: float) -> tuple[FloatArray, FloatArray]:
     """Return the counts within 9 standard deviations (and 40) of the mean of Bin(n, share), and their probabilities.
 
     What is left out has a probability below 1e-15.
-
-    Examples
-    --------
-    >>> counts, weights = likely_counts(2, 0.5)
-    >>> counts.tolist(), weights.round(3).tolist()
-    ([0.0, 1.0, 2.0], [0.25, 0.5, 0.25])
     """
     reach = _WINDOW * math.sqrt(n * share * (1.0 - share)) + 40.0
     m = np.arange(max(0, math.floor(n * share - reach)), min(n, math.ceil(n * share + reach)) + 1.0)
@@ -50,11 +47,6 @@ def thinned(m: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]
 
     Tails of two binomials at neighbouring large counts differ by parity and by the fraction that the critical count is
     rounded by. Both go through all their values within the counts kept: a power changes by less than 1e-6.
-
-    Examples
-    --------
-    >>> thinned(np.arange(10.0), np.full(10, 0.1))[0].size, thinned(np.arange(20000.0), np.full(20000, 5e-5))[0].size
-    (10, 2858)
     """
     step = 2 * (m.size // (2 * _MANY)) + 1
     if step == 1:
@@ -64,13 +56,7 @@ def thinned(m: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def at_least(least: FloatArray, m: FloatArray, share: float) -> FloatArray:
-    """Return P(Bin(m, share) >= least), elementwise; 1 where `least` is 0 or below.
-
-    Examples
-    --------
-    >>> at_least(np.array([0.0, 1.0, 3.0]), np.array([2.0, 2.0, 2.0]), 0.5).tolist()
-    [1.0, 0.75, 0.0]
-    """
+    """Return P(Bin(m, share) >= least), elementwise; 1 where `least` is 0 or below."""
     possible = (least <= m) & (least > 0.0)
     inside = np.where(possible, least, 1.0)
     rest = np.where(possible, m - inside + 1.0, 1.0)
@@ -78,21 +64,9 @@ def at_least(least: FloatArray, m: FloatArray, share: float) -> FloatArray:
 
 
 def fewest_wins(m: FloatArray, conf_level: float, test: PairedTest) -> FloatArray:
-    """Return, for each number of discordant items, the fewest wins of one side at which the test rejects.
+    """Return the fewest wins of one side, of m discordant items each, at which the test rejects; above m where none does.
 
-    Above m where no outcome rejects.
-
-    Parameters
-    ----------
-    m
-        Numbers of discordant items, each at least 1.
-    test
-        "score": (2b - m)^2/m > z^2. "exact": 2 P(Bin(m, 1/2) >= b) <= 1 - conf_level. "midp": the same less P(= b).
-
-    Examples
-    --------
-    >>> [fewest_wins(np.array([10.0]), 0.95, test).tolist() for test in ("score", "midp", "exact")]
-    [[9.0], [9.0], [9.0]]
+    "score": (2b - m)^2/m > z^2. "exact": 2 P(Bin(m, 1/2) >= b) <= 1 - conf_level. "midp": the same less P(= b).
     """
     z = normal_quantile(conf_level)
     wins = np.floor(0.5 * (m + z * np.sqrt(m))) + 1.0
@@ -121,24 +95,11 @@ def paired_binary_power(
     min_discordant: int = MIN_DISCORDANT,
     test: PairedTest = "score",
 ) -> float:
-    """Exact power of a paired test on n right/wrong items with at least `min_discordant` discordant ones.
+    """Exact power of a paired test on n right/wrong items with at least `min_discordant` discordant ones, in either direction.
 
-    Parameters
-    ----------
-    n
-        Items.
-    p10, p01
-        Probabilities that only the candidate, or only the baseline, gets an item right.
-    min_discordant
-        Fewer discordant items than this never lead to a verdict.
-    test
-        "score" (the headline), "midp" or "exact" (McNemar's).
-
-    Returns
-    -------
-    float
-        Probability that the test rejects at level 1 - conf_level, in either direction: summed over the number of discordant items
-        m ~ Bin(n, p10 + p01), and the candidate's share of them Bin(m, p10/(p10 + p01)).
+    `p10` and `p01` are the probabilities that only the candidate, or only the baseline, gets an item right; tests are the
+    "score" test (the headline), McNemar's "midp" or "exact". Summed over the number of discordant items m ~ Bin(n, p10 +
+    p01), and the candidate's share of them Bin(m, p10/(p10 + p01)).
 
     Examples
     --------
@@ -154,21 +115,14 @@ def paired_binary_power(
 def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float | None:
     """Smallest difference, as a proportion, that the paired score test on n items finds with the power asked for.
 
+    None where no difference could be found with that power (fewer than 6 items, or a very high level).
+
     Parameters
     ----------
     discordance
         Share of items on which the models differ, as observed or assumed. It bounds the difference; where even a
         difference as large as the discordance lacks power, the discordance is raised with the difference: every
         discordant item then favours one model, and the answer is the smallest such share.
-
-    Returns
-    -------
-    float or None
-        None where no difference could be found with that power (fewer than 6 items, or a very high level).
-
-    References
-    ----------
-    Connor 1987, doi:10.2307/2531961, gives the approximation that this replaces.
 
     Examples
     --------
@@ -197,17 +151,8 @@ def mde_paired_binary(n: int, discordance: float, *, conf_level: float = 0.95, p
 def mde_from_std_error(
     std_error: float, df: float | None = None, *, conf_level: float = 0.95, power: float = 0.8
 ) -> float:
-    """Smallest difference that a t test with this standard error finds with the power asked for.
+    """Smallest difference that a t test with this standard error finds with the power asked for; df None for a normal statistic.
 
-    Parameters
-    ----------
-    std_error
-        Standard error of the difference, in its own unit.
-    df
-        Degrees of freedom; None for a normal statistic.
-
-    Notes
-    -----
     For clustered items use `mde_clusters`. Exact under normality: std_error times the noncentrality at which T exceeds its
     critical value with that power. The usual t_(1-alpha/2) + t_(power) is 1% too small at 5 df and 5% at 2.
 
@@ -255,13 +200,7 @@ def smallest_p_augmented_t(n: int, n_trials: int = 1) -> float:
 
 
 def smallest_p_clusters(n_clusters: int) -> float:
-    """Smallest p of the cluster sign-flip test that G clusters could show: 2^(1 - G).
-
-    Examples
-    --------
-    >>> smallest_p_clusters(5), smallest_p_clusters(7)
-    (0.0625, 0.015625)
-    """
+    """Smallest p of the cluster sign-flip test that G clusters could show: 2^(1 - G)."""
     return max(SMALLEST_P, math.ldexp(1.0, 1 - check_count(n_clusters, "n_clusters", least=1)))
 
 
@@ -284,13 +223,7 @@ def _power(n: int, shares: tuple[float, float], level: float, min_discordant: in
 
 
 def discordant_shares(discordance: float, delta: float) -> tuple[float, float]:
-    """Return the probabilities that only the candidate, and only the baseline, gets an item right.
-
-    Examples
-    --------
-    >>> discordant_shares(0.25, 0.25)
-    (0.25, 0.0)
-    """
+    """Return the probabilities that only the candidate, and only the baseline, gets an item right."""
     if not 0.0 <= discordance <= 1.0:
         raise InputError(f"discordance is {discordance:g}; give a proportion between 0 and 1")
     if abs(delta) > discordance + _FEASIBLE:
@@ -304,14 +237,8 @@ def discordant_shares(discordance: float, delta: float) -> tuple[float, float]:
 def connor_n(delta: float, discordance: float, *, conf_level: float = 0.95, power: float = 0.8) -> float:
     """Items for the paired test of two proportions by Connor's normal formula; a quick start, not rounded.
 
-    Notes
-    -----
     n = [z_(1 - alpha/2) sqrt(psi) + z_power sqrt(psi - delta^2)]^2 / delta^2, psi the discordance. It ignores that counts
     are whole and that fewer than 6 discordant items decide nothing.
-
-    References
-    ----------
-    Connor 1987, Biometrics 43:207, doi:10.2307/2531961.
 
     Examples
     --------
@@ -330,12 +257,7 @@ def connor_n(delta: float, discordance: float, *, conf_level: float = 0.95, powe
 def precision_n(half_width: float, variance: float, *, conf_level: float = 0.95) -> float:
     """Items at which the interval reaches `half_width` to either side: z^2 variance / h^2, not rounded.
 
-    Parameters
-    ----------
-    half_width
-        Half the width that the interval is to have, in score units.
-    variance
-        Variance of one item's difference; psi - delta^2 for right/wrong items.
+    `variance` is that of one item's difference; psi - delta^2 for right/wrong items.
 
     Examples
     --------
@@ -360,26 +282,13 @@ def paired_binary_margin_power(
 ) -> float:
     """Exact power to show non-inferiority or equivalence at a margin on n right/wrong items, by Tango's score test.
 
-    Parameters
-    ----------
-    n
-        Items.
-    p10, p01
-        Probabilities that only the candidate, or only the baseline, gets an item right.
-    margin
-        Largest difference that does not matter, a proportion between 0 and 1.
-    test
-        "noninferiority": the score interval at level 2 conf_level - 1 lies above -margin. "equivalence": it lies within
-        the margin on both sides.
+    Arguments as in `paired_binary_power`. "noninferiority": the score interval at level 2 conf_level - 1 lies above -margin.
+    "equivalence": it lies within the margin on both sides.
 
     Notes
     -----
     Summed over every table that can occur. For c items that only the baseline gets right, Tango's statistic rises with b,
     so that each c has one b from which the lower test rejects, and one up to which the upper one does.
-
-    References
-    ----------
-    Tango 1998, Statistics in Medicine 17:891.
 
     Examples
     --------
@@ -417,13 +326,7 @@ def _first_b(n: int, c: FloatArray, delta: float, bound: float, *, reached: bool
 
 
 def tango_statistics(n: int, b: FloatArray, c: FloatArray, delta: float) -> FloatArray:
-    """Return Tango's score statistic at a difference other than 0, elementwise; see `evalstats.stats.paired.binary`.
-
-    Examples
-    --------
-    >>> tango_statistics(520, np.array([20.0]), np.array([18.0]), -0.05).round(3).tolist()
-    [3.965]
-    """
+    """Return Tango's score statistic at a difference other than 0, elementwise; see `evalstats.stats.paired.binary`."""
     if delta < 0.0:
         return -tango_statistics(n, c, b, -delta)
     linear = -b - c + (2.0 * n - b + c) * delta

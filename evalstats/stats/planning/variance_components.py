@@ -1,4 +1,8 @@
-"""Where the variance of a paired difference comes from: clusters, items, trials. And what more of each would buy."""
+"""Where the variance of a paired difference comes from: clusters, items, trials. And what more of each would buy.
+
+References: Searle, Casella & McCulloch 1992, Variance Components, ch. 3; Miller 2024, arXiv:2411.00640; Cochran 1977,
+Sampling Techniques, section 10.6.
+"""
 
 import math
 from dataclasses import dataclass
@@ -26,12 +30,8 @@ class DifferenceParts:
         be told apart is in here.
     trials
         Mean variance of the trials of one item, of baseline and candidate; None where no two items have two trials.
-    cluster_raw, item_raw
-        The unbiased estimates; negative ones are cut off at 0 above.
     sizes
         Items of every cluster; empty where items are not clustered.
-    n_items
-        Items.
     n_trials
         Harmonic mean of the trials of an item, of baseline and candidate.
     notes
@@ -57,23 +57,7 @@ class DifferenceParts:
         return self.item + sum(noise / k for noise, k in zip(self.trials, counts, strict=True) if noise is not None)
 
     def shares(self, n_clusters: int | None = None) -> FloatArray | None:
-        """Return the shares of the items that as many clusters hold, with sizes spread as they are; None without clusters.
-
-        Examples
-        --------
-        >>> parts = DifferenceParts(
-        ...     cluster=0.1,
-        ...     item=0.1,
-        ...     trials=(None, None),
-        ...     cluster_raw=0.1,
-        ...     item_raw=0.1,
-        ...     sizes=(1, 3),
-        ...     n_items=4,
-        ...     n_trials=(1.0, 1.0),
-        ... )
-        >>> parts.shares(4).tolist()
-        [0.125, 0.125, 0.375, 0.375]
-        """
+        """Return the shares of the items that as many clusters hold, with sizes spread as they are; None without clusters."""
         if not self.sizes:
             return None
         wanted = len(self.sizes) if n_clusters is None else check_count(n_clusters, "n_clusters", least=1)
@@ -84,13 +68,7 @@ class DifferenceParts:
     def variance(
         self, *, n_items: float | None = None, n_clusters: int | None = None, n_trials: Pair | None = None
     ) -> float:
-        """Return the variance of the mean difference of a design: cluster sum f_g^2 + per_item/n.
-
-        Parameters
-        ----------
-        n_items, n_clusters, n_trials
-            Of the design; by default those of the data.
-        """
+        """Return the variance of the mean difference of a design, by default that of the data: cluster sum f_g^2 + per_item/n."""
         items = self.n_items if n_items is None else n_items
         shares = self.shares(n_clusters)
         between = 0.0 if shares is None or self.cluster is None else self.cluster * float((shares**2).sum())
@@ -135,15 +113,6 @@ def difference_parts(
     E(MSB) = n_0 cluster + item + sum t_i (1/n_g - 1/n)/(G - 1), n_0 = (n - sum n_g^2/n)/(G - 1). Estimates below 0 are cut
     off, and a note says so.
 
-    References
-    ----------
-    Searle, Casella & McCulloch 1992, Variance Components, ch. 3; Miller 2024, arXiv:2411.00640.
-
-    Raises
-    ------
-    InputError
-        Fewer than two items, or shapes that differ.
-
     Examples
     --------
     >>> parts = difference_parts([0.0, 1.0, 1.0, 2.0, 5.0, 6.0], clusters=[0, 0, 1, 1, 2, 2])
@@ -187,23 +156,8 @@ def difference_parts(
 def cheapest_trials(item: float, trials: float, *, cost_item: float, cost_trial: float) -> float:
     """Trials of an item at which a budget buys the smallest variance: sqrt(cost_item sigma^2 / (cost_trial omega^2)).
 
-    Parameters
-    ----------
-    item, trials
-        omega^2, and sigma_A^2 + sigma_B^2.
-    cost_item
-        What an item costs once, whatever the trials.
-    cost_trial
-        What one trial of an item costs, on both sides together.
-
-    Returns
-    -------
-    float
-        Not rounded, at least 1; infinite where items do not differ at all.
-
-    References
-    ----------
-    Cochran 1977, Sampling Techniques, section 10.6.
+    `item` is omega^2 and `trials` sigma_A^2 + sigma_B^2; an item costs `cost_item` once, one trial of it on both sides
+    together `cost_trial`. Not rounded, at least 1; infinite where items do not differ at all.
 
     Examples
     --------

@@ -23,8 +23,8 @@ from evalstats.analysis.compare.sequential import (
 from evalstats.analysis.pairs import pair_items
 from evalstats.analysis.result import json_safe
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.sequential.confidence_sequence import asymptotic_cs, normal_mixture_cs
-from evalstats.stats.sequential.e_process import betting_cs, betting_margin_p, e_mcnemar
+from evalstats.stats.betting import betting_cs, betting_margin_p, e_mcnemar
+from evalstats.stats.sequential import asymptotic_cs, normal_mixture_cs
 from tests.analysis.builders import data_of, rows_of
 
 START = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 import evalstats as es
 from evalstats.analysis.contamination.cutoff import day_of
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.regression_discontinuity import break_bandwidth
+from evalstats.stats.contamination import break_bandwidth
 from tests.analysis.contamination.example_items import CUTOFF, REFERENCES, as_results, dated_rows
 
 

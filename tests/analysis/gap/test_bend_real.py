@@ -7,8 +7,9 @@ import polars as pl
 import pytest
 
 import evalstats as es
+from evalstats.stats.errors_in_variables.line import fit_line
+from evalstats.stats.errors_in_variables.line_estimators import bend
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.york import bend, fit_line
 from tests.analysis.gap.notes import lines_of
 from tests.analysis.gap.test_gap_real import joined_by_name
 

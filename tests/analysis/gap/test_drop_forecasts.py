@@ -11,7 +11,7 @@ from evalstats.analysis.gap.material import Material, Options
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.gap.user_drops import Drops
+from evalstats.stats.gap import Drops
 from tests.analysis.gap.drop_material import material_of, names_of, outcomes_of, world
 from tests.analysis.gap.notes import texts
 

@@ -13,9 +13,9 @@ from evalstats.analysis.gap.standardisation import decomposition_of
 from evalstats.analysis.result import Estimate
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.standardisation.kitagawa import PARTS, kitagawa
+from evalstats.stats.standardisation import PARTS
 from tests.analysis.gap.notes import texts
-from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld
+from tests.stats.standardisation.cell_worlds import LAB_MIX, CellWorld, kitagawa
 
 SCENARIOS = ("ask", "fix", "plan", "search", "write")
 ADDS_UP = 1e-12

@@ -4,9 +4,15 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.attenuation import map_to_correlation, own_variances, true_correlation, without_noise
+from evalstats.stats.agreement.attenuation import (
+    draw_noise,
+    map_to_correlation,
+    own_variances,
+    true_correlation,
+    without_noise,
+)
 from evalstats.stats.agreement.correlation import pearson
-from evalstats.stats.agreement.intervals import canonical_order, draw_all, draw_noise
+from evalstats.stats.agreement.intervals import canonical_order, draw_all
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance
 
 SOURCES = ("items", "votes", "items and votes")

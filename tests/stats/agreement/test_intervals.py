@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from evalstats.stats.agreement.attenuation import ceilings, true_agreement
 from evalstats.stats.agreement.correlation import NAMES, correlate, kendall
 from evalstats.stats.agreement.intervals import (
     draw_sources,
@@ -16,7 +17,6 @@ from evalstats.stats.agreement.intervals import (
     shifted_ends,
     source_interval,
 )
-from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.agreement.lablive import NAMES as BENCHMARKS
 from tests.stats.agreement.lablive import published

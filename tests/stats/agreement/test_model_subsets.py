@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import InputError
 from evalstats.stats.agreement.correlation import subset_agreement
 from tests.stats.agreement.lablive import published
 from tests.stats.agreement.test_draws import scores
@@ -46,5 +45,3 @@ def test_sizes_are_what_the_models_allow() -> None:
     }  # fmt: skip
     assert subset_agreement(s, sizes=[10])[0] == next(row for row in rows if (row.kind, row.size) == ("random", 10))
     assert subset_agreement(s.subset(np.arange(4))) == ()
-    with pytest.raises(InputError, match="at least 3 models"):
-        subset_agreement(s, sizes=[2])

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError
-from evalstats.stats.agreement.attenuation import true_correlation
+from evalstats.stats.agreement.attenuation import ceilings, true_agreement, true_correlation
 from evalstats.stats.agreement.correlation import correlate
-from evalstats.stats.agreement.true_agreement import ceilings, true_agreement
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 from tests.stats.agreement.test_draws import scores
 

@@ -21,7 +21,7 @@ from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, fit_strengths
 from evalstats.stats.arena.covariance import covariance_of
 from evalstats.stats.arena.likelihood import PairFit
 from evalstats.stats.arena.votes import VoteRows, vote_rows
-from evalstats.stats.bootstrap.studentised import order_statistic
+from evalstats.stats.bootstrap import order_statistic
 from tests.stats.arena.votes_by_hand import llmfao
 
 OPTIMUM = 1e-8  # log-units, promised of a fit; two fits may differ by twice that

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import acceleration, bca_law, corrected_tails, percentile_law
+from evalstats.stats.bootstrap import acceleration, bca_law, corrected_tails, percentile_law
 
 
 def ends(estimate):

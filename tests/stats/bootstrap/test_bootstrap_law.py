@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.exact import all_resamples, augmented_percentile, common_step, grid_law, percentile_law
+from evalstats.stats.bootstrap import augmented_percentile, percentile_law
+from evalstats.stats.resample_law import all_resamples, common_step, grid_law
 
 GRID_ERROR = 0.01  # standard errors; the grid has 400 points to one
 

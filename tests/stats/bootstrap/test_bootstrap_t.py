@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.bootstrap.studentised import block_error, bootstrap_t, check_resamples, order_statistic
+from evalstats.stats.bootstrap import block_error, bootstrap_t, check_resamples, order_statistic
 from evalstats.stats.clusters import cluster_mean
 from evalstats.stats.one_sample import mean_t
 
@@ -66,7 +66,7 @@ def test_cluster_resamples_are_measured_by_their_own_cr2():
 
 def test_resamples_of_clusters_one_by_one():
     """Each drawn t* is that of CR2 on the drawn clusters, written out."""
-    from evalstats.stats.bootstrap import studentised as module
+    from evalstats.stats import bootstrap as module
 
     codes = np.repeat(np.arange(5), [4, 2, 7, 3, 5])
     values = np.random.default_rng(1).normal(size=21)
@@ -85,7 +85,7 @@ def test_clusters_of_one_item_are_items():
 
 
 def test_drawing_counts_and_drawing_items_agree(monkeypatch):
-    from evalstats.stats.bootstrap import studentised as module
+    from evalstats.stats import bootstrap as module
 
     values = np.repeat([0.0, 1 / 3, 2 / 3, 1.0], [20, 35, 30, 15])
     counted = bootstrap_t(values, seed=1, n_resamples=40_000)
@@ -97,7 +97,7 @@ def test_drawing_counts_and_drawing_items_agree(monkeypatch):
 
 
 def test_the_same_seed_gives_the_same_interval_whatever_the_chunks(monkeypatch):
-    from evalstats.stats.bootstrap import studentised as module
+    from evalstats.stats import bootstrap as module
 
     values = np.random.default_rng(0).normal(size=50)
     first = bootstrap_t(values, seed=3)

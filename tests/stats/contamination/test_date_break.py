@@ -7,8 +7,7 @@ import pytest
 import statsmodels.api as sm
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.contamination.difference_in_differences import reference_gap
-from evalstats.stats.contamination.regression_discontinuity import MIN_SIDE, break_bandwidth, date_density, date_window
+from evalstats.stats.contamination import MIN_SIDE, break_bandwidth, date_density, date_window, reference_gap
 
 CLOSE = 1e-8
 

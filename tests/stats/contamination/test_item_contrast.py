@@ -5,7 +5,7 @@ import pytest
 import statsmodels.api as sm
 
 from evalstats.errors import InputError
-from evalstats.stats.contamination.item_contrast import item_contrast, split_contrast, twin_contrast
+from evalstats.stats.contamination import item_contrast, split_contrast, twin_contrast
 from evalstats.stats.one_sample import cr2_of_mean
 
 # Sums of a few dozen products in double precision.

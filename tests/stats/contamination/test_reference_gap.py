@@ -7,8 +7,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import InputError
-from evalstats.stats.contamination.difference_in_differences import reference_gap
-from evalstats.stats.contamination.item_contrast import split_contrast, twin_contrast
+from evalstats.stats.contamination import reference_gap, split_contrast, twin_contrast
 
 CLOSE = 1e-9
 N_OLD, N_ITEMS = 100, 200

@@ -11,8 +11,9 @@ from scipy.special import logit
 
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.checks import FloatArray
+from evalstats.stats.errors_in_variables.line import fit_line
+from evalstats.stats.errors_in_variables.line_estimators import Bend, bend
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.york import Bend, bend, fit_line
 
 CLOSED = 1e-8
 

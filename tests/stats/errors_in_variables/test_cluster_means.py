@@ -76,11 +76,6 @@ def test_few_clusters_give_no_error_but_a_reason() -> None:
     assert "4 clusters" in found.reason
 
 
-def test_a_negative_weight_is_refused() -> None:
-    with pytest.raises(InputError, match="negative"):
-        cluster_means(np.arange(6), np.zeros(6, int), -np.ones(6), np.ones(6), n_clusters=6, n_models=1)
-
-
 def test_clustered_errors_cover() -> None:
     """95% intervals of a mean over users with an effect of their own, and unequal activity."""
     rng = np.random.default_rng(5)
@@ -111,5 +106,3 @@ def test_scores_that_are_none_are_refused() -> None:
         LabLiveScores(lab=np.array([1.0, np.nan]), live=np.zeros(2))
     with pytest.raises(InputError, match="no covariance"):
         LabLiveScores(lab=np.zeros(2), live=np.zeros(2), lab_covariance=np.array([[1.0, 2.0], [0.0, 1.0]]))
-    with pytest.raises(InputError, match="one score a model"):
-        LabLiveScores(lab=np.zeros(2), live=np.zeros(3))

@@ -7,8 +7,14 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.hierarchy import HierarchyFit, fit_hierarchy, new_lab_of, new_lives
-from evalstats.stats.errors_in_variables.hierarchy_posterior import Priors, contrasts_of, posterior_of
+from evalstats.stats.errors_in_variables.hierarchy import HierarchyFit, fit_hierarchy
+from evalstats.stats.errors_in_variables.hierarchy_posterior import (
+    Priors,
+    contrasts_of,
+    new_lab_of,
+    new_lives,
+    posterior_of,
+)
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
 
 # The lattice is cut off where the density has fallen by e^-9, so that about a thousandth of the posterior is missing, most of
@@ -173,8 +179,7 @@ def test_without_noise_and_with_flat_priors_it_is_the_regression_prediction_inte
     change = -np.log(at.tau + 1e-12) - posterior.priors.log_density(at.slope, at.sigma, at.tau)
     flat = replace(posterior, lattice=replace(lattice, log_density=lattice.log_density + change))
     away = np.array([x.mean(), x.mean() + 0.8])
-    law, n_refits = new_lives(flat, new_lab_of(data, away, np.zeros(2), None))
-    assert not n_refits
+    law = new_lives(flat, new_lab_of(data, away, np.zeros(2), None))
     slope, intercept, *_ = stats.linregress(x, z)
     rest = z - intercept - slope * x
     s = np.sqrt(rest @ rest / (n - 2))
@@ -318,10 +323,6 @@ def test_what_cannot_be_answered_is_refused():
         fit_hierarchy(replace(scores, cross=5.0 * np.eye(8)))
     with pytest.raises(InputError, match="without new_lab_covariance"):
         fit_hierarchy(scores, new_lab=np.zeros(1))
-    with pytest.raises(InputError, match="shape"):
-        fit_hierarchy(scores, new_lab=np.zeros(2), new_lab_covariance=np.zeros(3))
-    with pytest.raises(InputError, match="NaN"):
-        fit_hierarchy(scores, new_lab=np.array([np.nan]), new_lab_covariance=np.zeros(1))
     with pytest.raises(InputError, match="variance of a difference"):
         fit_hierarchy(
             scores, new_lab=np.zeros(1), new_lab_covariance=np.zeros(1), new_cross_with_lab=np.full((1, 8), 3.0)

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from evalstats.errors import CannotAnswerError
+from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.line_estimators import (
     deming,
     least_squares,
@@ -17,7 +18,6 @@ from evalstats.stats.errors_in_variables.line_estimators import (
     without_leverage,
 )
 from evalstats.stats.errors_in_variables.scores import LabLiveScores, centred_variance, unique_variances
-from evalstats.stats.errors_in_variables.york import fit_line
 
 CLOSED = 1e-8
 SEARCHED = 1e-4  # a search over a likelihood that is flat at its top

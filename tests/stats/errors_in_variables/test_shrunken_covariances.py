@@ -5,14 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from evalstats.errors import InputError
+from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.scores import (
     LabLiveScores,
     centred_variance,
     shrunken_covariances,
     unique_variances,
 )
-from evalstats.stats.errors_in_variables.york import fit_line
 
 
 def _world(rng: np.random.Generator, n: int, clusters: int) -> LabLiveScores:
@@ -49,8 +48,3 @@ def test_the_test_of_tau_keeps_its_level_with_few_clusters() -> None:
     rng = np.random.default_rng(7)
     worlds = [_world(rng, 15, 40) for _ in range(60)]
     assert np.mean([fit_line(shrunken_covariances(scores, 40)).p_value <= 0.05 for scores in worlds]) < 0.05 + 0.084
-
-
-def test_one_cluster_is_refused() -> None:
-    with pytest.raises(InputError, match="1 clusters tell no covariance"):
-        shrunken_covariances(_world(np.random.default_rng(2), 8, 60), 1)

@@ -10,8 +10,8 @@ import pytest
 from scipy import optimize, stats
 
 from evalstats.errors import CannotAnswerError, InputError
+from evalstats.stats.errors_in_variables.line import fit_line
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.york import fit_line
 
 CLOSED = 1e-8  # closed forms and published values held to full precision
 SEARCHED = 1e-6  # two searches that stop by themselves
@@ -256,8 +256,6 @@ def test_what_cannot_be_answered_is_refused_in_words() -> None:
         fit_line(replace(scores, lab_covariance=None))
     with pytest.raises(CannotAnswerError, match="same live score"):
         fit_line(replace(scores, live=np.full(9, 2.5)))
-    with pytest.raises(InputError, match="tau2 is -1"):
-        fit_line(scores, tau2=-1.0)
     with pytest.raises(InputError, match="conf_level"):
         fit_line(scores, conf_level=95)
 

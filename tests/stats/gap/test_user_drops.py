@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.errors_in_variables.plane import fit_plane, slope_covariance
+from evalstats.errors import CannotAnswerError
+from evalstats.stats.errors_in_variables.line import fit_line, fit_plane, slope_covariance
 from evalstats.stats.errors_in_variables.scores import LabLiveScores
-from evalstats.stats.errors_in_variables.york import fit_line
-from evalstats.stats.gap.user_drops import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
+from evalstats.stats.gap import Drops, flipped_pairs, no_spread_p, pooled_drops, spread_beyond_noise
 from evalstats.stats.many.winners_curse import shrunken_means
 
 CLOSE = 1e-9
@@ -103,15 +102,6 @@ def test_a_pair_flips_only_where_both_orders_are_separated():
     assert flipped_pairs(sure, pooled_drops(sure, 0.05)) == []
     noisy = drops_of(ideal, drop, of_ideal=0.3, of_drop=0.3)
     assert flipped_pairs(noisy, pooled_drops(noisy, 0.9)) == []
-
-
-def test_numbers_that_are_none_are_refused(some: Drops):
-    with pytest.raises(InputError, match="NaN"):
-        drops_of(np.array([0.5, np.nan]), np.zeros(2))
-    with pytest.raises(InputError, match="expected"):
-        Drops(ideal=some.ideal, drop=some.drop[:3], covariance=some.covariance, df=some.df)
-    with pytest.raises(InputError, match="share"):
-        pooled_drops(some, 1.2)
 
 
 def test_a_plane_with_one_column_is_yorks_line():

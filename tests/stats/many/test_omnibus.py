@@ -52,8 +52,3 @@ def test_models_that_agree_have_no_statistic():
     assert (found.statistic, found.p_value) == (None, 1.0)
     assert found.reason == "all models agree on every item"
     assert friedman(np.ones((4, 3))).reason == "all models tie on every item"
-
-
-def test_graded_scores_are_not_for_cochran():
-    with pytest.raises(InputError, match="friedman"):
-        cochran_q([[0.5, 1.0], [1.0, 0.0]])

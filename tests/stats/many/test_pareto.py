@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from evalstats.errors import InputError
 from evalstats.stats.many import pareto
 from evalstats.stats.many.pareto import beaten_by, frontier_shares, on_frontier
 
@@ -154,18 +153,3 @@ def test_uneven_clusters_weigh_by_their_items() -> None:
         means.append(on_frontier(scores[rows].mean(axis=0), costs[rows].mean(axis=0)))
     found = frontier_shares(scores, costs, clusters=codes, n_resamples=20_000)
     assert np.abs(found.shares - np.mean(means, axis=0)).max() < 4 * 0.5 / 20_000**0.5
-
-
-@pytest.mark.parametrize(
-    ("scores", "costs", "message"),
-    [
-        ([[0.5, float("nan")]], [[1.0, 2.0]], "1 of 2 scores are NaN or infinite; give complete cases"),
-        ([[0.5, 0.1]], [[1.0, float("inf")]], "1 of 2 costs are NaN or infinite"),
-        ([[0.5, 0.1]], [[1.0], [2.0]], "give both for the same items and systems"),
-        ([0.5, 0.1], [1.0, 2.0], "give a table of items by systems"),
-        (np.zeros((0, 2)), np.zeros((0, 2)), "give a table of items by systems"),
-    ],
-)
-def test_tables_that_are_none_are_refused(scores: object, costs: object, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        frontier_shares(scores, costs)

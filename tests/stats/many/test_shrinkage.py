@@ -47,22 +47,21 @@ def test_reml_and_prediction_by_definition(rho):
 def test_equal_errors_have_a_closed_form():
     x, se = np.array([0.62, 0.55, 0.52, 0.50, 0.41]), 0.05
     tau2 = x.var(ddof=1) - se**2
-    found = shrunken_means(x, np.full(5, se))
+    found = shrunken_means(x, se**2 * np.eye(5))
     assert found.between_sd == pytest.approx(math.sqrt(tau2), rel=1e-6)
     np.testing.assert_allclose(found.shrunken, x.mean() + tau2 / (tau2 + se**2) * (x - x.mean()), rtol=1e-6)
 
 
 def test_noise_alone_is_shrunk_to_the_mean():
-    found = shrunken_means([0.50, 0.51, 0.49, 0.50], np.full(4, 0.05))
+    found = shrunken_means([0.50, 0.51, 0.49, 0.50], 0.05**2 * np.eye(4))
     assert found.between_sd == 0
     np.testing.assert_allclose(found.shrunken, 0.5, rtol=1e-9)
     assert (found.std_error > 0.02).all()
-    assert "no more than noise" in found.note
 
 
 def test_luck_that_all_models_share_is_no_spread_and_no_noise_between_them():
     x = np.array([0.60, 0.55, 0.52, 0.48, 0.41])
-    alone = shrunken_means(x, np.full(5, 0.05))
+    alone = shrunken_means(x, 0.05**2 * np.eye(5))
     shared = shrunken_means(x, covariance=0.0024 * np.ones((5, 5)) + 0.0001 * np.eye(5))
     assert shared.between_sd > alone.between_sd
     assert np.abs(shared.shrunken - x).max() < np.abs(alone.shrunken - x).max()
@@ -91,11 +90,7 @@ def test_prediction_covers_and_the_top_is_not_biased():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ({"estimates": [1, 2], "std_errors": [1, 1]}, "at least 3"),
-        ({"estimates": [1, 2, 3]}, "give std_errors"),
-        ({"estimates": [1, 2, 3], "std_errors": [1, 1, 1], "covariance": np.eye(3)}, "give std_errors"),
-        ({"estimates": [1, 2, 3], "std_errors": [1, 0, 1]}, "positive"),
-        ({"estimates": [1, 2, 3], "std_errors": [1, 1]}, "one for each"),
+        ({"estimates": [1, 2], "covariance": np.eye(2)}, "at least 3"),
         ({"estimates": [1, 2, 3], "covariance": np.eye(2)}, "square matrix"),
     ],
 )

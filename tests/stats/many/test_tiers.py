@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from evalstats.errors import InputError
 from evalstats.stats.many.multiplicity import compact_letters
 
 
@@ -89,17 +88,3 @@ def test_a_long_chain_takes_no_time():
     letters = compact_letters(apart, range(n))
     assert letters[0] == "a"
     assert len(set().union(*map(of, letters))) == n - 7
-
-
-@pytest.mark.parametrize(
-    ("separated", "order", "says"),
-    [
-        (np.ones((2, 3)), [0, 1], "shape"),
-        (np.array([[0, 1], [0, 0]]), [0, 1], "both ways"),
-        (np.eye(2), [0, 1], "with itself"),
-        (np.zeros((2, 2)), [0, 0], "every model once"),
-    ],
-)
-def test_what_is_no_table_of_pairs_is_refused(separated, order, says):
-    with pytest.raises(InputError, match=says):
-        compact_letters(separated, order)

@@ -105,8 +105,8 @@ def test_estimate_and_ends_are_pairwise_averages(values, conf_level):
     for rank in range(1, n + 1):
         law = np.convolve(law, np.eye(1, rank + 1)[0] / 2 + np.eye(1, rank + 1, rank)[0] / 2)
     tail = (1 - conf_level) / 2
-    # k is the smallest with P(V <= k) >= tail, so that the two tails outside hold less than 1 - conf_level.
-    k = int(np.argmax(np.cumsum(law) >= tail - 1e-12))
+    # k is the smallest with P(V <= k) > tail, so that the two tails outside, P(V < k), hold at most 1 - conf_level.
+    k = int(np.argmax(np.cumsum(law) >= tail * (1 + 1e-12)))
     assert (found.conf_low, found.conf_high) == (averages[k - 1], averages[len(averages) - k])
     turned = signed_rank(-d, conf_level=conf_level)
     assert (turned.conf_low, turned.conf_high) == (-found.conf_high, -found.conf_low)

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evalstats.stats.standardisation.kitagawa import GapStatistic
-from evalstats.stats.standardisation.linearisation import CellTable, cell_table
+from evalstats.stats.standardisation import CellTable, GapParts, GapStatistic, cell_table, gap_parts
 
 N_CELLS, N_MODELS = 5, 3
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
@@ -13,6 +12,13 @@ _EASE = np.array([1.5, 1.0, 0.4, 0.0, -0.6])
 LAB_MIX = np.array([0.3, 0.25, 0.2, 0.15, 0.1])
 OTHER_MIX = LAB_MIX[::-1].copy()
 ABILITY = np.array([0.0, 0.4, -0.4])
+
+
+def kitagawa(lab_share, lab_rate, live_share, live_rate) -> GapParts:
+    """The parts of one table from shares and rates; a rate is NaN where its side has no share."""
+    w_lab, w_live = np.asarray(lab_share), np.asarray(live_share)
+    lab, live = (np.where(w > 0, w * np.asarray(r), 0.0) for w, r in ((w_lab, lab_rate), (w_live, live_rate)))
+    return gap_parts(w_lab, lab, w_live, live, common=(w_lab > 0) & (w_live > 0))
 
 
 def expit(x: np.ndarray) -> np.ndarray:

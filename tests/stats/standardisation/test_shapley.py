@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import InputError
-from evalstats.stats.standardisation.kitagawa import shapley_shares
+from evalstats.stats.standardisation import shapley_shares
 
 CLOSED_FORM = 1e-12
 

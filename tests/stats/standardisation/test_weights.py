@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.standardisation.weights import cell_weights, raked_cells
+from evalstats.stats.standardisation import cell_weights, raked_cells
 
 REFERENCE = json.loads((Path(__file__).parents[2] / "golden" / "raking.json").read_text())
 Y = np.array(REFERENCE["data"]["y"], dtype=np.float64)

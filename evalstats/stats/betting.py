@@ -1,4 +1,9 @@
-"""E-processes: the betting confidence sequence of bounded differences, sequential McNemar, and e-BH for many models."""
+"""Inference by betting on bounded values, and e-values: valid at every n and at every time of stopping.
+
+References: Waudby-Smith & Ramdas 2024, doi:10.1093/jrsssb/qkad009 (betting); Robbins 1970, doi:10.1214/aoms/1177696786, and
+Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011 (e-values of counts); Wang & Ramdas 2022,
+doi:10.1111/rssb.12489 (e-BH).
+"""
 
 import math
 from collections.abc import Callable
@@ -8,14 +13,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
+from scipy.optimize import brentq
 
 from evalstats.errors import InputError
-from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_count, check_level
+from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bound, check_bounds, check_level
 from evalstats.stats.estimate import positive_p
-from evalstats.stats.sequential.confidence_sequence import (
+from evalstats.stats.sequential import (
     ConfidenceSequence,
     as_sizes,
-    check_bound,
     check_planned,
     is_steady,
     path_times,
@@ -33,7 +38,6 @@ _PLANNED_SHARES = (0.7, 0.1, 0.1, 0.1)
 _SHORTEST_HORIZON = 8.0
 _CLOSE = 1e-10
 _CLOSE_ON_PATH = 1e-7
-Alternative = Literal["two-sided", "greater", "less"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,14 +88,8 @@ class Game:
 def open_game(scores: FloatArray, sizes: FloatArray, log_stake: float, planned_n: int | None) -> Game:
     """Place every bettor's bets: each of them sqrt(2 log_stake / (variance seen so far x n aimed at)).
 
-    Parameters
-    ----------
-    scores
-        float64 array, shape (n,), in [0, 1], in order.
-    sizes
-        float64 array, shape (n,), in (0, 1].
-    log_stake
-        Log of the capital that decides: log(2/alpha) for two-sided intervals.
+    `scores` lie in [0, 1], in order, `sizes` in (0, 1]; `log_stake` is the log of the capital that decides: log(2/alpha) for
+    two-sided intervals.
     """
     weighted = scores * sizes
     t = np.arange(1.0, scores.size + 1.0)
@@ -166,26 +164,22 @@ def betting_cs(
     interval is 1.4 to 1.6 times as wide as the fixed-n one from 50 to 10,000 items, where theirs goes from 1.4 to 2.4, and
     1.2 to 1.3 times at a planned n.
 
-    References
-    ----------
-    Waudby-Smith & Ramdas 2024, JRSS-B 86:1, doi:10.1093/jrsssb/qkad009.
-
     Examples
     --------
     >>> found = betting_cs([1.0, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, 1.0, 0.0, 0.0] * 30)
     >>> round(found.estimate, 3), round(found.conf_low, 3), round(found.conf_high, 3), found.first_crossing
     (0.2, 0.092, 0.309, 101)
     """
-    v, game, span, level = _opened(values, bound, conf_level, planned_n, sizes, log_stake=_two_sided)
-    threshold = _two_sided(1.0 - level)
+    v, game, span = _opened(values, bound, conf_level, planned_n, sizes, sides=2)
+    threshold = math.log(2.0 / (1.0 - conf_level))
     times = path_times(v.size)
     lows, highs = _path(game, times, threshold, "above"), 1.0 - _path(game, times, threshold, "below")
     now = [_end(game.last, v.size, threshold, side) for side in ("above", "below")]
     means = np.cumsum(v * game.sizes)[times - 1] / np.cumsum(game.sizes)[times - 1]
-    log_e = np.maximum(*(game.capital(0.5, v.size, side) for side in ("above", "below"))) - math.log(2.0)
+    log_e = _log_e(game, 0.5)
     return sequence_of(
         method="betting confidence sequence",
-        conf_level=level,
+        conf_level=conf_level,
         log_e=log_e,
         first=1,
         times=times,
@@ -209,26 +203,23 @@ def betting_log_e(
     """Natural log of the e-value against "the mean is `mean`" after every unit, shape (n,): the test behind `betting_cs`.
 
     It may be looked at any number of times as it is; it rejects at the first time it reaches log(1/alpha). E-values of
-    different looks at the same units are never multiplied.
-
-    Parameters
-    ----------
-    mean
-        Hypothetical mean, inside the bounds.
-    values, bound, conf_level, planned_n, sizes
-        As in `betting_cs`; the level only decides the size of the bets.
+    different looks at the same units are never multiplied. Arguments as in `betting_cs`; the level only decides the size of
+    the bets.
 
     Examples
     --------
     >>> round(float(betting_log_e([1.0] * 20)[-1]), 2) > math.log(20)
     True
     """
-    v, game, span, _ = _opened(values, bound, conf_level, planned_n, sizes, log_stake=_two_sided)
+    _, game, span = _opened(values, bound, conf_level, planned_n, sizes, sides=2)
     if not -span < mean < span:
         raise InputError(f"mean is {mean:g}; give a number inside ({-span:g}, {span:g})")
-    reach = (mean / span + 1.0) / 2.0
-    above, below = game.capital(reach, v.size, "above"), game.capital(1.0 - reach, v.size, "below")
-    return np.maximum(above, below) - math.log(2.0)
+    return _log_e(game, (mean / span + 1.0) / 2.0)
+
+
+def _log_e(game: Game, reach: float) -> FloatArray:
+    n = game.scores.size
+    return np.maximum(game.capital(reach, n, "above"), game.capital(1.0 - reach, n, "below")) - math.log(2.0)
 
 
 def betting_margin_p(
@@ -241,19 +232,11 @@ def betting_margin_p(
     planned_n: int | None = None,
     sizes: ArrayLike | None = None,
 ) -> float:
-    """One-sided anytime-valid p at a margin: the smallest 1/e so far.
+    """One-sided anytime-valid p at a margin declared before looking: the smallest 1/e so far.
 
-    Parameters
-    ----------
-    margin
-        In the score's own unit, declared before looking.
-    side
-        "lower" tests "mean <= -margin" (small p: not inferior), "upper" tests "mean >= margin". It is at most alpha exactly
-        when the interval of `betting_cs` at level 1 - 2 alpha excludes the margin on that side.
-    conf_level
-        1 - alpha; it only decides the size of the bets.
-    values, bound, planned_n, sizes
-        As in `betting_cs`.
+    Side "lower" tests "mean <= -margin" (small p: not inferior), "upper" tests "mean >= margin". It is at most alpha exactly when
+    the interval of `betting_cs` at level 1 - 2 alpha excludes the margin on that side. `conf_level` is 1 - alpha and only
+    decides the size of the bets; other arguments as in `betting_cs`.
 
     Examples
     --------
@@ -261,7 +244,7 @@ def betting_margin_p(
     >>> round(betting_margin_p(d, 0.1), 3), round(betting_margin_p(d, 0.0), 3)
     (0.002, 0.778)
     """
-    v, game, span, _ = _opened(values, bound, conf_level, planned_n, sizes, log_stake=_one_sided)
+    v, game, span = _opened(values, bound, conf_level, planned_n, sizes, sides=1)
     if not -span < margin < span:
         raise InputError(f"margin is {margin:g}; give a number inside ({-span:g}, {span:g})")
     where: Side = "above" if side == "lower" else "below"
@@ -275,22 +258,14 @@ def _opened(
     planned_n: int | None,
     sizes: ArrayLike | None,
     *,
-    log_stake: Callable[[float], float],
-) -> tuple[FloatArray, Game, float, float]:
+    sides: int,
+) -> tuple[FloatArray, Game, float]:
     v = as_values(values)
     span, level = check_bound(bound), check_level(conf_level)
     check_bounds(v, -span, span)
     scores = np.clip((v / span + 1.0) / 2.0, 0.0, 1.0)
     shares = as_sizes(sizes, v.size)
-    return v, open_game(scores, shares, log_stake(1.0 - level), check_planned(planned_n)), span, level
-
-
-def _two_sided(alpha: float) -> float:
-    return math.log(2.0 / alpha)
-
-
-def _one_sided(alpha: float) -> float:
-    return math.log(1.0 / alpha)
+    return v, open_game(scores, shares, math.log(sides / (1.0 - level)), check_planned(planned_n)), span
 
 
 def _path(game: Game, times: IntArray, threshold: float, side: Side) -> FloatArray:
@@ -311,7 +286,6 @@ def _path(game: Game, times: IntArray, threshold: float, side: Side) -> FloatArr
 
 def _end(evaluate: Callable[[float, int, Side], float], n: int, threshold: float, side: Side) -> float:
     """Return the reach at which a capital falls to the threshold; 0 where it never gets there."""
-    from scipy.optimize import brentq
 
     def excess(reach: float) -> float:
         return evaluate(reach, n, side) - threshold
@@ -321,7 +295,6 @@ def _end(evaluate: Callable[[float, int, Side], float], n: int, threshold: float
 
 def _end_below(game: Game, n: int, threshold: float, side: Side, *, known: float, gap: float) -> float:
     """Return the end at an earlier time, no further in than one that is known; `gap` is a first guess of how far away."""
-    from scipy.optimize import brentq
 
     def excess(reach: float) -> float:
         return game.most(reach, n, side) - threshold
@@ -341,22 +314,9 @@ def e_bh(e_values: ArrayLike) -> FloatArray:
     """Return adjusted p-like numbers of the e-BH procedure: those at most a are rejected at a false discovery rate of a.
 
     It holds for any dependence between the models, and at any time of stopping when each e-value may be looked at at any
-    time (`betting_log_e` at its last unit). For one model over several looks take its e-value as
-    it is; e-values of one model are never multiplied unless each is of fresh items, and averaged otherwise.
-
-    Parameters
-    ----------
-    e_values
-        float64 array, shape (n_models,), 0 or more, one for each hypothesis; infinity is allowed.
-
-    Returns
-    -------
-    float64 array, shape (n_models,)
-        The smallest over k from the rank of the e-value on of M / (k e_(k)), at most 1, e_(k) the k-th largest of M.
-
-    References
-    ----------
-    Wang & Ramdas 2022, JRSS-B 84:822, doi:10.1111/rssb.12489.
+    time (`betting_log_e` at its last unit). For one model over several looks take its e-value as it is; e-values of one model
+    are never multiplied unless each is of fresh items, and averaged otherwise. The number is the smallest over k from the rank
+    of the e-value on of M / (k e_(k)), at most 1, e_(k) the k-th largest of M; e-values may be infinite.
 
     Examples
     --------
@@ -364,11 +324,6 @@ def e_bh(e_values: ArrayLike) -> FloatArray:
     [0.04, 0.06666666666666667, 0.6666666666666666, 1.0]
     """
     e = np.asarray(e_values, dtype=np.float64)
-    if e.ndim != 1 or e.size == 0:
-        raise InputError(f"e_values have shape {e.shape}; give one number for each model")
-    wrong = e.size - int(np.count_nonzero(e >= 0.0))
-    if wrong:
-        raise InputError(f"{wrong} of {e.size} e-values are negative or NaN; an e-value is 0 or more")
     order = np.argsort(-e, kind="stable")
     with np.errstate(divide="ignore"):
         steps = e.size / (np.arange(1, e.size + 1) * e[order])
@@ -379,20 +334,9 @@ def e_bh(e_values: ArrayLike) -> FloatArray:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EMcnemar:
-    """Where the test stands, and whether it may have stopped earlier.
+    """Where the test stands: discordant items each way, log e now (it does not overflow), and the smallest 1/e so far as p.
 
-    Attributes
-    ----------
-    only_candidate, only_baseline
-        Discordant items so far.
-    log_e
-        Natural log of the e-value now; it does not overflow.
-    p_value
-        Anytime-valid p: the smallest 1/e so far, at most 1.
-    first_crossing
-        The first item at which e reached 1/alpha; None where it never did.
-    conf_level
-        1 - alpha.
+    `first_crossing` is the first item at which e reached 1/alpha; None where it never did.
     """
 
     only_candidate: int
@@ -403,27 +347,11 @@ class EMcnemar:
     first_crossing: int | None
 
 
-def log_e_mcnemar(
-    only_candidate: ArrayLike, only_baseline: ArrayLike, *, side: Alternative = "two-sided"
-) -> FloatArray:
-    """Natural log of the e-value against "each discordant item goes either way with probability 1/2".
+def log_e_mcnemar(only_candidate: ArrayLike, only_baseline: ArrayLike) -> FloatArray:
+    """Natural log of the e-value against "each discordant item goes either way with probability 1/2", from counts each way.
 
-    Parameters
-    ----------
-    only_candidate, only_baseline
-        Whole numbers of discordant items each way, of one shape.
-    side
-        "two-sided" spreads the alternative over all probabilities of the candidate by Beta(1/2, 1/2); "greater" over those
-        above 1/2, which tests "the candidate wins at most half of them"; "less" over those below.
-
-    Notes
-    -----
-    e = B(b + 1/2, c + 1/2)/B(1/2, 1/2) 2^(b + c), the likelihood of the discordant items mixed over the alternative, against
-    that at 1/2. One-sided: times 2 P(Beta(b + 1/2, c + 1/2) > 1/2).
-
-    References
-    ----------
-    Robbins 1970, doi:10.1214/aoms/1177696786; Grünwald, de Heide & Koolen 2024, doi:10.1093/jrsssb/qkae011.
+    e = B(b + 1/2, c + 1/2)/B(1/2, 1/2) 2^(b + c): the likelihood of the discordant items mixed over all probabilities of the
+    candidate by Beta(1/2, 1/2), against that at 1/2.
 
     Examples
     --------
@@ -431,27 +359,14 @@ def log_e_mcnemar(
     5.586
     """
     b, c = (np.asarray(x, dtype=np.float64) for x in (only_candidate, only_baseline))
-    for x, name in ((b, "only_candidate"), (c, "only_baseline")):
-        if x.size and (not np.isfinite(x).all() or float(x.min()) < 0.0 or bool((x != np.floor(x)).any())):
-            raise InputError(f"{name} holds something that is no count; give whole numbers of 0 or more")
-    log_e = special.betaln(b + 0.5, c + 0.5) - math.log(math.pi) + (b + c) * math.log(2.0)
-    if side == "two-sided":
-        return log_e
-    won, lost = (b, c) if side == "greater" else (c, b)
-    return log_e + math.log(2.0) + _log_upper_half(won + 0.5, lost + 0.5)
+    return special.betaln(b + 0.5, c + 0.5) - math.log(math.pi) + (b + c) * math.log(2.0)
 
 
-def e_mcnemar(differences: ArrayLike, *, conf_level: float = 0.95, side: Alternative = "two-sided") -> EMcnemar:
+def e_mcnemar(differences: ArrayLike, *, conf_level: float = 0.95) -> EMcnemar:
     """Sequential McNemar test of right-or-wrong items with one trial, looked at after every item.
 
-    Items must be independent. It stops, or is read, whenever one likes; e-values of two looks are never multiplied.
-
-    Parameters
-    ----------
-    differences
-        Array, shape (n_items,): candidate minus baseline, -1, 0 or 1, in the order in which the items were finished.
-    side
-        As in `log_e_mcnemar`.
+    `differences`, candidate minus baseline, are -1, 0 or 1, in the order in which the items were finished. Items must be
+    independent. It stops, or is read, whenever one likes; e-values of two looks are never multiplied.
 
     Examples
     --------
@@ -465,22 +380,13 @@ def e_mcnemar(differences: ArrayLike, *, conf_level: float = 0.95, side: Alterna
     if odd.size:
         raise InputError(f"differences hold {odd[0]:g}; those of right-or-wrong items are -1, 0 or 1")
     won, lost = np.cumsum(d == 1.0), np.cumsum(d == -1.0)
-    log_e = log_e_mcnemar(won, lost, side=side)
+    log_e = log_e_mcnemar(won, lost)
     crossed = np.flatnonzero(log_e >= -math.log1p(-level))
     return EMcnemar(
-        only_candidate=check_count(int(won[-1]), "only_candidate"),
-        only_baseline=check_count(int(lost[-1]), "only_baseline"),
+        only_candidate=int(won[-1]),
+        only_baseline=int(lost[-1]),
         log_e=float(log_e[-1]),
         p_value=positive_p(math.exp(-max(float(log_e.max()), 0.0))),
         conf_level=level,
         first_crossing=int(crossed[0]) + 1 if crossed.size else None,
     )
-
-
-def _log_upper_half(won: FloatArray, lost: FloatArray) -> FloatArray:
-    """Return log P(Beta(won, lost) > 1/2), also where that underflows."""
-    share = special.betainc(lost, won, 0.5)
-    # Far below 1e-290 the first term of the tail's expansion is as good: (1/2)^(won + lost) / (lost' B(won, lost)).
-    first = -(won + lost) * math.log(2.0) - special.betaln(won, lost) - np.log(np.maximum(lost - won, 0.5) / 2.0)
-    with np.errstate(divide="ignore"):
-        return np.where(share > 1e-290, np.log(share), first)

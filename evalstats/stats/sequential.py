@@ -1,4 +1,11 @@
-"""Confidence sequences: intervals for every n at once, by normal mixtures, and the drift that a look on the way cannot bear."""
+"""Confidence sequences for means that are watched while the units come in, and whether their order matters.
+
+Those of bounded values by betting, and e-values, are in `evalstats.stats.betting`.
+
+References: Robbins 1970, doi:10.1214/aoms/1177696786, and Howard et al. 2021, doi:10.1214/20-AOS1991 (normal mixture);
+Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, doi:10.1214/24-AOS2408 (asymptotic); Ploberger & Krämer 1992,
+doi:10.2307/2951597 (CUSUM test with ordinary residuals).
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bounds, check_level, is_constant
+from evalstats.stats.checks import FloatArray, IntArray, as_values, check_bound, check_bounds, check_level, is_constant
 from evalstats.stats.estimate import positive_p
 
 PATH_POINTS = 200
@@ -28,12 +35,6 @@ class ConfidenceSequence:
 
     Attributes
     ----------
-    estimate
-        Mean of all units so far.
-    method, conf_level
-        How, and at what level.
-    n
-        Units so far (items, or clusters).
     conf_low, conf_high
         The intersection of all intervals so far (but see `alone`), in the unit of the data; None where there is none, and
         `reason` says why.
@@ -46,10 +47,9 @@ class ConfidenceSequence:
         then only in the path.
     first_crossing
         The first n at which 0 was excluded; None where it never was.
-    times
-        int64 array, shape (n_points,): the n of the path, rising, at most some 200 of them.
-    estimates, lows, highs
-        float64 arrays, shape (n_points,): the running mean and the running intersection; infinite where nothing bounds it.
+    times, estimates, lows, highs
+        The path, shape (n_points,), at most some 200: n, the running mean and the running intersection; infinite where
+        nothing bounds it.
     """
 
     estimate: float
@@ -106,13 +106,6 @@ def as_sizes(sizes: ArrayLike | None, n: int) -> FloatArray:
     return found / max(float(found.max()), 1.0)
 
 
-def check_bound(bound: float) -> float:
-    """Return a positive finite bound, or raise InputError."""
-    if not (math.isfinite(bound) and bound > 0.0):
-        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
-    return float(bound)
-
-
 def check_planned(planned_n: float | None) -> int | None:
     """Return a planned number of units of at least 1, or None."""
     if planned_n is None:
@@ -135,18 +128,11 @@ def sequence_of(
     now: tuple[float, float],
     steady: bool = True,
 ) -> ConfidenceSequence:
-    """Make a confidence sequence from its path.
+    """Make a confidence sequence from its path; `log_e` are log e-values against a mean of 0 at n = first, first + 1, ...
 
     The intersection of all intervals is reported, unless the mean of all units has left it or moves along the order (not
     `steady`); then the interval of this n alone, `now`, with the p that belongs to it. Where every interval holds the true
     mean both do, so either may be taken.
-
-    Parameters
-    ----------
-    log_e
-        Log e-values against a mean of 0 at n = first, first + 1, ...
-    times, estimates, lows, highs
-        The path: running mean and running intersection.
     """
     estimate = float(estimates[-1])
     running = (float(lows[-1]), float(highs[-1]))
@@ -200,18 +186,8 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
     """Test whether the order of the units has to do with their values.
 
     The largest distance of the running sum of residuals from 0, over sd sqrt(n), is compared with a Brownian bridge's. Too
-    few units (under 20) and equal values give None. The test is conservative for few units.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n,), in order.
-    sizes
-        Items in each unit, where the mean over items is meant.
-
-    References
-    ----------
-    Ploberger & Krämer 1992, doi:10.2307/2951597 (the CUSUM test with ordinary residuals).
+    few units (under 20) and equal values give None. The test is conservative for few units. `sizes` are the items in each
+    unit, where the mean over items is meant.
 
     Examples
     --------
@@ -235,13 +211,7 @@ def order_drift(values: ArrayLike, *, sizes: ArrayLike | None = None) -> Drift |
 
 
 def is_steady(values: ArrayLike, *, sizes: ArrayLike | None = None) -> bool:
-    """Whether no clear drift shows.
-
-    Examples
-    --------
-    >>> is_steady([0.0, 1.0] * 40), is_steady([0.0] * 40 + [1.0] * 40)
-    (True, False)
-    """
+    """Whether no clear drift shows."""
     drift = order_drift(values, sizes=sizes)
     return drift is None or not drift.clear
 
@@ -249,35 +219,17 @@ def is_steady(values: ArrayLike, *, sizes: ArrayLike | None = None) -> bool:
 def mixture_half_width(n: ArrayLike, rho: float, *, conf_level: float = 0.95, sigma: float = 1.0) -> FloatArray:
     """Half width of the normal-mixture confidence sequence after n values.
 
-    sigma sqrt((n rho^2 + 1)/(n^2 rho^2) 2 log(sqrt(n rho^2 + 1)/alpha)).
-
-    Parameters
-    ----------
-    n
-        Numbers of values, at least 1.
-    rho
-        Which n the sequence favours, see `best_rho`.
-    sigma
-        Root of the variance proxy: for values in [-b, b] it is b (Hoeffding).
-
-    References
-    ----------
-    Robbins 1970; Howard et al. 2021, doi:10.1214/20-AOS1991.
+    sigma sqrt((n rho^2 + 1)/(n^2 rho^2) 2 log(sqrt(n rho^2 + 1)/alpha)); `rho` says which n the sequence favours, see
+    `best_rho`; `sigma` is the root of the variance proxy: for values in [-b, b] it is b (Hoeffding).
 
     Examples
     --------
     >>> np.round(mixture_half_width([50, 5000], 0.12598535), 6).tolist()
     [0.545187, 0.045845]
     """
-    level = check_level(conf_level)
-    for value, name in ((rho, "rho"), (sigma, "sigma")):
-        if not (math.isfinite(value) and value > 0.0):
-            raise InputError(f"{name} is {value:g}; give a positive number")
     counts = np.asarray(n, dtype=np.float64)
-    if counts.size and not float(counts.min()) >= 1.0:
-        raise InputError(f"n reaches {float(counts.min()):g}; there is an interval from one value on")
     grown = counts * rho**2 + 1.0
-    return sigma * np.sqrt(grown / (counts**2 * rho**2) * 2.0 * (0.5 * np.log(grown) - math.log1p(-level)))
+    return sigma * np.sqrt(grown / (counts**2 * rho**2) * 2.0 * (0.5 * np.log(grown) - math.log1p(-conf_level)))
 
 
 def best_rho(planned_n: float, *, conf_level: float = 0.95) -> float:
@@ -291,10 +243,8 @@ def best_rho(planned_n: float, *, conf_level: float = 0.95) -> float:
     >>> round(best_rho(500), 5)
     0.12816
     """
-    planned = check_planned(planned_n) or _USUAL_N
-    alpha = 1.0 - check_level(conf_level)
-    y = -float(special.lambertw(-(alpha**2) / math.e, -1).real)
-    return math.sqrt((y - 1.0) / planned)
+    y = -float(special.lambertw(-((1.0 - conf_level) ** 2) / math.e, -1).real)
+    return math.sqrt((y - 1.0) / planned_n)
 
 
 def normal_mixture_cs(
@@ -307,14 +257,8 @@ def normal_mixture_cs(
 ) -> ConfidenceSequence:
     """Confidence sequence for the mean of values in [-bound, bound], in closed form: the simple and wide one.
 
-    It knows nothing of the variance, so for models that agree on most items it is several times as wide as `betting_cs`.
-
-    Parameters
-    ----------
-    values, bound, sizes
-        As in `e_process.betting_cs`.
-    planned_n
-        Where the interval is to be shortest; 500 without it. Fixed before the first look.
+    It knows nothing of the variance, so for models that agree on most items it is several times as wide as `betting_cs`,
+    whose arguments it takes. It is shortest at `planned_n`, 500 without it, fixed before the first look.
 
     Examples
     --------
@@ -358,28 +302,14 @@ def asymptotic_cs(
 ) -> ConfidenceSequence:
     """Confidence sequence for the mean of unbounded values, from 100 units on: what a t interval is to a fixed n.
 
-    Its coverage is right in the limit, like that of a t interval, and the first look must not come before 100 units.
-
-    Parameters
-    ----------
-    values, sizes
-        As in `e_process.betting_cs`, without a bound.
-    planned_n
-        Where the interval is to be shortest; 500 without it. Fixed before the first look.
-
-    Raises
-    ------
-    CannotAnswerError
-        Fewer than 100 units: nothing bounds what the next one may be.
+    Its coverage is right in the limit, like that of a t interval, and the first look must not come before 100 units: fewer
+    raise CannotAnswerError, since nothing bounds what the next one may be. It is shortest at `planned_n`, 500 without it, fixed
+    before the first look.
 
     Notes
     -----
     The normal-mixture half width with the standard deviation seen so far for sigma. With sizes the values are residuals
     size x (value - mean) over the mean size. Times at which all values are equal have no interval.
-
-    References
-    ----------
-    Waudby-Smith, Arbour, Sinha, Kennedy & Ramdas 2024, doi:10.1214/24-AOS2408.
 
     Examples
     --------

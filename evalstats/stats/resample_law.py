@@ -1,28 +1,15 @@
-"""Bootstrap intervals of a mean or a ratio from the exact law of the bootstrap, percentile and BCa: no resamples, no seed."""
+"""The law of a sum or ratio of draws with replacement, as from infinitely many resamples: exact on a lattice, else on a grid."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import fft, special
 
-from evalstats.errors import InputError
-from evalstats.stats.checks import (
-    FloatArray,
-    as_codes,
-    as_values,
-    check_bounds,
-    check_level,
-    few_items,
-    is_constant,
-    too_few_clusters,
-)
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.checks import FloatArray
 
 _FINEST = 2.0**20  # steps in the largest value: finer data count as continuous
-_ROUNDING = 1e-9
 _PROBE = 512
 _TAIL = 46.0  # mass outside the window is below 2 exp(-46)
 _LONGEST_LATTICE = 2**22
@@ -33,6 +20,7 @@ _SETTLED = 0.001  # standard errors
 _CLOSE = 1e-7  # in probability: some 1e-6 standard errors
 _MOST_STEPS = 80
 _Point = tuple[float, float]
+_ROUNDING = 1e-9
 
 
 def common_step(values: FloatArray) -> float | None:
@@ -108,13 +96,7 @@ def percentile_ends(values: FloatArray, tail: float) -> tuple[float, float]:
 
     Values on a common lattice give exact lattice quantiles. Others are placed on a grid of 1/400 standard error.
     """
-    n, low = values.size, float(values.min())
-    step = common_step(values - low)
-    if step is not None:
-        law = lattice_law(values, low, step)
-        if law is not None:
-            return law.lower(tail) / n, law.upper(tail) / n
-    law = grid_law(values)
+    n, law = values.size, law_of_sum(values)
     return law.lower(tail) / n, law.upper(tail) / n
 
 
@@ -135,12 +117,11 @@ def lattice_law(values: FloatArray, low: float, step: float) -> SumLaw | None:
 
 
 def grid_law(values: FloatArray) -> SumLaw:
-    """Return the law of the sum of n draws, each value spread over four grid points.
+    """Return the law of the sum of n draws, each value spread over four grid points of at most 1/400 standard error.
 
-    A cell is at most 1/400 standard error; the window never exceeds 160 of them, so the grid stays below 2**17 points.
-
-    The four weights are those of cubic Lagrange interpolation: they keep the first three moments of every value, so
-    that the variance of the sum is right where a linear split would inflate it. They can be negative by a little.
+    The window never exceeds 160 standard errors, so the grid stays below 2**17 points. The four weights are those of cubic
+    Lagrange interpolation: they keep the first three moments of every value, so that the variance of the sum is right where
+    a linear split would inflate it. They can be negative by a little.
     """
     n, low = values.size, float(values.min())
     offsets = values - low
@@ -175,10 +156,7 @@ def _spread(offset: FloatArray, cell: np.ndarray) -> FloatArray:
 
 
 def _window(offsets: FloatArray, n: int, largest: float) -> tuple[float, float, float]:
-    """Return start and length of a range that holds the sum of n draws but for 2 exp(-46), and the sum's std_error.
-
-    By Bernstein's bound.
-    """
+    """Return start and length of a range that holds the sum but for 2 exp(-46), by Bernstein's bound, and its std_error."""
     mean, variance = float(offsets.mean()), float(offsets.var())
     std_error = math.sqrt(n * variance)
     linear = _TAIL * largest / 3.0
@@ -200,8 +178,7 @@ def _convolved(mass: FloatArray, n: int) -> FloatArray:
 
 
 def _first_reaching(mass: FloatArray, tail: float) -> int:
-    reached = np.cumsum(mass) >= tail - _ROUNDING
-    return int(np.argmax(reached))
+    return int(np.argmax(np.cumsum(mass) >= tail - _ROUNDING))
 
 
 def ratio_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[float, float]:
@@ -223,9 +200,7 @@ def _listed_ends(sums: FloatArray, sizes: FloatArray, tail: float) -> tuple[floa
     ratios, weights = all_resamples(sums, sizes)
     order = np.argsort(ratios, kind="stable")
     ratios, weights = ratios[order], weights[order]
-    low = int(np.argmax(np.cumsum(weights) >= tail - _ROUNDING))
-    high = int(np.argmax(np.cumsum(weights[::-1]) >= tail - _ROUNDING))
-    return float(ratios[low]), float(ratios[::-1][high])
+    return float(ratios[_first_reaching(weights, tail)]), float(ratios[::-1][_first_reaching(weights[::-1], tail)])
 
 
 def all_resamples(sums: FloatArray, sizes: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -242,13 +217,9 @@ def all_resamples(sums: FloatArray, sizes: FloatArray) -> tuple[FloatArray, Floa
         times = room if last else np.arange(parent.size) - starts
         used = used[parent] + times
         total = total[parent] + times[:, np.newaxis] * pair
-        weight = weight[parent] / _factorials(n_pairs)[times]
+        weight = weight[parent] / special.factorial(times, exact=True)
     scale = math.factorial(n_pairs) / float(n_pairs) ** n_pairs
     return total[:, 0] / total[:, 1], weight * scale
-
-
-def _factorials(largest: int) -> FloatArray:
-    return np.array([math.factorial(k) for k in range(largest + 1)], dtype=np.float64)
 
 
 def _lower_root(sums: FloatArray, sizes: FloatArray, tail: float) -> float:
@@ -304,227 +275,8 @@ def _illinois(excess: Callable[[float], float], low: _Point, high: _Point, *, to
     return 0.5 * (low[0] + high[0])
 
 
-def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> Estimate:
-    """Mean with the percentile bootstrap interval, as from infinitely many resamples.
-
-    For comparison with published bootstrap intervals. It is too short near the ends of the scale (coverage .80 for .90
-    against .98 at n = 20) and with few clusters (.82 to .91 up to 10), so it is never the default. There is no p-value:
-    counting resamples on the wrong side of 0 is not a test.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): item scores or differences. Trials: average them first, since resampling them
-        as well would count their noise twice.
-    clusters
-        Integer codes, shape (n_items,): whole clusters are drawn; the mean is the ratio of the drawn sums and sizes.
-
-    Returns
-    -------
-    Estimate
-        Type 1 quantiles of the law. Data that do not vary give no interval: a bootstrap knows only the values it saw.
-
-    Notes
-    -----
-    The law of the sum of n draws is the n-fold convolution of the observed distribution: exact by FFT for values on a
-    lattice (right/wrong scores, means of trials, rubric points), within .02 standard errors on a grid otherwise. For
-    clusters, P(S/N <= t) = P(sum(s_g - t n_g) <= 0); up to 10 clusters every resample is listed.
-
-    Examples
-    --------
-    >>> r = percentile_law([1.0] * 21 + [0.0] * 22)
-    >>> round(100 * r.conf_low, 2), round(100 * r.conf_high, 2)
-    (34.88, 62.79)
-    """
-    x = as_values(values)
-    level = check_level(conf_level)
-    if clusters is not None:
-        return _clustered(x, clusters, level)
-    method = "percentile bootstrap, exact law"
-    mean = float(x.mean())
-    if is_constant(x):
-        reason = f"all {x.size} values are equal: a bootstrap would give an interval of width zero"
-        return Estimate(
-            estimate=mean, method=method, conf_level=level, n=x.size, reason=reason, warnings=few_items(x.size)
-        )
-    std_error = float(x.std()) / math.sqrt(x.size)
-    ends = percentile_ends(x, (1.0 - level) / 2.0)
-    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends)
-
-
-def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_level: float = 0.95) -> Estimate:
-    """Mean of bounded differences with the percentile bootstrap after one pseudo-item at +bound and one at -bound.
-
-    The bootstrap to use for bounded differences below 300 items: the pseudo-items stand for values not yet seen, and
-    coverage stays above .945 where the plain percentile interval falls to .80.
-
-    Parameters
-    ----------
-    differences
-        float64 array, shape (n_items,): candidate minus baseline, in the score's own unit.
-    bound
-        Largest possible |difference|.
-
-    Examples
-    --------
-    >>> r = augmented_percentile([0.0] * 20)
-    >>> round(r.conf_low, 4), round(r.conf_high, 4)
-    (-0.1364, 0.1364)
-    """
-    if not (math.isfinite(bound) and bound > 0.0):
-        raise InputError(f"bound is {bound:g}; give the metric's range, a positive number")
-    d = as_values(differences, "differences")
-    check_bounds(d, -bound, bound, "differences")
-    level = check_level(conf_level)
-    padded = np.concatenate([d, [bound, -bound]])
-    ends = percentile_ends(padded, (1.0 - level) / 2.0)
-    std_error = float(padded.std()) / math.sqrt(padded.size)
-    method = "augmented percentile bootstrap, exact law"
-    return _with_ends(float(d.mean()), method, level, d.size, std_error=std_error, ends=ends)
-
-
-def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> Estimate:
-    codes, n_clusters = as_codes(clusters, x.size)
-    method, mean = "cluster percentile bootstrap, exact law", float(x.mean())
-    sums = np.bincount(codes, weights=x).astype(np.float64)
-    sizes = np.bincount(codes).astype(np.float64)
-    reason = too_few_clusters(n_clusters)
-    if reason is None and is_constant(sums / sizes):
-        reason = f"all {n_clusters} cluster means are equal: a bootstrap would give an interval of width zero"
-    if reason is not None:
-        return Estimate(estimate=mean, method=method, conf_level=level, n=x.size, n_clusters=n_clusters, reason=reason)
-    std_error = math.sqrt(float(np.square(sums - mean * sizes).sum())) / x.size
-    ends = ratio_ends(sums, sizes, (1.0 - level) / 2.0)
-    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends, n_clusters=n_clusters)
-
-
-def _with_ends(
-    mean: float,
-    method: str,
-    level: float,
-    n: int,
-    *,
-    std_error: float,
-    ends: tuple[float, float],
-    n_clusters: int | None = None,
-) -> Estimate:
-    low, high = ends
-    wide = high > low
-    return Estimate(
-        estimate=mean,
-        method=method,
-        conf_level=level,
-        n=n,
-        std_error=std_error,
-        conf_low=low if wide else None,
-        conf_high=high if wide else None,
-        n_clusters=n_clusters,
-        reason=None if wide else "so much of the law sits on one value that both ends fall on it",
-        warnings=() if n_clusters is not None else few_items(n),
-    )
-
-
-def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
-    """Mean with the bias-corrected and accelerated bootstrap interval, as from infinitely many resamples.
-
-    For comparison with published BCa intervals. It mends skewness, not values that were never seen: near the ends of the
-    scale it covers as little as .80 (n = 20) and .90 (n = 100), like the percentile interval, so it is never the default.
-
-    Parameters
-    ----------
-    values
-        float64 array, shape (n_items,): item scores or differences (average trials first).
-
-    Returns
-    -------
-    Estimate
-        Type 1 quantiles of the law at the corrected levels. Values that do not vary give a reason and no interval.
-
-    Notes
-    -----
-    z0 is the normal quantile of P(mean* < mean) + P(mean* = mean)/2, and a = skewness/(6 root n), with the skewness of the
-    observed values. The ends are the quantiles of the law at Phi(z0 + (z0 + z)/(1 - a (z0 + z))) with z = -1.96 and 1.96
-    (at 95%). The law is that of `percentile_law`: exact on a lattice, within .02 standard errors on a grid otherwise.
-
-    References
-    ----------
-    Efron 1987, doi:10.1080/01621459.1987.10478410.
-
-    Examples
-    --------
-    >>> r = bca_law([1.0] * 21 + [0.0] * 22)
-    >>> round(100 * r.conf_low, 2), round(100 * r.conf_high, 2)
-    (34.88, 62.79)
-    """
-    x = as_values(values)
-    level = check_level(conf_level)
-    n, mean, method = x.size, float(x.mean()), "BCa bootstrap, exact law"
-    if is_constant(x):
-        reason = f"all {n} values are equal: a bootstrap would give an interval of width zero"
-        return Estimate(estimate=mean, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
-    law = _law_of_sum(x)
-    tails = corrected_tails(law.cdf(n * mean), acceleration(x - mean), level)
-    ends = None if tails is None else (law.lower(tails[0]) / n, law.upper(tails[1]) / n)
-    reason = None
-    if ends is None:
-        reason = "the values are so skewed that BCa has no ends at this level"
-    elif not ends[0] < ends[1]:
-        reason = "so much of the law sits on one value that both ends fall on it"
-    return Estimate(
-        estimate=mean,
-        method=method,
-        conf_level=level,
-        n=n,
-        std_error=float(x.std()) / math.sqrt(n),
-        conf_low=None if reason or ends is None else ends[0],
-        conf_high=None if reason or ends is None else ends[1],
-        reason=reason,
-        warnings=few_items(n),
-    )
-
-
-def acceleration(influence: FloatArray) -> float:
-    """Return BCa's acceleration, sum(u^3)/(6 sum(u^2)^1.5), from the influence u of every unit on the statistic.
-
-    For a mean u is the distance from it, and this is skewness/(6 root n).
-
-    Examples
-    --------
-    >>> round(acceleration(np.array([-1.0, -1.0, 2.0])), 4)
-    0.068
-    """
-    scaled = influence / float(np.abs(influence).max())
-    return float((scaled**3).sum()) / (6.0 * float((scaled**2).sum()) ** 1.5)
-
-
-def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[float, float] | None:
-    """Return how much of the bootstrap law lies below the lower and above the upper BCa end; None where they have none.
-
-    Parameters
-    ----------
-    share_below
-        P(statistic* < statistic), ties counted half.
-    a
-        Acceleration.
-    conf_level
-        Level of the interval.
-
-    Examples
-    --------
-    >>> low, high = corrected_tails(0.5, 0.0, 0.95)
-    >>> round(low, 6), round(high, 6)
-    (0.025, 0.025)
-    """
-    if not 0.0 < share_below < 1.0:
-        return None
-    z0, z = float(special.ndtri(share_below)), -float(special.ndtri((1.0 - conf_level) / 2.0))
-    down, up = 1.0 - a * (z0 - z), 1.0 - a * (z0 + z)
-    if down <= 0.0 or up <= 0.0:
-        return None
-    return float(special.ndtr(z0 + (z0 - z) / down)), float(special.ndtr(-z0 - (z0 + z) / up))
-
-
-def _law_of_sum(x: FloatArray) -> SumLaw:
+def law_of_sum(x: FloatArray) -> SumLaw:
+    """Return the law of the sum of n draws from n values: exact on a lattice, else on a grid."""
     low = float(x.min())
     step = common_step(x - low)
     law = None if step is None else lattice_law(x, low, step)

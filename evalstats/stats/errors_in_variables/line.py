@@ -1,10 +1,16 @@
-"""York's line with errors on both sides and a spread of true gaps: the fit, an interval of its slope, a test for a bend."""
+"""York's line, and plane, through scores that are noisy on both sides, with a spread of true gaps.
+
+References: York, Evensen, Martinez & Delgado 2004, doi:10.1119/1.1632486; Viechtbauer 2007, doi:10.1002/sim.2514 (the
+interval of tau); Moran 1971, Journal of Multivariate Analysis 1:232 (the test of a slope, inverted as Fieller does for a
+ratio); Fuller 1987, Measurement Error Models, theorem 2.2.1, doi:10.1002/9780470316665.
+"""
 
 import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
+from scipy import linalg, optimize, special
+from scipy.linalg import helmert
 
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.checks import FloatArray, check_level
@@ -40,10 +46,6 @@ def slope_interval(sides: Sides, problems: Problems, line: Lines, conf_level: fl
     At the true slope the residuals r and the adjusted lab scores X(b) = x - Cov(e_x, r) Omega^-1 r are independent, so that
     t(b) = X' P r / sqrt(X' P X) is standard normal whatever the lab scores are, and however few. tau is held at its estimate;
     where it is above 0 the limit is Student's with n - 2 degrees of freedom.
-
-    References
-    ----------
-    Moran 1971, Journal of Multivariate Analysis 1:232; the inversion is that of Fieller for a ratio.
     """
     df = sides.n_models - 2
     limit = t_quantile(conf_level, df) if line.tau2[0] > sides.floor else normal_quantile(conf_level)
@@ -122,31 +124,27 @@ def _flat_tau2(z: FloatArray, v_z: FloatArray, floor: float) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineFit:
-    """A line live = intercept + slope * lab through noisy scores.
+    """A line live = intercept + slope * lab through noisy scores, in their units.
 
     Attributes
     ----------
-    slope, intercept, slope_std_error, intercept_std_error
-        In the units of the scores. Standard errors are York's (2004), from the adjusted points.
+    slope_std_error, intercept_std_error
+        York's (2004), from the adjusted points.
     slope_low, slope_high
         Interval of the slope by inverting a test, which keeps its level where the lab is noisy; infinite where the lab does not
         tell how steep the line is.
-    slope_p_value
-        Of no association at all (slope 0), by the correlation of both sides with the live errors as weights. `slope_one_p`: of
-        slope 1, by the test that the interval inverts.
-    tau2
-        Variance of true gaps beyond noise; `tau_low`, `tau_high` bound its root. `tau_high` is None where models lie closer to
-        the line than their noise makes likely for any tau.
+    slope_p_value, slope_one_p
+        Of no association at all (slope 0), by the correlation of both sides with the live errors as weights; of slope 1, by the
+        test that the interval inverts.
+    tau2, tau_low, tau_high
+        Variance of true gaps beyond noise; bounds of its root. `tau_high` is None where models lie closer to the line than their
+        noise makes likely for any tau.
     statistic, df, p_value
         York's S at tau = 0, chi-squared with n_models - 2 degrees of freedom where noise alone explains all gaps.
     lab_p_value
         Of the question whether models differ in the lab at all beyond noise; without that no line is determined.
-    residual
-        float64, shape (n_models,): live less the line at the lab score.
-    leverage
-        Share of the information on the slope that each model holds, 0 to 1.
-    converged
-        Whether the search came to rest.
+    residual, leverage
+        float64, shape (n_models,): live less the line at the lab score; share of the information on the slope, 0 to 1.
     """
 
     slope: float
@@ -196,27 +194,16 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
     tau2
         Squared live units; None estimates it.
 
-    Returns
-    -------
-    LineFit
-
     Raises
     ------
     CannotAnswerError
         Where there are fewer than 3 models, a side has no errors or is constant.
-    InputError
-        Where `tau2` is negative or `conf_level` no level.
 
     Notes
     -----
     Assumes normal errors whose covariance is known, and true gaps independent of one another and of the lab score. Where the
     lab covariance is 0 this is generalised least squares with York's moment estimate of tau^2 (that of Paule and Mandel in
     meta-analysis). Standard errors take tau^2 as known; see the simulations in the tests for what that costs.
-
-    References
-    ----------
-    York, Evensen, Martinez & Delgado 2004, American Journal of Physics 72:367, doi:10.1119/1.1632486; Viechtbauer 2007,
-    Statistics in Medicine 26:37, doi:10.1002/sim.2514 (the interval of tau).
 
     Examples
     --------
@@ -231,29 +218,25 @@ def fit_line(scores: LabLiveScores, *, tau2: float | None = None, conf_level: fl
     (1.89, 0.16, 0.0, 0.56)
     """
     check_level(conf_level)
-    if tau2 is not None and not (math.isfinite(tau2) and tau2 >= 0.0):
-        raise InputError(f"tau2 is {tau2}; give a variance of 0 or more, or None to estimate it")
     sides = scaled_sides(scores)
     problems = sides.all_models()
-    return _told(sides, problems, _searched(problems, sides, tau2, conf_level), conf_level)
+    df, tail = sides.n_models - 2, (1.0 - conf_level) / 2.0
+    # The line at tau = 0, those of S's mean and of both ends of tau's interval, and the one asked for.
+    target = np.array([df, special.chdtri(df, tail), special.chdtri(df, 1.0 - tail)], dtype=np.float64)
+    plain = lowest(problems, np.array([sides.floor]))
+    three = np.zeros(3, dtype=np.int64)
+    spread = with_spread(problems.take(three), target, sides.floor, angle=plain.angle[three], tau2=plain.tau2[three])
+    best = spread.first() if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
+    return _in_own_units(sides, problems, (plain, best, spread), conf_level)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LineShape:
     """What follows from slopes and tau2 of many problems, in scaled units; the first axis is the problem.
 
-    Attributes
-    ----------
-    slope, slope_variance
-        float64, shape (n_problems,).
-    mean_weights
-        float64, shape (n_problems, n_kept): the intercept is their product with live - slope * lab. They sum to 1.
-    slope_weights
-        As far as the first order goes, the error of the slope is their product with the residuals. They sum to 0.
-    points
-        Adjusted lab scores: where York puts the true ones.
-    leverage
-        Share of the slope's information that each model holds.
+    The intercept is the product of `mean_weights` (summing to 1) with live - slope * lab; to first order the slope's error is
+    that of `slope_weights` (summing to 0) with the residuals. `points` are the adjusted lab scores, where York puts the true
+    ones; `leverage` is the share of the slope's information that each model holds.
     """
 
     slope: FloatArray
@@ -294,49 +277,23 @@ def line_shape(sides: Sides, problems: Problems, lines: Lines, keep: np.ndarray 
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Searched:
-    """The line at tau = 0, the line asked for, and those of S's mean and of both ends of tau's interval."""
-
-    plain: Lines
-    best: Lines
-    spread: Lines
-
-
-def _searched(problems: Problems, sides: Sides, tau2: float | None, conf_level: float) -> _Searched:
-    df = sides.n_models - 2
-    tail = (1.0 - conf_level) / 2.0
-    target = np.array([df, special.chdtri(df, tail), special.chdtri(df, 1.0 - tail)], dtype=np.float64)
-    plain = lowest(problems, np.array([sides.floor]))
-    three = np.zeros(3, dtype=np.int64)
-    spread = with_spread(problems.take(three), target, sides.floor, angle=plain.angle[three], tau2=plain.tau2[three])
-    best = _only(spread, 0) if tau2 is None else lowest(problems, np.array([tau2 / sides.unit_z**2 + sides.floor]))
-    return _Searched(plain=plain, best=best, spread=spread)
-
-
-def _only(lines: Lines, at: int) -> Lines:
-    cut = slice(at, at + 1)
-    return Lines(
-        angle=lines.angle[cut], tau2=lines.tau2[cut], statistic=lines.statistic[cut], converged=lines.converged[cut]
-    )
-
-
-def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float) -> LineFit:
-    """Turn the lines back into the units of the scores."""
+def _in_own_units(sides: Sides, problems: Problems, lines: tuple[Lines, Lines, Lines], conf_level: float) -> LineFit:
+    """Turn the lines (at tau = 0, asked for, and of tau's interval) back into the units of the scores."""
     n, df = sides.n_models, sides.n_models - 2
-    shape = line_shape(sides, problems, found.best)
+    plain, best, spread = lines
+    shape = line_shape(sides, problems, best)
     scaled_slope, weights = float(shape.slope[0]), shape.mean_weights[0]
     level = float(weights @ (sides.z - scaled_slope * sides.x))
     ratio = sides.unit_z / sides.unit_x
     slope, std_error = scaled_slope * ratio, math.sqrt(float(shape.slope_variance[0])) * ratio
-    low, high = slope_interval(sides, problems, found.best, conf_level)
-    tau2 = _above_floor(found.best.tau2, sides)
+    low, high = slope_interval(sides, problems, best, conf_level)
+    tau2 = _above_floor(best.tau2, sides)
     # The place on the lab's own axis where the slope does not matter to the level.
     pivot = float(weights @ shape.points[0]) * sides.unit_x + sides.mean_x
-    omega = _residual_noise(sides, scaled_slope, float(found.best.tau2[0]))
+    both = sides.cross + sides.cross.T
+    omega = sides.v_z + scaled_slope**2 * sides.v_x - scaled_slope * both + float(best.tau2[0]) * np.eye(n)
     level_variance = max(0.0, float(weights @ omega @ weights)) * sides.unit_z**2
-    statistic, taus = float(found.plain.statistic[0]), np.sqrt(_above_floor(found.spread.tau2, sides))
-    lines = (found.plain, found.best, found.spread)
+    statistic, taus = float(plain.statistic[0]), np.sqrt(_above_floor(spread.tau2, sides))
     return LineFit(
         slope=slope,
         intercept=sides.mean_z + level * sides.unit_z - slope * sides.mean_x,
@@ -345,7 +302,7 @@ def _told(sides: Sides, problems: Problems, found: _Searched, conf_level: float)
         slope_low=low * ratio,
         slope_high=high * ratio,
         slope_p_value=no_slope_p(sides, problems),
-        slope_one_p=slope_p(sides, problems, found.best, 1.0 / ratio),
+        slope_one_p=slope_p(sides, problems, best, 1.0 / ratio),
         tau2=float(tau2[0]),
         tau_low=float(taus[1]),
         tau_high=None if taus[2] == 0.0 else float(taus[2]),
@@ -365,11 +322,6 @@ def _above_floor(tau2: FloatArray, sides: Sides) -> FloatArray:
     return np.where(tau2 > sides.floor, tau2, 0.0) * sides.unit_z**2
 
 
-def _residual_noise(sides: Sides, slope: float, tau2: float) -> FloatArray:
-    both = sides.cross + sides.cross.T
-    return sides.v_z + slope**2 * sides.v_x - slope * both + tau2 * np.eye(sides.n_models)
-
-
 def lab_spread_p(problems: Problems) -> FloatArray:
     """Return the p of lab scores this far apart where all true ones are equal, for each problem.
 
@@ -383,124 +335,187 @@ def lab_spread_p(problems: Problems) -> FloatArray:
     return np.maximum(special.chdtrc(p, apart), SMALLEST_P)
 
 
-LEAST_MODELS = 10
-# Below this share of the live spread a residual is rounding, and a column beside the straight one is no column of its own.
 _ROUNDING = 1e-9
+_LEAST_SHARE = 0.1  # of the information of the columns that is not noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bend:
-    """A check of the straight line.
+class PlaneFit:
+    """A fitted plane live = intercept + columns @ slopes; `tau2` is the variance of true gaps beyond noise.
 
-    Attributes
-    ----------
-    statistic, df, p_value
-        t of the square of the lab score, n_models - 3 degrees of freedom, two-sided. Above 0 both ends lie above the line
-        through the middle (more is better on both sides), below 0 both lie below.
+    `statistic` is the sum of squares S at tau = 0, chi-squared with `df` where noise explains all.
     """
 
+    slopes: FloatArray
+    covariance: FloatArray
+    tau2: float
     statistic: float
     df: int
-    p_value: float
+    converged: bool
 
 
-@one_thread
-def bend(scores: LabLiveScores, fit: LineFit) -> Bend:
-    """Test whether the residuals of York's line go with the square of the lab score.
-
-    Weighted least squares of the residuals r = live - a - b lab on [1, x, x^2], whitened by their covariance
-
-        Omega(b) = V_z + b^2 V_x - b (V_xz + V_zx) + tau^2 I
-
-    as the line is, with a scale estimated from what is left, so that t has n_models - 3 degrees of freedom. For x stand York's
-    adjusted lab scores (centred, scaled), not the raw ones: on a straight line the raw ones share their error with r, and with
-    skewed true scores that alone looks like a bend, while the adjusted ones are independent of r. Contrasts between models take
-    the place of the intercept, as if c 11' with c large were added to Omega: what moves all models alike does not matter.
+def fit_plane(
+    live: FloatArray,
+    columns: FloatArray,
+    live_covariance: FloatArray,
+    column_covariance: FloatArray,
+    *,
+    cross: FloatArray | None = None,
+) -> PlaneFit:
+    """Fit live scores on several noisy columns, such as the score with ideal users and the drop.
 
     Parameters
     ----------
-    scores
-        At least 10 models, with the covariances of both sides.
-    fit
-        York's line through these scores.
-
-    Returns
-    -------
-    Bend
+    columns
+        float64, shape (n_columns, n_models).
+    column_covariance
+        Of the errors of the columns, shape (n_columns * n_models,) squared, models running fastest.
+    cross
+        Of the errors of the columns (rows) with those of `live`, shape (n_columns * n_models, n_models); None for 0.
 
     Raises
     ------
     CannotAnswerError
-        With fewer than 10 models, without errors on a side or with a constant one, where covariances are none, where the lab
-        scores take only two values, or where nothing is left beside the curve to tell noise from it.
+        If no degree of freedom is left, or the columns differ over models by no more than their noise.
 
     Notes
     -----
-    A check and no estimate: noise in the lab blurs the curve, so its size would be drawn towards 0 and bends are found less
-    often than with an exact lab. It cannot tell a bend from a single model at an end of the scale that really is apart: either
-    may be what the other seems. A square finds curves that bend one way; one that bends as much up as down (a share against
-    its log-odds, both ends alike about a half) has no square in it. The slope and tau^2 are taken as known at their estimates;
-    the tests hold simulations of what that costs.
+    With r = live - intercept - columns @ b the objective is S = r' Omega(b)^-1 r, with Omega(b) = V_z + sum b_i b_j V_ij
+    - sum b_i (C_i + C_i') + tau^2 I, minimised for given tau^2 and without log-determinant; tau^2 solves S = n - 1 - n_columns,
+    or is 0. With one column this is `fit_line`.
 
-    References
-    ----------
-    York, Evensen, Martinez & Delgado 2004, doi:10.1119/1.1632486 (adjusted points); Fuller 1987, Measurement Error Models,
-    section 1.2.3 (residuals and adjusted scores are uncorrelated), doi:10.1002/9780470316665.
+    The covariance of the slopes is Fuller's. York takes the information J of the adjusted columns for that of the true ones;
+    it is too large by H = tr Omega^-1 (V_ij - A_i Omega^-1 A_j'), A_i the covariance of column i with r, and with columns as
+    noisy as drops are the standard error then is too small. Here it is (J - H)^-1 J (J - H)^-1. tau^2 is taken as known.
 
     Examples
     --------
-    >>> from evalstats.stats.errors_in_variables.york import fit_line
-    >>> lab = np.linspace(-2.0, 2.0, 12)
-    >>> wiggle = 0.1 * np.cos(5.0 * np.arange(12))
-    >>> errors = {"lab_covariance": np.zeros((12, 12)), "live_covariance": 0.01 * np.eye(12)}
-    >>> straight = LabLiveScores(lab=lab, live=lab + wiggle, **errors)
-    >>> bent = LabLiveScores(lab=lab, live=np.exp(lab) + wiggle, **errors)
-    >>> bend(straight, fit_line(straight)).p_value > 0.2, bend(bent, fit_line(bent)).p_value < 1e-4
-    (True, True)
+    >>> x = np.array([[0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0.2, 0.1, 0.4, 0.1, 0.3, 0.2]])
+    >>> fit = fit_plane(1.0 + 2.0 * x[0] - x[1], x, 0.01 * np.eye(6), 1e-6 * np.eye(12))
+    >>> fit.slopes.round(3).tolist(), fit.tau2
+    ([2.0, -1.0], 0.0)
     """
-    n = scores.n_models
-    if n < LEAST_MODELS:
-        raise CannotAnswerError(
-            f"{n} shared models are too few to tell a bend from a straight line; at least {LEAST_MODELS} are needed"
+    problem = _Problem.of(live, columns, live_covariance, column_covariance, cross)
+    start = problem.starts()
+    slopes, statistic, done = problem.lowest(0.0, start)
+    plain, tau2 = statistic, 0.0
+    if statistic > problem.df:
+        top = 4.0 * float(np.square(problem.z).sum()) + 1e-12
+        found = optimize.brentq(
+            lambda tau2: problem.lowest(tau2, start)[1] - problem.df, 0.0, top, xtol=1e-6 * top, rtol=1e-6
         )
-    residual, points, root = _whitened(scores, fit)
-    points = points / float(np.abs(points).max())
-    square = points**2 - float((points**2).mean())
-    rows = contrast_rows(n)
-    design = solved(root, rows @ np.stack([points, square], axis=1))
-    left, straight = _without(design[:, 0], solved(root, rows @ residual)), design[:, 0]
-    curve = _without(straight, design[:, 1])
-    if float(curve @ curve) <= _ROUNDING * float(design[:, 1] @ design[:, 1]):
-        raise CannotAnswerError(
-            "the lab scores take two values only, so that no bend of a line through them can be told"
+        tau2 = float(found)
+        slopes, _, done = problem.lowest(tau2, start)
+    return PlaneFit(
+        slopes=slopes / problem.unit,
+        covariance=problem.error(slopes, tau2) / np.outer(problem.unit, problem.unit),
+        tau2=tau2,
+        statistic=plain,
+        df=problem.df,
+        converged=done,
+    )
+
+
+def slope_covariance(scores: LabLiveScores, slope: float, tau2: float) -> float:
+    """Return Fuller's variance of the slope of a line fitted by `fit_line`, or raise CannotAnswerError where noise is all."""
+    if scores.lab_covariance is None or scores.live_covariance is None:
+        raise InputError("the error of a slope needs the covariances of both sides")
+    problem = _Problem.of(
+        scores.live, scores.lab[np.newaxis], scores.live_covariance, scores.lab_covariance, scores.cross
+    )
+    return float(problem.error(np.array([slope]) * problem.unit, tau2)[0, 0]) / float(problem.unit[0]) ** 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    """The data as contrasts between models, columns divided by `unit`."""
+
+    z: FloatArray
+    x: FloatArray
+    v_z: FloatArray
+    v_x: FloatArray
+    v_xz: FloatArray
+    unit: FloatArray
+
+    @classmethod
+    def of(cls, z: FloatArray, x: FloatArray, v_z: FloatArray, v_x: FloatArray, cross: FloatArray | None) -> "_Problem":
+        k, n = x.shape
+        v_xz = np.zeros((k * n, n)) if cross is None else cross
+        if z.shape != (n,) or v_xz.shape != (k * n, n) or v_z.shape != (n, n) or v_x.shape != (k * n, k * n):
+            raise InputError(f"shapes {z.shape}, {x.shape}, {v_z.shape} and {v_x.shape} do not belong together")
+        if not all(np.isfinite(part).all() for part in (z, x, v_z, v_x, v_xz)):
+            raise InputError("a score or a covariance is NaN or infinite; leave such models out")
+        if n - 1 - k < 1:
+            raise CannotAnswerError(f"{n} models leave no degree of freedom for {k} slopes")
+        unit = x.std(axis=1)
+        if not (unit > _ROUNDING * np.abs(x).max(axis=1)).all():
+            raise CannotAnswerError("a column is the same for all models, so no slope is determined")
+        rows = helmert(n)
+        blocks = v_x.reshape(k, n, k, n) / unit[:, None, None, None] / unit[:, None]
+        return cls(
+            z=rows @ z,
+            x=(x / unit[:, None]) @ rows.T,
+            v_z=rows @ v_z @ rows.T,
+            v_x=np.einsum("an,injm,bm->ijab", rows, blocks, rows, optimize=True),
+            v_xz=np.einsum("an,inm,bm->iab", rows, v_xz.reshape(k, n, n) / unit[:, None, None], rows),
+            unit=unit,
         )
-    df = n - 3
-    rest = _without(curve, left)
-    scale = float(rest @ rest) / df
-    if not math.sqrt(scale) > _ROUNDING * float(np.linalg.norm(solved(root, rows @ scores.live))):
-        raise CannotAnswerError("the scores lie on a curve exactly, which leaves no noise to hold a bend against")
-    statistic = float(curve @ left) / math.sqrt(float(curve @ curve) * scale)
-    return Bend(statistic=statistic, df=df, p_value=two_sided_t_p(statistic, df))
 
+    @property
+    def df(self) -> int:
+        return self.z.size - self.x.shape[0]
 
-def _whitened(scores: LabLiveScores, fit: LineFit) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return residuals, adjusted lab scores (centred), and the root of the covariance of the residuals' contrasts."""
-    sides = scaled_sides(scores, LEAST_MODELS)
-    ratio = sides.unit_x / sides.unit_z
-    b, tau2 = fit.slope * ratio, fit.tau2 / sides.unit_z**2 + sides.floor
-    rows = contrast_rows(sides.n_models)
-    omega = sides.v_z + b**2 * sides.v_x - b * (sides.cross + sides.cross.T)
-    noise = rows @ omega @ rows.T + tau2 * np.eye(sides.n_models - 1)
-    try:
-        root = np.asarray(np.linalg.cholesky(noise), dtype=np.float64)
-    except np.linalg.LinAlgError as error:
-        raise CannotAnswerError("the errors of the scores are no covariance, so that no bend can be told") from error
-    residual = sides.z - b * sides.x
-    pulled = rows.T @ solved(root.T, solved(root, rows @ residual))
-    # Cov(lab error, r) = V_xz - b V_x: what the residual tells of the lab's error is taken off the lab score.
-    points = sides.x - (sides.cross - b * sides.v_x) @ pulled
-    return residual * sides.unit_z, points - points.mean(), root
+    def starts(self) -> list[FloatArray]:
+        """Least squares, and least squares with the noise of the columns taken out (Fuller)."""
+        products, with_z = self.x @ self.x.T, self.x @ self.z
+        noise = np.trace(self.v_x, axis1=2, axis2=3)
+        least: FloatArray = np.asarray(np.linalg.solve(products, with_z), dtype=np.float64)
+        values, vectors = np.linalg.eigh(products - noise)
+        if values[0] <= 0.02 * np.trace(products) / products.shape[0]:
+            return [least]
+        return [least, np.asarray(vectors @ ((vectors.T @ with_z) / values), dtype=np.float64)]
 
+    def omega(self, slopes: FloatArray, tau2: float) -> FloatArray:
+        noise = np.einsum("i,ijab,j->ab", slopes, self.v_x, slopes)
+        both = np.einsum("i,iab->ab", slopes, self.v_xz)
+        return (
+            self.v_z
+            + noise
+            - both
+            - both.T
+            + (tau2 + _ROUNDING * float(np.trace(self.v_z)) / self.z.size) * np.eye(self.z.size)
+        )
 
-def _without(column: FloatArray, values: FloatArray) -> FloatArray:
-    return values - column * float(column @ values) / float(column @ column)
+    def lowest(self, tau2: float, starts: list[FloatArray]) -> tuple[FloatArray, float, bool]:
+        """Return the slopes with the lowest S for a given tau^2, S, and whether the search came to rest."""
+
+        def objective(slopes: FloatArray) -> tuple[float, FloatArray]:
+            weighted = np.linalg.solve(self.omega(slopes, tau2), self.z - slopes @ self.x)
+            rest = self.z - slopes @ self.x
+            gradient = -2.0 * self.x @ weighted
+            gradient -= 2.0 * np.einsum("a,ijab,b,j->i", weighted, self.v_x, weighted, slopes)
+            gradient += 2.0 * np.einsum("a,iab,b->i", weighted, self.v_xz, weighted)
+            return float(rest @ weighted), gradient
+
+        found = [
+            optimize.minimize(objective, start, jac=True, method="BFGS", options={"gtol": 1e-8, "maxiter": 500})
+            for start in starts
+        ]
+        best = min(found, key=lambda each: float(each.fun))
+        at_rest = float(np.abs(best.jac).max()) <= 1e-4 * (1.0 + abs(float(best.fun)))
+        return np.asarray(best.x, dtype=np.float64), float(best.fun), at_rest
+
+    def error(self, slopes: FloatArray, tau2: float) -> FloatArray:
+        """Fuller's covariance of the slopes, from the information of the adjusted columns."""
+        inverse = np.linalg.inv(self.omega(slopes, tau2))
+        with_rest = self.v_xz - np.einsum("ijab,j->iab", self.v_x, slopes)
+        adjusted = self.x - with_rest @ (inverse @ (self.z - slopes @ self.x))
+        seen = adjusted @ inverse @ adjusted.T
+        left = self.v_x - np.einsum("iac,cd,jbd->ijab", with_rest, inverse, with_rest)
+        information = seen - np.einsum("ab,ijab->ij", inverse, left)
+        information = (information + information.T) / 2.0
+        share = linalg.eigh(information, seen, eigvals_only=True)
+        if not float(share[0]) > _LEAST_SHARE:
+            raise CannotAnswerError("models differ by hardly more than noise, so no slope is determined")
+        spread: FloatArray = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        return np.asarray(spread @ seen @ spread, dtype=np.float64)

@@ -1,4 +1,8 @@
-"""The studentised bootstrap of a mean, from random resamples: its interval, its seed, and how far chance moved its ends."""
+"""Bootstrap intervals of a mean: percentile and BCa from the exact law of resamples, and bootstrap-t from random ones.
+
+References: Efron 1982, doi:10.1137/1.9781611970319, and 1987, doi:10.1080/01621459.1987.10478410 (BCa); Hall 1988,
+doi:10.1214/aos/1176350933 (bootstrap-t).
+"""
 
 import math
 from collections.abc import Callable, Iterator
@@ -6,12 +10,15 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import (
     FloatArray,
     as_codes,
     as_values,
+    check_bound,
+    check_bounds,
     check_count,
     check_level,
     few_items,
@@ -20,11 +27,198 @@ from evalstats.stats.checks import (
 )
 from evalstats.stats.estimate import Estimate
 from evalstats.stats.one_sample import cr2_of_mean
+from evalstats.stats.resample_law import law_of_sum, percentile_ends, ratio_ends
+
+_ROUNDING = 1e-9
+
+
+def percentile_law(values: ArrayLike, *, conf_level: float = 0.95, clusters: ArrayLike | None = None) -> Estimate:
+    """Mean with the percentile bootstrap interval, as from infinitely many resamples.
+
+    For comparison with published bootstrap intervals. It is too short near the ends of the scale (coverage .80 for .90
+    against .98 at n = 20) and with few clusters (.82 to .91 up to 10), so it is never the default. There is no p-value:
+    counting resamples on the wrong side of 0 is not a test.
+
+    Parameters
+    ----------
+    values
+        float64 array, shape (n_items,): item scores or differences. Trials: average them first, since resampling them
+        as well would count their noise twice.
+    clusters
+        Integer codes, shape (n_items,): whole clusters are drawn; the mean is the ratio of the drawn sums and sizes.
+
+    Returns
+    -------
+    Estimate
+        Type 1 quantiles of the law. Data that do not vary give no interval: a bootstrap knows only the values it saw.
+
+    Notes
+    -----
+    The law of the sum of n draws is the n-fold convolution of the observed distribution: exact by FFT for values on a
+    lattice (right/wrong scores, means of trials, rubric points), within .02 standard errors on a grid otherwise. For
+    clusters, P(S/N <= t) = P(sum(s_g - t n_g) <= 0); up to 10 clusters every resample is listed.
+
+    Examples
+    --------
+    >>> r = percentile_law([1.0] * 21 + [0.0] * 22)
+    >>> round(100 * r.conf_low, 2), round(100 * r.conf_high, 2)
+    (34.88, 62.79)
+    """
+    x = as_values(values)
+    level = check_level(conf_level)
+    if clusters is not None:
+        return _clustered(x, clusters, level)
+    method = "percentile bootstrap, exact law"
+    mean = float(x.mean())
+    if is_constant(x):
+        reason = f"all {x.size} values are equal: a bootstrap would give an interval of width zero"
+        return Estimate(
+            estimate=mean, method=method, conf_level=level, n=x.size, reason=reason, warnings=few_items(x.size)
+        )
+    std_error = float(x.std()) / math.sqrt(x.size)
+    ends = percentile_ends(x, (1.0 - level) / 2.0)
+    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends)
+
+
+def augmented_percentile(differences: ArrayLike, *, bound: float = 1.0, conf_level: float = 0.95) -> Estimate:
+    """Mean of bounded differences with the percentile bootstrap after one pseudo-item at +bound and one at -bound.
+
+    The bootstrap to use for bounded differences (candidate minus baseline, in the score's own unit) below 300 items: the
+    pseudo-items stand for values not yet seen, and coverage stays above .945 where the plain percentile interval falls to .80.
+
+    Examples
+    --------
+    >>> r = augmented_percentile([0.0] * 20)
+    >>> round(r.conf_low, 4), round(r.conf_high, 4)
+    (-0.1364, 0.1364)
+    """
+    check_bound(bound)
+    d = as_values(differences, "differences")
+    check_bounds(d, -bound, bound, "differences")
+    level = check_level(conf_level)
+    padded = np.concatenate([d, [bound, -bound]])
+    ends = percentile_ends(padded, (1.0 - level) / 2.0)
+    std_error = float(padded.std()) / math.sqrt(padded.size)
+    method = "augmented percentile bootstrap, exact law"
+    return _with_ends(float(d.mean()), method, level, d.size, std_error=std_error, ends=ends)
+
+
+def _clustered(x: FloatArray, clusters: ArrayLike, level: float) -> Estimate:
+    codes, n_clusters = as_codes(clusters, x.size)
+    method, mean = "cluster percentile bootstrap, exact law", float(x.mean())
+    sums = np.bincount(codes, weights=x).astype(np.float64)
+    sizes = np.bincount(codes).astype(np.float64)
+    reason = too_few_clusters(n_clusters)
+    if reason is None and is_constant(sums / sizes):
+        reason = f"all {n_clusters} cluster means are equal: a bootstrap would give an interval of width zero"
+    if reason is not None:
+        return Estimate(estimate=mean, method=method, conf_level=level, n=x.size, n_clusters=n_clusters, reason=reason)
+    std_error = math.sqrt(float(np.square(sums - mean * sizes).sum())) / x.size
+    ends = ratio_ends(sums, sizes, (1.0 - level) / 2.0)
+    return _with_ends(mean, method, level, x.size, std_error=std_error, ends=ends, n_clusters=n_clusters)
+
+
+def _with_ends(
+    mean: float,
+    method: str,
+    level: float,
+    n: int,
+    *,
+    std_error: float,
+    ends: tuple[float, float],
+    n_clusters: int | None = None,
+) -> Estimate:
+    low, high = ends
+    wide = high > low
+    return Estimate(
+        estimate=mean,
+        method=method,
+        conf_level=level,
+        n=n,
+        std_error=std_error,
+        conf_low=low if wide else None,
+        conf_high=high if wide else None,
+        n_clusters=n_clusters,
+        reason=None if wide else "so much of the law sits on one value that both ends fall on it",
+        warnings=() if n_clusters is not None else few_items(n),
+    )
+
+
+def bca_law(values: ArrayLike, *, conf_level: float = 0.95) -> Estimate:
+    """Mean with the bias-corrected and accelerated bootstrap interval, as from infinitely many resamples.
+
+    For comparison with published BCa intervals. It mends skewness, not values that were never seen: near the ends of the
+    scale it covers as little as .80 (n = 20) and .90 (n = 100), like the percentile interval, so it is never the default.
+    Average trials first. Values that do not vary give a reason and no interval.
+
+    Notes
+    -----
+    z0 is the normal quantile of P(mean* < mean) + P(mean* = mean)/2, and a = skewness/(6 root n), with the skewness of the
+    observed values. The ends are the quantiles of the law at Phi(z0 + (z0 + z)/(1 - a (z0 + z))) with z = -1.96 and 1.96
+    (at 95%). The law is that of `percentile_law`: exact on a lattice, within .02 standard errors on a grid otherwise.
+
+    Examples
+    --------
+    >>> r = bca_law([1.0] * 21 + [0.0] * 22)
+    >>> round(100 * r.conf_low, 2), round(100 * r.conf_high, 2)
+    (34.88, 62.79)
+    """
+    x = as_values(values)
+    level = check_level(conf_level)
+    n, mean, method = x.size, float(x.mean()), "BCa bootstrap, exact law"
+    if is_constant(x):
+        reason = f"all {n} values are equal: a bootstrap would give an interval of width zero"
+        return Estimate(estimate=mean, method=method, conf_level=level, n=n, reason=reason, warnings=few_items(n))
+    law = law_of_sum(x)
+    tails = corrected_tails(law.cdf(n * mean), acceleration(x - mean), level)
+    ends = None if tails is None else (law.lower(tails[0]) / n, law.upper(tails[1]) / n)
+    reason = None
+    if ends is None:
+        reason = "the values are so skewed that BCa has no ends at this level"
+    elif not ends[0] < ends[1]:
+        reason = "so much of the law sits on one value that both ends fall on it"
+    return Estimate(
+        estimate=mean,
+        method=method,
+        conf_level=level,
+        n=n,
+        std_error=float(x.std()) / math.sqrt(n),
+        conf_low=None if reason or ends is None else ends[0],
+        conf_high=None if reason or ends is None else ends[1],
+        reason=reason,
+        warnings=few_items(n),
+    )
+
+
+def acceleration(influence: FloatArray) -> float:
+    """Return BCa's acceleration, sum(u^3)/(6 sum(u^2)^1.5), from units' influence u: skewness/(6 root n) for a mean."""
+    scaled = influence / float(np.abs(influence).max())
+    return float((scaled**3).sum()) / (6.0 * float((scaled**2).sum()) ** 1.5)
+
+
+def corrected_tails(share_below: float, a: float, conf_level: float) -> tuple[float, float] | None:
+    """Return how much of the bootstrap law lies below the lower and above the upper BCa end; None where they have none.
+
+    `share_below` is P(statistic* < statistic), ties counted half; `a` the acceleration.
+
+    Examples
+    --------
+    >>> low, high = corrected_tails(0.5, 0.0, 0.95)
+    >>> round(low, 6), round(high, 6)
+    (0.025, 0.025)
+    """
+    if not 0.0 < share_below < 1.0:
+        return None
+    z0, z = float(special.ndtri(share_below)), -float(special.ndtri((1.0 - conf_level) / 2.0))
+    down, up = 1.0 - a * (z0 - z), 1.0 - a * (z0 + z)
+    if down <= 0.0 or up <= 0.0:
+        return None
+    return float(special.ndtr(z0 + (z0 - z) / down)), float(special.ndtr(-z0 - (z0 + z) / up))
+
 
 BLOCKS = 10
 FEWEST_RESAMPLES = 100
 
-_ROUNDING = 1e-9  # 0.025 * 1000 is 25, whatever the rounding
 _MOST_TIED = 0.5
 _CHUNK = 2_000_000  # numbers drawn at a time
 _FEW_DISTINCT = 20  # with this many items a distinct value, drawing counts is cheaper than drawing items
@@ -33,17 +227,10 @@ _FLAT = 1e-12
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resampled:
-    """An estimate whose interval comes from random resamples.
+    """An estimate whose interval comes from random resamples: the same seed on the same data gives the same interval.
 
-    Attributes
-    ----------
-    estimate
-        The statistic on the observed data with its interval; `n_resamples` says how many were drawn.
-    seed
-        Seed of the draws: the same seed on the same data gives the same interval.
-    error_low, error_high
-        Monte Carlo standard error of either end, from ten blocks of resamples; None where there is no interval or a
-        block had no finite end.
+    `error_low` and `error_high` are Monte Carlo standard errors of the ends, from ten blocks of resamples; None where there is
+    no interval or a block had no finite end.
     """
 
     estimate: Estimate
@@ -53,13 +240,7 @@ class Resampled:
 
 
 def check_resamples(n_resamples: int, conf_level: float) -> int:
-    """Return `n_resamples` if that many can tell the ends of an interval at `conf_level`.
-
-    Examples
-    --------
-    >>> check_resamples(9999, 0.95)
-    9999
-    """
+    """Return `n_resamples` if that many can tell the ends of an interval at `conf_level`."""
     draws = check_count(n_resamples, "n_resamples", least=FEWEST_RESAMPLES)
     least = math.ceil(2.0 / (1.0 - conf_level))
     if draws < least:
@@ -68,26 +249,13 @@ def check_resamples(n_resamples: int, conf_level: float) -> int:
 
 
 def order_statistic(ordered: FloatArray, level: float) -> float:
-    """Return the type 1 quantile (inverse c.d.f.) of values in rising order: always one of them.
-
-    Examples
-    --------
-    >>> order_statistic(np.arange(1.0, 1001.0), 0.025)
-    25.0
-    """
-    place = math.ceil(level * ordered.size - _ROUNDING)
+    """Return the type 1 quantile (inverse c.d.f.) of values in rising order: always one of them."""
+    place = math.ceil(level * ordered.size - _ROUNDING)  # 0.025 * 1000 is 25, whatever the rounding
     return float(ordered[min(max(place, 1), ordered.size) - 1])
 
 
 def block_error(draws: FloatArray, end: Callable[[FloatArray], float]) -> float | None:
-    """Return the Monte Carlo error of `end(draws)`: its sd over ten blocks of the draws, divided by root ten.
-
-    Examples
-    --------
-    >>> draws = np.random.default_rng(0).normal(size=10_000)
-    >>> round(block_error(draws, lambda block: float(block.mean())), 2)
-    0.01
-    """
+    """Return the Monte Carlo error of `end(draws)`: its sd over ten blocks of the draws, divided by root ten."""
     blocks = draws[: draws.size // BLOCKS * BLOCKS].reshape(BLOCKS, -1)
     ends = np.array([end(block) for block in blocks])
     if not np.isfinite(ends).all():
@@ -115,18 +283,6 @@ def bootstrap_t(
     clusters
         Integer codes, shape (n_items,): whole clusters are drawn, each resample with its own CR2 standard error.
         Fewer than 5 give no interval; the tie rule is then applied to cluster means.
-    seed, n_resamples
-        Of the Monte Carlo draws.
-
-    Returns
-    -------
-    Resampled
-        The interval with the Monte Carlo error of its ends, or an estimate with a `reason` and no interval.
-
-    Raises
-    ------
-    InputError
-        NaN, no items, codes that do not fit, fewer than 100 resamples or too few for the level.
 
     Notes
     -----
@@ -140,10 +296,6 @@ def bootstrap_t(
     Simulated coverage at 95%, 30 items: exponential scores .95 where t covers .93; log-normal (sigma 1) .93 against .87.
     Clusters of unequal size (7:1), 8, 15 and 30 of them: .90, .92 and .93, where CR2's t covers .94, so it is no gain
     there unless the clusters themselves are skewed (15, exponential: .91 against .89).
-
-    References
-    ----------
-    Efron 1982, doi:10.1137/1.9781611970319; Hall 1988, doi:10.1214/aos/1176350933.
 
     Examples
     --------

@@ -1,1 +1,0 @@
-"""The bootstrap: the exact law of a mean, and general resampling in bounded memory."""

@@ -1,1 +1,0 @@
-"""Inference that may be looked at while data come in: confidence sequences and e-processes."""
