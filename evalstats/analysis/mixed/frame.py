@@ -1,24 +1,15 @@
 """From a table and a formula to the cells a mixed model is fitted to."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
+from scipy.linalg import qr
 
-from evalstats.analysis.mixed.columns import (
-    Bools,
-    Coded,
-    Column,
-    Covariate,
-    Factor,
-    Kept,
-    code_columns,
-    combinations,
-    grid_column,
-    independent_columns,
-    read_covariate,
-)
 from evalstats.analysis.mixed.formula import (
     INTERCEPT,
     MixedFormula,
@@ -29,22 +20,200 @@ from evalstats.analysis.mixed.formula import (
     term_name,
 )
 from evalstats.analysis.mixed.table import (
+    Column,
+    Covariate,
     EmptyCell,
+    Factor,
     ResponseColumns,
     TableRead,
     check_groups,
     check_parts,
     check_response,
     check_room,
+    combinations,
     dropped_warnings,
     empty_cell_warnings,
     empty_cells,
     merged,
+    read_covariate,
     read_table,
     used_slopes,
 )
 from evalstats.errors import InputError
 from evalstats.stats.mixed.design import Family, Floats, Ints, MixedDesign, RandomTerm
+
+_MOST_COLUMNS = 5000
+_MOST_NUMBERS = 200_000_000
+_PART = re.compile(r"c(\d+)(?:\[(?:T\.)?(\d+)\])?")
+INTERCEPT_NAME = "(Intercept)"
+
+
+Bools = npt.NDArray[np.bool_]
+
+# R's tolerance (qr.default, lme4): a column is dropped where less than this share of its length is not explained by others.
+TOLERANCE = 1e-7
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coded:
+    """Columns of a design: `matrix`, float64, shape (n, n_columns); `term_of` gives the place of each column's term."""
+
+    matrix: Floats
+    names: tuple[str, ...]
+    term_of: tuple[int, ...]
+
+
+def code_columns(terms: Sequence[Term], columns: Mapping[str, Column], n: int, *, intercept: bool) -> Coded:
+    """Code products of columns, the intercept first.
+
+    Factors are coded by treatment: the first level is the reference, `model[b]` is b minus it. A factor whose lower-order
+    margin is not in the model gets a column for each level, so that the columns span the same space as in R (Chambers & Hastie
+    1992, Statistical Models in S, section 2.4).
+
+    Examples
+    --------
+    >>> model = Factor(name="model", levels=("a", "b"), codes=np.array([0, 1, 1]))
+    >>> coded = code_columns([("model",)], {"model": model}, 3, intercept=True)
+    >>> coded.names, coded.matrix[:, 1]
+    (('(Intercept)', 'model[b]'), array([0., 1., 1.]))
+    """
+    _check_size(terms, columns, n)
+    if not terms:
+        return Coded(matrix=np.ones((n, 1)), names=(INTERCEPT_NAME,), term_of=(0,))
+    from formulaic.formula import SimpleFormula  # imports pandas: only where a model is built
+    from formulaic.parser.types import Factor as Part
+    from formulaic.parser.types import Term as Product
+
+    names = list(dict.fromkeys(name for term in terms for name in term))
+    ids = {name: f"c{at}" for at, name in enumerate(names)}
+
+    def product(term: Term) -> Any:
+        # "lookup" takes a column by its name and nothing else; these names are ours.
+        return Product([Part(ids[name], eval_method="lookup") for name in term])
+
+    products = [product(term) for term in terms]
+    if intercept:
+        products.insert(0, Product([Part("1", eval_method="literal")]))
+    table = _pandas({ids[name]: columns[name] for name in names})
+    formula: Any = SimpleFormula(products, _ordering="none")
+    made = formula.get_model_matrix(table, context={}, output="numpy")
+    spec = made.model_spec
+    term_of: list[int] = [0] * len(spec.column_names)
+    for at, part in enumerate(products):
+        for column in spec.term_indices[part]:
+            term_of[column] = at
+    readable = tuple(_readable(str(name), names, columns) for name in spec.column_names)
+    return Coded(matrix=np.ascontiguousarray(made, dtype=np.float64), names=readable, term_of=tuple(term_of))
+
+
+def _pandas(columns: Mapping[str, Column]) -> Any:
+    import pandas as pd
+
+    categorical: Any = pd.Categorical
+    made: dict[str, Any] = {}
+    for name, column in columns.items():
+        if isinstance(column, Factor):
+            made[name] = categorical.from_codes(column.codes, categories=range(len(column.levels)))
+        else:
+            made[name] = column.values
+    return pd.DataFrame(made)
+
+
+def _readable(name: str, names: Sequence[str], columns: Mapping[str, Column]) -> str:
+    """Turn formulaic's `c0[T.1]:c1` into `model[b]:day`."""
+    if name == "Intercept":
+        return INTERCEPT_NAME
+
+    def part(match: re.Match[str]) -> str:
+        column = columns[names[int(match[1])]]
+        return f"{column.name}[{column.levels[int(match[2])]}]" if isinstance(column, Factor) else column.name
+
+    return _PART.sub(part, name)
+
+
+def _check_size(terms: Sequence[Term], columns: Mapping[str, Column], n: int) -> None:
+    for term in terms:
+        size = 1
+        for name in term:
+            column = columns[name]
+            size *= len(column.levels) if isinstance(column, Factor) else 1
+        if size > _MOST_COLUMNS or size * n > _MOST_NUMBERS:
+            raise InputError(
+                f"the term {term_name(term)} would need {size:,} columns for {n:,} distinct rows; at most {_MOST_COLUMNS:,} "
+                f"columns and {_MOST_NUMBERS:,} numbers are made: let a factor of many levels be random, (1 | {term[-1]})"
+            )
+
+
+def grid_column(grid: pl.DataFrame, factor: Factor) -> Factor:
+    """Return the levels a grid holds as codes of a factor."""
+    if factor.name not in grid.columns:
+        raise InputError(f"the grid has no column {factor.name!r}; give a level of {', '.join(factor.levels[:5])}")
+    place = {level: at for at, level in enumerate(factor.levels)}
+    labels = [str(value) for value in grid[factor.name].to_list()]
+    unknown = sorted({label for label in labels if label not in place})
+    if unknown:
+        raise InputError(f"{factor.name!r} has no level {unknown[0]!r}; it has {', '.join(factor.levels[:12])}")
+    return Factor(
+        name=factor.name, levels=factor.levels, codes=np.array([place[label] for label in labels], dtype=np.int64)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """Columns of a design that are kept, and what the others are made of.
+
+    `columns` and `dropped` are int64 places; a dropped column is the kept ones times its column of `alias`, float64, shape
+    (n_kept, n_dropped).
+    """
+
+    columns: Ints
+    dropped: Ints
+    alias: Floats
+
+    def estimable(self, rows: Floats) -> Bools:
+        """Whether the data determine each linear combination; `rows` has all columns, shape (n, n_columns).
+
+        A combination is estimable where it gives the same value for every solution: it must treat a dropped column as it
+        treats the columns this one is made of.
+        """
+        expected = rows[:, self.columns] @ self.alias
+        size = np.abs(rows[:, self.columns]) @ np.abs(self.alias) + np.abs(rows[:, self.dropped]) + 1.0
+        off = np.abs(rows[:, self.dropped] - expected) > 1e-6 * size
+        return np.logical_not(off.any(axis=1))
+
+
+def independent_columns(matrix: Floats) -> Kept:
+    """Keep columns from left to right that are no combination of those before, as R does.
+
+    Examples
+    --------
+    >>> kept = independent_columns(np.array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0], [1.0, 1.0, 0.0]]))
+    >>> kept.columns, kept.dropped
+    (array([0, 2]), array([1]))
+    """
+    n, p = matrix.shape
+    length = np.sqrt((matrix**2).sum(axis=0))
+    scaled = matrix / np.where(length > 0.0, length, 1.0)
+    if n >= p and bool(np.all(length > 0.0)):
+        (triangle,) = qr(scaled, mode="r")
+        if bool(np.all(np.abs(np.diag(triangle)) > TOLERANCE)):
+            return Kept(
+                columns=np.arange(p, dtype=np.int64), dropped=np.empty(0, dtype=np.int64), alias=np.empty((p, 0))
+            )
+    basis = np.empty((n, min(n, p)))
+    kept: list[int] = []
+    for column in range(p):
+        rest = scaled[:, column].copy()
+        for _ in range(2):  # once more, since one pass loses digits where columns nearly agree
+            rest -= basis[:, : len(kept)] @ (basis[:, : len(kept)].T @ rest)
+        size = float(np.sqrt(rest @ rest))
+        if size > TOLERANCE and len(kept) < n:
+            basis[:, len(kept)] = rest / size
+            kept.append(column)
+    columns = np.array(kept, dtype=np.int64)
+    dropped = np.setdiff1d(np.arange(p, dtype=np.int64), columns)
+    alias = np.linalg.lstsq(scaled[:, columns], matrix[:, dropped])[0] / length[columns, None]
+    return Kept(columns=columns, dropped=dropped, alias=alias)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,32 +256,16 @@ class ModelFrame:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
-    @property
-    def dropped_columns(self) -> tuple[str, ...]:
-        """Names of the fixed effects that are combinations of others."""
-        return tuple(self.columns[at] for at in _places(self.kept.dropped))
-
     def all_rows(self, grid: pl.DataFrame) -> Floats:
         """Return the fixed part of every row of a grid, dropped columns included, shape (n_grid, n_columns).
 
         The grid has a column of levels for each factor of the fixed part; a covariate it lacks stands at its mean.
-
-        Raises
-        ------
-        InputError
-            If a factor is not there, or has a level that was not fitted.
         """
         columns = self._grid_columns(grid)
         return code_columns(self.formula.fixed, columns, grid.height, intercept=self.formula.intercept).matrix
 
     def slope_rows(self, grid: pl.DataFrame) -> list[Floats]:
-        """Return what the effects of each random term are multiplied by in every row of a grid, shape (n_grid, n_columns).
-
-        Raises
-        ------
-        InputError
-            If a random slope is of a column that is not in the fixed part.
-        """
+        """Return what the effects of each random term are multiplied by in every row of a grid, shape (n_grid, n_columns)."""
         columns = self._grid_columns(grid)
         out: list[Floats] = []
         for part, term in zip(self.formula.random, self.design.terms, strict=True):
@@ -138,17 +291,6 @@ class ModelFrame:
                 columns[name] = Covariate(name=name, values=np.full(grid.height, self.covariates[name]))
         return columns
 
-    def fixed_rows(self, grid: pl.DataFrame) -> Floats:
-        """Return the fixed part of every row of a grid as columns of `design.fixed`, shape (n_grid, n_fixed).
-
-        A row of which the data say nothing is NaN throughout. Average rows of `all_rows` instead, and ask `estimable` of the
-        average, where an average may be known though a part of it is not.
-        """
-        rows = self.all_rows(grid)
-        out = rows[:, self.kept.columns]
-        out[~self.kept.estimable(rows)] = np.nan
-        return out
-
     def estimable(self, rows: Floats) -> Bools:
         """Whether the data determine each combination of all columns, shape (n, n_columns)."""
         return self.kept.estimable(rows)
@@ -169,7 +311,7 @@ def model_frame(
     levels: Mapping[str, Sequence[str]] | None = None,
     random: bool = True,
 ) -> ModelFrame:
-    """Read a table by a formula and merge its rows to cells.
+    """Read a table by a formula (lme4's notation; see `parse_formula`) and merge its rows to cells.
 
     Rows with the same value in every column of the formula are one cell with their number, mean and sum of squares. This
     loses nothing that a mixed model uses, and makes the cost of a fit independent of the number of trials. Rows with a null
@@ -183,25 +325,15 @@ def model_frame(
     ----------
     frame
         A pandas, Polars, pyarrow or DuckDB table, a dict of columns, or `EvalData`, of which the outcomes are used.
-    formula
-        lme4's notation; see `parse_formula`.
     family
         "gaussian", or "binomial" for 0/1, for a share with its trials in `count`, or for `cbind(successes, failures)`.
-    count
-        Binomial: column of trials behind each share. Gaussian: column of rows behind each mean, together with `within`.
-    within
-        Gaussian: column of the sum of squared deviations of those rows from their mean.
+    count, within
+        Binomial: column of trials behind each share. Gaussian: column of rows behind each mean, and of the sum of squared
+        deviations of those rows from it.
     successes
         Binomial: column of successes in `count` trials; the left-hand side is then only a name.
-    levels
-        Levels of factors in their order.
     random
         Whether a formula without random part is refused.
-
-    Raises
-    ------
-    InputError
-        If the formula cannot be read, or the table cannot be fitted by it; the message says why.
 
     Examples
     --------

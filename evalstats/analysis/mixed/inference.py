@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,13 +32,7 @@ _RANK = 1e-9
 
 
 def factor_grid(frame: ModelFrame) -> pl.DataFrame:
-    """Return every combination of the levels of the fixed factors, the last factor running fastest.
-
-    Raises
-    ------
-    InputError
-        If there are more than 50,000.
-    """
+    """Return every combination of the levels of the fixed factors, the last factor running fastest."""
     size = 1
     for levels in frame.factors.values():
         size *= len(levels)
@@ -121,27 +115,21 @@ class TermTest:
     """
 
     term: str
-    statistic: float | None
-    df: int
-    df_denominator: float | None
-    p_value: float | None
-    method: str
+    statistic: float | None = None
+    df: int = 0
+    df_denominator: float | None = None
+    p_value: float | None = None
+    method: str = ""
     n_lost: int = 0
     reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inference:
-    """How one fit's fixed effects are judged.
+    """How one fit's fixed effects are judged, and why so.
 
-    Attributes
-    ----------
-    covariance
-        Of the fixed effects, shape (n_fixed, n_fixed): the model's, or Kenward and Roger's.
-    reason
-        Why this method.
-    residual_df
-        Rows less fixed effects, for a linear model without random effects.
+    `covariance`, shape (n_fixed, n_fixed), is the model's, or Kenward and Roger's; `residual_df` are rows less fixed effects,
+    for a linear model without random effects.
     """
 
     method: DfMethod
@@ -169,33 +157,40 @@ class Inference:
         free = self.df(fit, rows)
         return linear_estimates(rows, fit.beta, self.covariance, df=free, conf_level=conf_level, names=names)
 
-    def together(
-        self, fit: MixedFit, rows: Floats
-    ) -> tuple[float | None, int, float | None, float | None, str, str | None]:
-        """Test that all rows are 0: statistic, df, denominator df, p, method, and why there is no test."""
-        if self.corrected is not None or self.parameters is not None:
-            found = (
-                kenward_roger_f(fit, rows, corrected=self.corrected)
-                if self.corrected is not None
-                else satterthwaite_f(fit, rows, parameters=self.parameters)
+    def test(self, fit: MixedFit, rows: Floats, *, term: str, n_lost: int) -> TermTest:
+        """Test that all rows are 0."""
+        if self.corrected is None and self.parameters is None:
+            wald = joint_test(rows, fit.beta, self.covariance, df=self.residual_df)
+            return TermTest(
+                term=term,
+                statistic=wald.statistic,
+                df=wald.df,
+                df_denominator=wald.df_denominator,
+                p_value=wald.p_value,
+                method=wald.method,
+                n_lost=n_lost,
+                reason=wald.reason,
             )
-            free = None if np.isinf(found.df_denominator) else found.df_denominator
-            return found.statistic, found.df_numerator, free, found.p_value, found.method, None
-        wald = joint_test(rows, fit.beta, self.covariance, df=self.residual_df)
-        return wald.statistic, wald.df, wald.df_denominator, wald.p_value, wald.method, wald.reason
+        found = (
+            kenward_roger_f(fit, rows, corrected=self.corrected)
+            if self.corrected is not None
+            else satterthwaite_f(fit, rows, parameters=self.parameters)
+        )
+        return TermTest(
+            term=term,
+            statistic=found.statistic,
+            df=found.df_numerator,
+            df_denominator=None if np.isinf(found.df_denominator) else found.df_denominator,
+            p_value=found.p_value,
+            method=found.method,
+            n_lost=n_lost,
+        )
 
 
 def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
     """Pick the degrees of freedom: Kenward-Roger up to 5,000 rows, then Satterthwaite; the normal law for binomial models.
 
-    What "auto" picks and cannot be had is replaced by the next one, and a warning says so.
-
-    Raises
-    ------
-    InputError
-        If the method asked for does not go with the fit.
-    CannotAnswerError
-        If the method asked for finds no answer.
+    What "auto" picks and cannot be had is replaced by the next one, and a warning says so; what was asked for raises.
     """
     if df not in ("auto", "kenward-roger", "satterthwaite", "z"):
         raise InputError(f"df is {df!r}; it is 'auto', 'kenward-roger', 'satterthwaite' or 'z'")
@@ -219,14 +214,7 @@ def choose_inference(fit: MixedFit, df: DfChoice) -> Inference:
         except CannotAnswerError as error:
             tried.append(f"{_NAMES[method]} degrees of freedom could not be had: {error}")
             continue
-        return Inference(
-            method=found.method,
-            reason=found.reason,
-            covariance=found.covariance,
-            corrected=found.corrected,
-            parameters=found.parameters,
-            warnings=(*tried, *found.warnings),
-        )
+        return replace(found, warnings=(*tried, *found.warnings))
     said = "p-values and intervals are by the normal law, which is too sure of itself where units are few"
     return _normal(fit, "no degrees of freedom could be had", (*tried, said))
 
@@ -271,42 +259,16 @@ def term_tests(fit: MixedFit, frame: ModelFrame, inference: Inference) -> tuple[
     return tuple(_term_test(fit, frame, inference, term) for term in frame.formula.fixed)
 
 
-def _term_test(fit: MixedFit, frame: ModelFrame, inference: Inference, term: tuple[str, ...]) -> TermTest:
-    name = term_name(term)
+def _term_test(fit: MixedFit, frame: ModelFrame, inference: Inference, term: Term) -> TermTest:
+    name, n_lost = term_name(term), 0
     try:
         rows, n_lost = estimable_part(frame, term_rows(frame, term))
-    except InputError as error:
-        return TermTest(
-            term=name, statistic=None, df=0, df_denominator=None, p_value=None, method="", reason=str(error)
-        )
-    if not len(rows):
-        lost = "empty cells leave nothing of it to test"
-        return TermTest(
-            term=name, statistic=None, df=0, df_denominator=None, p_value=None, method="", n_lost=n_lost, reason=lost
-        )
-    try:
-        statistic, df, free, p, method, reason = inference.together(fit, frame.kept_rows(rows))
-    except CannotAnswerError as error:
-        return TermTest(
-            term=name,
-            statistic=None,
-            df=0,
-            df_denominator=None,
-            p_value=None,
-            method="",
-            n_lost=n_lost,
-            reason=str(error),
-        )
-    return TermTest(
-        term=name,
-        statistic=statistic,
-        df=df,
-        df_denominator=free,
-        p_value=p,
-        method=method,
-        n_lost=n_lost,
-        reason=reason,
-    )
+        if len(rows):
+            return inference.test(fit, frame.kept_rows(rows), term=name, n_lost=n_lost)
+        reason = "empty cells leave nothing of it to test"
+    except (InputError, CannotAnswerError) as error:
+        reason = str(error)
+    return TermTest(term=name, n_lost=n_lost, reason=reason)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

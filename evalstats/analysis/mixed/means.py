@@ -1,7 +1,7 @@
 """Marginal means and contrasts: the frozen result of `means()`."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -31,6 +31,7 @@ from evalstats.stats.mixed.contrasts import (
 from evalstats.stats.mixed.design import Floats
 from evalstats.stats.mixed.marginal_means import (
     MarginalMeans,
+    ProbabilityDifferences,
     ProbabilityMeans,
     ReferenceGrid,
     Weights,
@@ -41,17 +42,15 @@ from evalstats.stats.mixed.marginal_means import (
     random_effect_sd,
 )
 
+Levels = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeanRow(Estimate):
     """One marginal mean; `levels` holds (factor, level). `df` is None where the normal law is used."""
 
     name: str
-    levels: tuple[tuple[str, str], ...]
-
-    def at(self, levels: tuple[tuple[str, str], ...]) -> "MeanRow":
-        """Return the same mean with its levels."""
-        return replace(self, levels=levels)
+    levels: Levels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,19 +103,7 @@ class Means(Result):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the means, one row each, with a column for each factor."""
-        rows = [
-            {
-                **dict(row.levels),
-                "estimate": row.estimate,
-                "std_error": row.std_error,
-                "df": row.df,
-                "conf_low": row.conf_low,
-                "conf_high": row.conf_high,
-                "conf_level": self.conf_level,
-                "reason": row.reason,
-            }
-            for row in self.rows
-        ]
+        rows = [dict(row.levels) | {name: getattr(row, name) for name in _TYPES} for row in self.rows]
         return pl.DataFrame(rows, schema_overrides=_TYPES, infer_schema_length=None)
 
     def contrasts_frame(self) -> pl.DataFrame:
@@ -160,11 +147,15 @@ def means(
     grid = _grid(result.frame)
     marginal = marginal_means(grid.reference, [*groups, *over], weights)
     wanted = _contrasts(result.frame, over, groups, contrasts, reference)
+    levels = [
+        tuple((name, result.frame.factors[name][int(code)]) for name, code in zip([*groups, *over], codes, strict=True))
+        for codes in marginal.codes
+    ]
     population = result.family == "binomial" and scale == "response"
     if population:
-        rows, compared, warnings = _probabilities(result, grid, marginal, wanted, adjust=adjust, level=level)
+        rows, compared, warnings = _probabilities(result, grid, marginal, levels, wanted, adjust=adjust, level=level)
     else:
-        rows, compared, warnings = _linear(result, marginal, wanted, adjust=adjust, level=level)
+        rows, compared, warnings = _linear(result, marginal, levels, wanted, adjust=adjust, level=level)
     return Means(
         specs=tuple(over),
         by=tuple(groups),
@@ -174,10 +165,8 @@ def means(
         adjust=adjust if compared else "none",
         conf_level=level,
         df_method="z" if population else result.df_method,
-        rows=tuple(
-            replace(row, conf_level=level) for row in _named_rows(result.frame, [*groups, *over], marginal, rows)
-        ),
-        contrasts=tuple(replace(row, conf_level=level) for row in compared),
+        rows=rows,
+        contrasts=compared,
         notes=as_notes("fit", dict.fromkeys([*marginal.notes, *warnings])),
     )
 
@@ -253,14 +242,14 @@ def _combinations(frame: ModelFrame, names: Sequence[str]) -> list[str]:
 def _linear(
     result: Fitted,
     marginal: MarginalMeans,
+    levels: Sequence[Levels],
     wanted: Contrasts | None,
     *,
     adjust: Adjustment,
     level: float,
-) -> tuple[list[MeanRow], tuple[ContrastRow, ...], tuple[str, ...]]:
+) -> tuple[tuple[MeanRow, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
     frame, inference = result.frame, result.inference
-    columns = len(frame.columns)
-    beta, covariance = expanded(result.fit.beta, inference.covariance, frame.kept.columns, columns)
+    beta, covariance = expanded(result.fit.beta, inference.covariance, frame.kept.columns, len(frame.columns))
     nothing = _null_basis(frame)
 
     def estimates(rows: Floats, names: Sequence[str]) -> LinearEstimates:
@@ -268,40 +257,56 @@ def _linear(
         return linear_estimates(rows, beta, covariance, df=free, conf_level=level, names=names, null_basis=nothing)
 
     found = estimates(marginal.rows, marginal.names)
-    rows = [_mean_row(found, at) for at in range(len(marginal.names))]
+    rows = _mean_rows(found, levels, found.df, level)
     if wanted is None:
         return rows, (), ()
     compared = estimates(wanted.weights @ marginal.rows, wanted.names)
     family = adjusted(compared, adjust, family=wanted.family)
-    return rows, _contrast_rows(wanted, compared, family), family.warnings
+    return rows, _contrast_rows(wanted, compared, family, compared.df, level), family.warnings
 
 
-def _mean_row(found: LinearEstimates, at: int) -> MeanRow:
-    return MeanRow(
-        name=found.names[at],
-        levels=(),
-        estimate=_finite(found.estimate[at]),
-        std_error=_finite(found.std_error[at]),
-        df=_finite(found.df[at]),
-        conf_low=_finite(found.conf_low[at]),
-        conf_high=_finite(found.conf_high[at]),
-        reason=found.reasons[at],
+def _mean_rows(
+    found: LinearEstimates | ProbabilityMeans,
+    levels: Sequence[Levels],
+    df: Floats,
+    level: float,
+) -> tuple[MeanRow, ...]:
+    return tuple(
+        MeanRow(
+            name=found.names[at],
+            levels=levels[at],
+            estimate=_finite(found.estimate[at]),
+            std_error=_finite(found.std_error[at]),
+            df=_finite(df[at]),
+            conf_low=_finite(found.conf_low[at]),
+            conf_high=_finite(found.conf_high[at]),
+            conf_level=level,
+            reason=found.reasons[at],
+        )
+        for at in range(len(levels))
     )
 
 
-def _contrast_rows(wanted: Contrasts, found: LinearEstimates, family: FamilyEstimates) -> tuple[ContrastRow, ...]:
+def _contrast_rows(
+    wanted: Contrasts,
+    found: LinearEstimates | ProbabilityDifferences,
+    family: FamilyEstimates | ProbabilityDifferences,
+    df: Floats,
+    level: float,
+) -> tuple[ContrastRow, ...]:
     return tuple(
         ContrastRow(
             name=wanted.names[at],
             family=wanted.family[at],
             estimate=_finite(found.estimate[at]),
             std_error=_finite(found.std_error[at]),
-            df=_finite(found.df[at]),
+            df=_finite(df[at]),
             statistic=_finite(found.statistic[at]),
             p_value=_finite(found.p_value[at]),
             p_adjusted=_finite(family.p_adjusted[at]),
             conf_low=_finite(family.conf_low[at]),
             conf_high=_finite(family.conf_high[at]),
+            conf_level=level,
             reason=found.reasons[at],
         )
         for at in range(len(wanted.names))
@@ -312,25 +317,14 @@ def _probabilities(
     result: Fitted,
     grid: _Grid,
     marginal: MarginalMeans,
+    levels: Sequence[Levels],
     wanted: Contrasts | None,
     *,
     adjust: Adjustment,
     level: float,
-) -> tuple[list[MeanRow], tuple[ContrastRow, ...], tuple[str, ...]]:
+) -> tuple[tuple[MeanRow, ...], tuple[ContrastRow, ...], tuple[str, ...]]:
     found = _population(result, grid, marginal, level)
-    rows = [
-        MeanRow(
-            name=found.names[at],
-            levels=(),
-            estimate=_finite(found.estimate[at]),
-            std_error=_finite(found.std_error[at]),
-            df=None,
-            conf_low=_finite(found.conf_low[at]),
-            conf_high=_finite(found.conf_high[at]),
-            reason=found.reasons[at],
-        )
-        for at in range(len(found.names))
-    ]
+    rows = _mean_rows(found, levels, np.full(len(levels), np.inf), level)
     if wanted is None:
         return rows, (), found.warnings
     pairs = [(np.flatnonzero(row == 1.0), np.flatnonzero(row == -1.0)) for row in wanted.weights]
@@ -346,22 +340,8 @@ def _probabilities(
         family=wanted.family,
         names=wanted.names,
     )
-    made = tuple(
-        ContrastRow(
-            name=wanted.names[at],
-            family=wanted.family[at],
-            estimate=_finite(compared.estimate[at]),
-            std_error=_finite(compared.std_error[at]),
-            df=None,
-            statistic=_finite(compared.statistic[at]),
-            p_value=_finite(compared.p_value[at]),
-            p_adjusted=_finite(compared.p_adjusted[at]),
-            conf_low=_finite(compared.conf_low[at]),
-            conf_high=_finite(compared.conf_high[at]),
-            reason=compared.reasons[at],
-        )
-        for at in range(len(wanted.names))
-    )
+    normal = np.full(len(wanted.names), np.inf)
+    made = _contrast_rows(wanted, compared, compared, normal, level)
     return rows, made, (*found.warnings, *compared.warnings)
 
 
@@ -395,17 +375,6 @@ def _null_basis(frame: ModelFrame) -> Floats | None:
     basis[kept.columns] = -kept.alias
     basis[kept.dropped] = np.eye(len(kept.dropped))
     return basis / np.linalg.norm(basis, axis=0)
-
-
-def _named_rows(
-    frame: ModelFrame, names: Sequence[str], marginal: MarginalMeans, rows: Sequence[MeanRow]
-) -> tuple[MeanRow, ...]:
-    """Give each mean its level of every factor."""
-    out: list[MeanRow] = []
-    for row, codes in zip(rows, marginal.codes, strict=True):
-        levels = tuple((name, frame.factors[name][int(code)]) for name, code in zip(names, codes, strict=True))
-        out.append(row.at(levels))
-    return tuple(out)
 
 
 def _unit(result: Fitted, *, population: bool) -> str:

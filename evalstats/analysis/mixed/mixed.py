@@ -28,16 +28,8 @@ def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
     """Fit a small linear mixed model by statsmodels' MixedLM.
 
     Crossed and nested groupings are variance components of one group that holds all rows; correlated slopes are taken where
-    one grouping is all there is. It is dense: its cost grows with the cube of the number of random effects.
-
-    Raises
-    ------
-    InputError
-        If the model is binomial (statsmodels has only a variational approximation, whose standard errors are several times
-        too small, so it is not offered), larger than 3,000 rows or 600 random effects, or has correlated slopes beside another
-        grouping.
-    CannotAnswerError
-        If statsmodels gives up.
+    one grouping is all there is. It is dense: its cost grows with the cube of the number of random effects. `InputError` for a
+    binomial or too large a model, or correlated slopes beside another grouping; `CannotAnswerError` where statsmodels gives up.
     """
     design = frame.design
     _check(frame)
@@ -53,7 +45,7 @@ def fit_statsmodels(frame: ModelFrame, *, reml: bool = True) -> MixedFit:
                 f"statsmodels could not fit this model: {error}; use backend='evalstats'"
             ) from error
     scale = float(result.scale)
-    theta = _theta_correlated(result, scale) if alone else _theta_components(result, design, scale)
+    theta = _theta_correlated(result, scale) if alone else np.sqrt(np.maximum(result.vcomp, 0.0) / scale)
     said = [f"statsmodels: {' '.join(str(item.message).split())}" for item in caught]
     return _made(design, result, theta, math.sqrt(scale), reml=reml, said=tuple(dict.fromkeys(said)))
 
@@ -132,10 +124,6 @@ def _theta_correlated(result: Any, scale: float) -> Floats:
     root = root * np.where(np.diag(root) < 0.0, -1.0, 1.0)
     columns, rows = np.triu_indices(len(root))
     return np.asarray(root[rows, columns], dtype=np.float64)
-
-
-def _theta_components(result: Any, design: MixedDesign, scale: float) -> Floats:
-    return np.sqrt(np.asarray(result.vcomp, dtype=np.float64).reshape(len(design.terms)).clip(min=0.0) / scale)
 
 
 def _made(
@@ -252,11 +240,7 @@ def mixed(
     backend
         "statsmodels" fits small linear models by its MixedLM, as a cross-check.
     seed
-        Seed of resampling that is later asked of the result.
-
-    Returns
-    -------
-    MixedModel
+        Of resampling that is later asked of the result.
 
     Raises
     ------
@@ -397,17 +381,8 @@ def variance_components(fit: MixedFit) -> tuple[VarianceComponent, ...]:
     for term, matrix in zip(terms, matrices, strict=True):
         rows += _of_term(term, matrix, total if intercepts else None)
     if fit.family == "gaussian":
-        rows.append(
-            VarianceComponent(
-                group="Residual",
-                term="",
-                other=None,
-                variance=rest,
-                std_dev=fit.sigma,
-                correlation=None,
-                share=rest / total if intercepts else None,
-            )
-        )
+        share = rest / total if intercepts else None
+        rows.append(VarianceComponent(group="Residual", term="", variance=rest, std_dev=fit.sigma, share=share))
     return tuple(rows)
 
 
@@ -417,29 +392,14 @@ def _of_term(term: RandomTerm, matrix: Floats, total: float | None) -> list[Vari
         variance = float(matrix[i, i])
         share = variance / total if total is not None else None
         rows.append(
-            VarianceComponent(
-                group=term.group,
-                term=name,
-                other=None,
-                variance=variance,
-                std_dev=math.sqrt(variance),
-                correlation=None,
-                share=share,
-            )
+            VarianceComponent(group=term.group, term=name, variance=variance, std_dev=math.sqrt(variance), share=share)
         )
     for i, j in zip(*np.tril_indices(term.n_columns, -1), strict=True):
-        scale = math.sqrt(float(matrix[i, i]) * float(matrix[j, j]))
-        covariance = float(matrix[i, j])
+        scale, covariance = math.sqrt(float(matrix[i, i]) * float(matrix[j, j])), float(matrix[i, j])
+        correlation = max(-1.0, min(1.0, covariance / scale)) if scale > 0.0 else None
+        first, second = term.columns[j], term.columns[i]
         rows.append(
-            VarianceComponent(
-                group=term.group,
-                term=term.columns[j],
-                other=term.columns[i],
-                variance=covariance,
-                std_dev=None,
-                correlation=max(-1.0, min(1.0, covariance / scale)) if scale > 0.0 else None,
-                share=None,
-            )
+            VarianceComponent(group=term.group, term=first, other=second, variance=covariance, correlation=correlation)
         )
     return rows
 

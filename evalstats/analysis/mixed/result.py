@@ -1,21 +1,22 @@
 """A fitted mixed model: the frozen result of `mixed()`."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+import numpy as np
 import polars as pl
 
 from evalstats.analysis.mixed.inference import Fitted, TermTest
-from evalstats.analysis.mixed.intervals import ModelComparison, OnStep, bootstrap, likelihood_ratio, profile
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
 from evalstats.analysis.result import Estimate, Result, json_safe, row_named, unknown_name
 from evalstats.document.model import Note
-from evalstats.document.numbers import plural
+from evalstats.document.numbers import number, p_words, plural
 from evalstats.errors import InputError
+from evalstats.stats.checks import check_level
 from evalstats.stats.estimate import normal_quantile
 from evalstats.stats.mixed.contrasts import Adjustment
-from evalstats.stats.mixed.design import Convergence, Family
+from evalstats.stats.mixed.design import Convergence, Family, Floats, MixedDesign, MixedFit, RandomTerm
 from evalstats.stats.mixed.marginal_means import Weights
 
 
@@ -43,8 +44,6 @@ class VarianceComponent:
         Name of the effect; of the second one for a covariance, else None.
     variance
         In squared units of the response (log-odds squared for the binomial family); for a covariance the covariance.
-    std_dev, correlation
-        Its root, for a variance; the correlation, for a covariance. None where there is none.
     share
         Of the total variance, for models of random intercepts only; binomial: with pi^2/3 as the variance of a trial on the
         logit scale.
@@ -52,11 +51,43 @@ class VarianceComponent:
 
     group: str
     term: str
-    other: str | None
+    other: str | None = None
     variance: float
-    std_dev: float | None
-    correlation: float | None
-    share: float | None
+    std_dev: float | None = None
+    correlation: float | None = None
+    share: float | None = None
+
+
+OnStep = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelComparison:
+    """A test of the smaller of two nested models: twice the difference of the log-likelihoods.
+
+    `df` is its law as (weight, degrees of freedom) of chi-squared laws; empty for a bootstrap, of which alone `n_resamples` and
+    `seed` are known.
+    """
+
+    small: str
+    large: str
+    statistic: float
+    df: tuple[tuple[float, int], ...]
+    p_value: float
+    method: str
+    n_resamples: int | None = None
+    seed: int | None = None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """JSON-safe values."""
+        return json_safe(self)
+
+    def summary(self) -> str:
+        """One sentence, and the notes."""
+        test = f"{self.method}, statistic {number(self.statistic)}, {p_words(self.p_value)}"
+        first = f"{self.large} against {self.small}: {test}."
+        return " ".join([first, *(f"Note: {note}." for note in self.notes)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -252,7 +283,28 @@ class MixedModel(Result, Fitted):
         InputError
             If the fit has no likelihood to profile (a prior against separation, or n_quadrature=0).
         """
-        return profile(self, conf_level=conf_level, fixed=fixed, on_step=on_step)
+        from evalstats.stats.mixed.profile_likelihood import profile
+
+        self._needs_random()
+        level = check_level(self.conf_level if conf_level is None else conf_level)
+        names = self.fit.design.fixed_names
+        contrasts = np.eye(len(names)) if fixed else None
+        found = profile(self.fit, contrasts=contrasts, conf_level=level, on_step=on_step)
+        labels = [each.name for each in found]
+        if fixed:
+            labels[len(found) - len(names) :] = names
+        shown = ("estimate", "conf_low", "conf_high")
+        rows = [
+            {
+                "term": label,
+                **{name: getattr(each, name) for name in shown},
+                "conf_level": level,
+                "method": "profile likelihood",
+                "reason": "; ".join(each.notes) or None,
+            }
+            for label, each in zip(labels, found, strict=True)
+        ]
+        return pl.DataFrame(rows, schema_overrides=_types(shown), infer_schema_length=None)
 
     def bootstrap(
         self,
@@ -273,9 +325,44 @@ class MixedModel(Result, Fitted):
             A row for each: kind ("fixed" or "std_dev"), group, term, estimate, std_error, conf_low, conf_high, conf_level,
             method, n_resamples, reason.
         """
-        return bootstrap(
-            self, n_resamples=n_resamples, seed=seed, conf_level=conf_level, workers=workers, on_step=on_step
+        from evalstats.stats.mixed.parametric_bootstrap import bootstrap_intervals
+
+        self._needs_random()
+        level = check_level(self.conf_level if conf_level is None else conf_level)
+        design = self.fit.design
+        named = [("fixed", "", name) for name in design.fixed_names]
+        named += [("std_dev", term.group, name) for term in design.terms for name in term.columns]
+        named += [("std_dev", "Residual", "")] if self.family == "gaussian" else []
+        found = bootstrap_intervals(
+            self.fit,
+            _effects_and_deviations,
+            names=[" ".join(part for part in parts if part) for parts in named],
+            n_resamples=n_resamples,
+            seed=self.seed if seed is None else seed,
+            conf_level=level,
+            workers=workers,
+            on_step=on_step,
         )
+        shown = ("estimate", "std_error", "conf_low", "conf_high")
+        rows = [
+            {
+                **dict(zip(("kind", "group", "term"), parts, strict=True)),
+                **{name: getattr(each, name) for name in shown},
+                "conf_level": level,
+                "method": each.method,
+                "n_resamples": each.n_resamples,
+                "reason": each.reason,
+            }
+            for parts, each in zip(named, found, strict=True)
+        ]
+        return pl.DataFrame(rows, schema_overrides=_types(shown), infer_schema_length=None)
+
+    def _needs_random(self) -> None:
+        if not self.groups:
+            raise InputError(
+                f"{self.formula} has no random effects, and the intervals of the fit itself are by t or the normal law; add a "
+                "random part, such as (1 | item), for profiles or a bootstrap"
+            )
 
     def likelihood_ratio(
         self,
@@ -310,26 +397,71 @@ class MixedModel(Result, Fitted):
         ----------
         Stram & Lee 1994, doi:10.2307/2533455; Halekoh & Hojsgaard 2014, doi:10.18637/jss.v059.i09.
         """
-        return likelihood_ratio(smaller, self, n_resamples=n_resamples, seed=seed, workers=workers, on_step=on_step)
+        from evalstats.stats.mixed import likelihood_ratio as ratio
+        from evalstats.stats.mixed.parametric_bootstrap import parametric_bootstrap
+
+        own = self.fit.design
+        _check_same_rows(smaller, self)
+        if bool(smaller.groups) != bool(self.groups):
+            raise InputError(
+                "one of the models has no random effects; keep at least one random part in both, and test the others against it"
+            )
+        if n_resamples is not None and not self.groups:
+            raise InputError(
+                "neither model has random effects, so the likelihood ratio has its law; leave n_resamples out"
+            )
+        design = _smaller(smaller.fit.design, own)
+        same_fixed = design.fixed_names == own.fixed_names
+        same_random = ratio.random_structure(design) == ratio.random_structure(own)
+        if same_fixed and same_random:
+            raise InputError(f"both models are {self.formula}; there is nothing to test")
+        by_ml = self.method == "REML" and not same_fixed
+        full = _refitted(self, own, reml=False) if by_ml else self.fit
+        null = _refitted(self, design, reml=not by_ml and self.method == "REML")
+        notes = ("both models were refitted by ML",) if by_ml else ()
+        if n_resamples is not None:
+            start = self.seed if seed is None else seed
+            drawn = parametric_bootstrap(
+                null, full, n_resamples=n_resamples, seed=start, workers=workers, on_step=on_step
+            )
+            return ModelComparison(
+                small=smaller.formula,
+                large=self.formula,
+                statistic=drawn.statistic,
+                df=(),
+                p_value=drawn.p_value,
+                method=drawn.method,
+                n_resamples=drawn.n_resamples,
+                seed=drawn.seed,
+                notes=(*notes, *drawn.notes),
+            )
+        if not same_fixed and not same_random:
+            raise InputError(
+                "the models differ in fixed and in random effects, for which there is no law at hand; change one at a time, or "
+                "give n_resamples for a parametric bootstrap"
+            )
+        law = ratio.likelihood_ratio(null, full) if same_random else ratio.variance_ratio(null, full)
+        return ModelComparison(
+            small=smaller.formula,
+            large=self.formula,
+            statistic=law.statistic,
+            df=law.df,
+            p_value=law.p_value,
+            method=law.method,
+            notes=(*notes, *law.notes),
+        )
 
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""
-        schema = {name: pl.String() if name in ("term", "method", "reason") else pl.Float64() for name in _EFFECT}
-        return pl.DataFrame([{name: getattr(row, name) for name in _EFFECT} for row in self.fixed], schema=schema)
+        return _frame_of(self.fixed, _EFFECT)
 
     def tests_frame(self) -> pl.DataFrame:
         """Return the tests of the terms, one row each."""
-        types = _FLOATS | {"term": pl.String(), "method": pl.String(), "reason": pl.String(), "n_lost": pl.Int64()}
-        schema = {name: types.get(name, pl.Float64()) for name in TermTest.__dataclass_fields__}
-        return pl.DataFrame([_fields(row) for row in self.tests], schema=schema | {"df": pl.Int64()})
+        return _frame_of(self.tests, TermTest.__dataclass_fields__, df=pl.Int64(), n_lost=pl.Int64())
 
     def variances_frame(self) -> pl.DataFrame:
         """Return variances and covariances, one row each."""
-        texts = ("group", "term", "other")
-        types = {
-            name: pl.String() if name in texts else pl.Float64() for name in VarianceComponent.__dataclass_fields__
-        }
-        return pl.DataFrame([_fields(row) for row in self.variances], schema=types)
+        return _frame_of(self.variances, VarianceComponent.__dataclass_fields__)
 
     def effects_frame(self) -> pl.DataFrame:
         """Conditional modes of the random effects (BLUPs), one row for each effect of each level.
@@ -354,7 +486,7 @@ class MixedModel(Result, Fitted):
                         pl.Series("conf_high", estimate + z * sd).set(known <= 0.0, None),
                     )
                 )
-        return pl.concat(parts) if parts else pl.DataFrame(schema=_EFFECTS)
+        return pl.concat(parts) if parts else _frame_of((), _BLUP)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values: all but the numbers behind the tables."""
@@ -362,18 +494,80 @@ class MixedModel(Result, Fitted):
         return {"result": type(self).__name__, **{name: json_safe(getattr(self, name)) for name in kept}}
 
 
-def _fields(row: TermTest | VarianceComponent) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in row.__dataclass_fields__}
+def _effects_and_deviations(fit: MixedFit) -> Floats:
+    """Return the fixed effects of a fit, then its standard deviations: what is resampled."""
+    from evalstats.stats.mixed.parametric_bootstrap import standard_deviations
+
+    return np.concatenate([fit.beta, standard_deviations(fit)])
+
+
+def _check_same_rows(small: Fitted, large: Fitted) -> None:
+    if (small.family, small.response) != (large.family, large.response):
+        raise InputError(
+            f"the models explain {small.response} ({small.family}) and {large.response} ({large.family}); give one response"
+        )
+    totals = [(m.n_rows, m.n_trials, float(m.fit.design.count @ m.fit.design.response)) for m in (small, large)]
+    if totals[0][:2] != totals[1][:2] or not np.isclose(totals[0][2], totals[1][2], rtol=1e-9, atol=1e-9):
+        raise InputError(
+            f"the models are fitted to {small.n_rows:,} and {large.n_rows:,} rows, or to other responses; fit both to the same "
+            "rows (leave out those that lack a column of the larger model)"
+        )
+
+
+def _smaller(small: MixedDesign, large: MixedDesign) -> MixedDesign:
+    """Return the smaller model on the cells of the larger, so that both are fitted to the same numbers."""
+    missing = [name for name in small.fixed_names if name not in large.fixed_names]
+    if missing:
+        raise InputError(f"the smaller model has the fixed effect {missing[0]}, which the larger has not: not nested")
+    columns = [large.fixed_names.index(name) for name in small.fixed_names]
+    order = sorted(columns)
+    return replace(
+        large,
+        fixed=np.ascontiguousarray(large.fixed[:, order]),
+        fixed_names=tuple(large.fixed_names[at] for at in order),
+        terms=tuple(_within(term, large) for term in small.terms),
+    )
+
+
+def _within(term: RandomTerm, large: MixedDesign) -> RandomTerm:
+    for other in large.terms:
+        if other.group == term.group and set(term.columns) <= set(other.columns):
+            at = [other.columns.index(name) for name in term.columns]
+            return replace(other, columns=term.columns, values=np.ascontiguousarray(other.values[:, at]))
+    raise InputError(
+        f"the smaller model has the random effects ({' + '.join(term.columns)} | {term.group}), which the larger has not; give "
+        "nested models"
+    )
+
+
+def _refitted(model: Fitted, design: MixedDesign, *, reml: bool) -> MixedFit:
+    if not design.terms:
+        from evalstats.stats.mixed.glm import fit_logistic, fit_ordinary
+
+        return fit_ordinary(design) if model.family == "gaussian" else fit_logistic(design)
+    if model.family == "gaussian":
+        from evalstats.stats.mixed.linear import fit_linear
+
+        return fit_linear(design, reml=reml)
+    from evalstats.stats.mixed.binomial import fit_binomial
+
+    return fit_binomial(design, n_quadrature=model.fit.n_quadrature)
 
 
 _EFFECT = (
     *("term", "estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high"),
     *("method", "reason", "conf_level"),
 )
-_EFFECTS: dict[str, pl.DataType] = {
-    **dict.fromkeys(("group", "level", "term"), pl.String()),
-    **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),
-}
-_FLOATS: dict[str, pl.DataType] = dict.fromkeys(
-    ("estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high", "conf_level"), pl.Float64()
-)
+_BLUP = ("group", "level", "term", "estimate", "conditional_sd", "conf_low", "conf_high")
+_TEXTS = frozenset({"group", "level", "term", "other", "method", "reason"})
+
+
+def _types(names: Iterable[str]) -> dict[str, pl.DataType]:
+    return {name: pl.String() if name in _TEXTS else pl.Float64() for name in (*names, "reason")}
+
+
+def _frame_of(rows: Sequence[object], names: Iterable[str], **types: pl.DataType) -> pl.DataFrame:
+    """Return rows as a frame whose types do not depend on what they happen to hold."""
+    columns = tuple(names)
+    schema = {name: types.get(name, pl.String() if name in _TEXTS else pl.Float64()) for name in columns}
+    return pl.DataFrame([{name: getattr(row, name) for name in columns} for row in rows], schema=schema)

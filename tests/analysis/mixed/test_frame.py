@@ -9,14 +9,18 @@ import numpy as np
 import polars as pl
 import pytest
 
-from evalstats.analysis.mixed.columns import Covariate, Factor, code_columns, combinations, independent_columns
 from evalstats.analysis.mixed.formula import parse_formula
-from evalstats.analysis.mixed.frame import ModelFrame, model_frame
+from evalstats.analysis.mixed.frame import ModelFrame, code_columns, independent_columns, model_frame
+from evalstats.analysis.mixed.table import Covariate, Factor, combinations
 from evalstats.errors import InputError
 
 GOLDEN = json.loads((Path(__file__).parents[2] / "golden" / "mixing.json").read_text())
 # The matrices hold 0, 1 and products of the table's numbers, which R writes with 15 digits.
 EXACT = 1e-12
+
+
+def dropped(made: ModelFrame) -> tuple[str, ...]:
+    return tuple(made.columns[at] for at in made.kept.dropped)
 
 
 def r_name(name: str) -> str:
@@ -64,7 +68,7 @@ def test_fixed_columns_are_those_of_r(case) -> None:
 def test_an_empty_cell_drops_what_lme4_drops(case) -> None:
     made = model_frame(GOLDEN["short"], case["formula"])
     assert [r_name(name) for name in made.design.fixed_names] == case["kept"]
-    assert [r_name(name) for name in made.dropped_columns] == case["dropped"]
+    assert [r_name(name) for name in dropped(made)] == case["dropped"]
     assert made.empty_cells == ((("a", "q"), ("b", "v")),)
     assert any("a = q, b = v" in text for text in made.warnings)
 
@@ -236,14 +240,14 @@ def test_levels_have_a_said_order() -> None:
 def test_rows_of_a_grid_are_rows_of_the_design() -> None:
     frame = table()
     made = model_frame(frame, "score ~ model * scenario + length + (1 | item)")
-    np.testing.assert_array_equal(made.fixed_rows(made.cells), made.design.fixed)
-    at_mean = made.fixed_rows(made.cells.drop("length"))
+    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed)
+    at_mean = made.kept_rows(made.all_rows(made.cells.drop("length")))
     column = made.terms["length"][0]
     np.testing.assert_allclose(at_mean[:, column], frame["length"].mean(), rtol=1e-14)
     with pytest.raises(InputError, match="'model' has no level 'm9'"):
-        made.fixed_rows(pl.DataFrame({"model": ["m9"], "scenario": ["s0"]}))
+        made.all_rows(pl.DataFrame({"model": ["m9"], "scenario": ["s0"]}))
     with pytest.raises(InputError, match="no column 'scenario'"):
-        made.fixed_rows(pl.DataFrame({"model": ["m1"]}))
+        made.all_rows(pl.DataFrame({"model": ["m1"]}))
 
 
 def test_terms_point_to_their_columns() -> None:
@@ -258,7 +262,7 @@ def test_means_that_an_empty_cell_needs_are_not_estimable() -> None:
     frame = table().filter(~((pl.col("model") == "m2") & (pl.col("scenario") == "s1")))
     made = model_frame(frame, "score ~ model * scenario + (1 | item)")
     grid = pl.DataFrame({"model": ["m2", "m2", "m0"], "scenario": ["s1", "s0", "s1"]})
-    assert np.isnan(made.fixed_rows(grid)).all(axis=1).tolist() == [True, False, False]
+    assert made.estimable(made.all_rows(grid)).tolist() == [False, True, True]
     # By the definition: estimable where the row is a combination of the rows there are.
     every = made.all_rows(made.cells)
     for row, known in zip(made.all_rows(grid), made.estimable(made.all_rows(grid)), strict=True):
@@ -412,7 +416,7 @@ def test_few_levels_and_zeros_and_ones_are_warned_of() -> None:
 def test_a_factor_that_another_one_determines_in_part() -> None:
     frame = small(n=list("cdefcdef"), m=list("aabbaabb"))
     made = model_frame(frame, "y ~ m + n + (1|g)")
-    assert made.dropped_columns == ("n[f]",)
+    assert dropped(made) == ("n[f]",)
     assert any("1 fixed effect dropped (n[f])" in text for text in made.warnings)
 
 
@@ -448,4 +452,4 @@ def test_names_that_look_like_code_are_names(tmp_path: Path) -> None:
     assert not left.exists()
     assert made.factors[name] == ("C(x)", "c0[T.1]:c1", "np.exp", "{1+1}")
     assert made.design.fixed_names[1] == f"{name}[c0[T.1]:c1]"
-    np.testing.assert_array_equal(made.fixed_rows(made.cells), made.design.fixed)
+    np.testing.assert_array_equal(made.kept_rows(made.all_rows(made.cells)), made.design.fixed)
