@@ -3,16 +3,15 @@
 from collections import OrderedDict
 from dataclasses import replace
 from functools import partial
-from typing import Literal
 
 import numpy as np
 from scipy import linalg
 
-from evalstats.errors import CannotAnswerError, InputError
+from evalstats.errors import InputError
 from evalstats.stats.computation import one_thread
 from evalstats.stats.mixed.binomial_optimum import Criterion, Optimum, joint_optimum, profiled_optimum
 from evalstats.stats.mixed.design import Convergence, Floats, Ints, Method, MixedDesign, MixedFit
-from evalstats.stats.mixed.glm import check_binomial, check_rank, describe, describe_prior, find_separation, prior_for
+from evalstats.stats.mixed.glm import answer_in_words, check_binomial, check_rank, find_separation, prior_for
 from evalstats.stats.mixed.laplace import (
     Cells,
     Modes,
@@ -27,11 +26,10 @@ from evalstats.stats.mixed.laplace_factor import invert
 from evalstats.stats.mixed.laplace_plan import Groups
 
 LARGE = 10.0  # logits: no grouping of real outcomes has such a standard deviation
-Prior = Literal["none"]
 _SEEN: "OrderedDict[tuple[int, ...], tuple[MixedDesign, Cells]]" = OrderedDict()
 
 
-def make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
+def _make_fit(cells: Cells, optimum: Optimum, n_quadrature: int, penalty: str, warnings: tuple[str, ...]) -> MixedFit:
     """Put a fit together from where the search ended: uncertainty, modes, and an account in words."""
     design, point = cells.design, optimum.point
     method: Method = "nAGQ=0" if n_quadrature == 0 else "Laplace" if n_quadrature == 1 else "AGHQ"
@@ -147,13 +145,15 @@ def _effects(cells: Cells, modes: Modes) -> tuple[tuple[Floats, ...], tuple[Floa
 
 
 @one_thread
-def fit_binomial(
-    design: MixedDesign, *, n_quadrature: int = 1, prior: Prior | None = None, start: Floats | None = None
-) -> MixedFit:
+def fit_binomial(design: MixedDesign, *, n_quadrature: int = 1) -> MixedFit:
     """Fit a binomial mixed model with a logit link by maximum likelihood.
 
     logit P(success) = X beta + Z b + offset, b ~ N(0, Lambda Lambda'). The integral over b has no closed form; it is taken
-    by Laplace's approximation at the conditional modes, or by adaptive Gauss-Hermite quadrature about them.
+    by Laplace's approximation at the conditional modes, or by adaptive Gauss-Hermite quadrature about them. With few trials for
+    each level Laplace's approximation understates variances; quadrature tells by how much where it applies.
+
+    Where a combination of the fixed effects has only successes or only failures, so that the likelihood has no maximum, half a
+    success and half a failure are added to it, and the fit says so.
 
     Parameters
     ----------
@@ -162,12 +162,6 @@ def fit_binomial(
     n_quadrature
         1: Laplace, optimised over theta and beta together. 0: beta is found with the modes, which is fast and biased towards
         0 a little; good as a start or a first look. Odd and at least 3: quadrature points, for one scalar random effect.
-    prior
-        None: where a combination of the fixed effects has only successes or only failures so that the likelihood has no
-        maximum, half a success and half a failure are added to it (see `penalised`), and the fit says so. "none": that is an
-        error instead.
-    start
-        theta to begin from; 1 for every standard deviation otherwise.
 
     Returns
     -------
@@ -181,12 +175,7 @@ def fit_binomial(
     InputError
         The response is no share of whole successes, X is rank deficient, a grouping has one level, the arguments do not fit.
     CannotAnswerError
-        All trials end alike; a grouping is seen once a level; separation with prior="none".
-
-    Notes
-    -----
-    Assumes effects that are normal on the logit scale and outcomes independent given them. With few trials for each level
-    Laplace's approximation understates variances; quadrature tells by how much where it applies.
+        All trials end alike; a grouping is seen once a level.
 
     References
     ----------
@@ -212,45 +201,35 @@ def fit_binomial(
     >>> [round(float(b), 2) for b in fit.beta]
     [-0.24, 0.91]
     """
-    _check_arguments(design, n_quadrature, prior)
+    _check_quadrature(design, n_quadrature)
     warnings = check_binomial(design)
-    cells, penalty, said = _answer_separation(_cells_of(design), prior)
-    theta: Floats = _starting_theta(design) if start is None else np.asarray(start, dtype=np.float64)
-    if theta.shape != (design.n_theta,):
-        raise InputError(f"start has shape {theta.shape}, but the model has {design.n_theta} covariance parameters")
-    rough = profiled_optimum(cells, theta, np.zeros(len(design.fixed_names)))
+    cells, penalty, said = _answer_separation(_cells_of(design))
+    rough = profiled_optimum(cells, _starting_theta(design), np.zeros(len(design.fixed_names)))
     if n_quadrature == 0:
-        return make_fit(cells, rough, 0, penalty, (*warnings, *said))
+        return _make_fit(cells, rough, 0, penalty, (*warnings, *said))
     optimum = joint_optimum(cells, laplace, _away_from_zero(rough), with_hessian=n_quadrature == 1)
     if n_quadrature > 1:
         optimum = joint_optimum(cells, _criterion(n_quadrature), _away_from_zero(optimum))
-    return make_fit(cells, optimum, n_quadrature, penalty, (*warnings, *said))
+    return _make_fit(cells, optimum, n_quadrature, penalty, (*warnings, *said))
 
 
 @one_thread
-def refit_binomial(fit: MixedFit, response: Floats, *, uncertainty: bool = False) -> MixedFit:
-    """Fit the same model to another response, from where `fit` ended: for a parametric bootstrap.
+def refit_binomial(fit: MixedFit, response: Floats) -> MixedFit:
+    """Fit the same model to other shares of successes, from where `fit` ended: for a parametric bootstrap.
 
-    Parameters
-    ----------
-    fit
-        A fit of `fit_binomial`; the approximation and the cells stay as they are.
-    response
-        float64, shape (n_cells,): shares of successes. `log_constant` stays that of `fit` and cancels in comparisons of
-        fits to the same response.
-    uncertainty
-        Whether to compute the Hessian; otherwise `covariance` is that given theta, and `joint_covariance` None.
+    `log_constant` stays that of `fit` and cancels in comparisons of fits to the same response. No Hessian is computed:
+    `covariance` is that given theta, and `joint_covariance` None.
     """
     design = replace(fit.design, response=np.asarray(response, dtype=np.float64))
     warnings = check_binomial(design)
-    cells, penalty, said = _answer_separation(_cells_of(design), None)
+    cells, penalty, said = _answer_separation(_cells_of(design))
     theta = np.where(fit.theta == 0.0, 0.3 * _starting_theta(design), fit.theta)
     if fit.n_quadrature == 0:
         optimum = profiled_optimum(cells, theta, fit.beta)
     else:
         start = Point(theta=theta, beta=fit.beta, deviance=0.0, gradient=np.empty(0), effects=cells.no_effects())
-        optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=uncertainty)
-    return make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
+        optimum = joint_optimum(cells, _criterion(fit.n_quadrature), start, with_hessian=False)
+    return _make_fit(cells, optimum, fit.n_quadrature, penalty, (*warnings, *said))
 
 
 @one_thread
@@ -263,7 +242,7 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     """
     design = fit.design
     cells = _cells_of(design)
-    modes = _modes_at(cells, fit.theta, fit.beta)
+    modes = find_modes(cells, fit.theta, fit.beta, cells.no_effects())
     scores = cell_scores(cells, modes) if fit.n_quadrature == 1 else quadrature_scores(cells, modes, fit.n_quadrature)
     n = int(clusters.max()) + 1
     groups = Groups(clusters, n)
@@ -272,11 +251,7 @@ def cluster_scores(fit: MixedFit, clusters: Ints) -> Floats:
     return -np.stack(columns, axis=1)
 
 
-def _check_arguments(design: MixedDesign, n_quadrature: int, prior: str | None) -> None:
-    if prior not in (None, "none"):
-        raise InputError(
-            f"prior is {prior!r}; give None (used where the fixed effects are separated) or 'none' (never)"
-        )
+def _check_quadrature(design: MixedDesign, n_quadrature: int) -> None:
     if n_quadrature < 0 or (n_quadrature > 1 and n_quadrature % 2 == 0):
         raise InputError(f"n_quadrature is {n_quadrature}; give 0, 1 (Laplace) or an odd number of points from 3")
     if n_quadrature > 1 and (len(design.terms) != 1 or design.terms[0].n_columns != 1):
@@ -287,17 +262,12 @@ def _check_arguments(design: MixedDesign, n_quadrature: int, prior: str | None) 
         )
 
 
-def _answer_separation(cells: Cells, prior: str | None) -> tuple[Cells, str, tuple[str, ...]]:
+def _answer_separation(cells: Cells) -> tuple[Cells, str, tuple[str, ...]]:
     separation = find_separation(cells.design, cells.plan.distinct)
     if separation is None:
         return cells, "", ()
-    if prior == "none":
-        raise CannotAnswerError(
-            f"{describe(separation)}; leave prior at its default for a weakly informative one, or merge or leave out levels"
-        )
-    penalty = describe_prior(separation)
-    said = f"{describe(separation)}; answered by {penalty}: intervals of these rest on it"
-    return cells.with_prior(prior_for(separation)), penalty, (said,)
+    penalty, warning = answer_in_words(separation)
+    return cells.with_prior(prior_for(separation)), penalty, (warning,)
 
 
 def _criterion(n_quadrature: int) -> Criterion:
@@ -327,7 +297,3 @@ def _cells_of(design: MixedDesign) -> Cells:
             _SEEN.popitem(last=False)
     _SEEN.move_to_end(key)
     return _SEEN[key][1].with_response(design)
-
-
-def _modes_at(cells: Cells, theta: Floats, beta: Floats) -> Modes:
-    return find_modes(cells, theta, beta, cells.no_effects())

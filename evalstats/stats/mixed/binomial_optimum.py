@@ -21,6 +21,7 @@ EVEN = 1e-6  # how far the deviance at 0 may lie above that at a small variance
 DIFFERENCE = 2e-3  # step of the differences, in standard errors
 LONGEST_DIFFERENCE = 0.02  # logits: for a theta about which the data say nearly nothing
 TINY = 1e-20
+MOST_STEPS = 200
 FAR = 0.05  # standard errors: a Hessian is taken again where the point has moved farther
 SETTLED = 1e-6  # fall of the deviance still to be had, by the quadratic model, in a converged fit
 
@@ -42,8 +43,6 @@ def quasi_newton(
     hessian: Floats,
     *,
     n_theta: int,
-    max_steps: int = 200,
-    enough: float = ENOUGH,
 ) -> Found:
     """Return the minimum by damped BFGS from `x`, where `evaluate` gave `first`; `hessian` must be positive definite.
 
@@ -51,11 +50,11 @@ def quasi_newton(
     Powell's damped one, which keeps it positive definite (Nocedal & Wright 2006, section 18.3).
     """
     point, n_evaluations = first, 0
-    for _ in range(max_steps):
+    for _ in range(MOST_STEPS):
         gradient = point.gradient
         step = -_divided(hessian, gradient)
         fall = -0.5 * float(gradient @ step)
-        if fall < enough:
+        if fall < ENOUGH:
             return Found(point=point, hessian=hessian, converged=True, n_evaluations=n_evaluations)
         if np.abs(x[:n_theta]).max(initial=0.0) > FARTHEST_THETA:
             break
@@ -177,38 +176,25 @@ def profiled_optimum(cells: Cells, theta: Floats, beta: Floats) -> Optimum:
     )
 
 
-def joint_optimum(
-    cells: Cells, criterion: Criterion, start: Point, hessian: Floats | None = None, *, with_hessian: bool = True
-) -> Optimum:
+def joint_optimum(cells: Cells, criterion: Criterion, start: Point, *, with_hessian: bool = True) -> Optimum:
     """Return the optimum over theta and beta together, from a point near it."""
     k = cells.design.n_theta
     objective = Objective(cells, criterion, start.effects)
     x = np.concatenate([start.theta, start.beta])
     first = objective(x)
-    if hessian is None:
-        hessian = _starting_hessian(objective, x)
-    found = quasi_newton(objective, x, first, hessian, n_theta=k)
+    found = quasi_newton(objective, x, first, _starting_hessian(objective, x), n_theta=k)
     point, _ = _try_zeros(cells.design, found.point, lambda theta: objective(np.concatenate([theta, found.point.beta])))
     held = held_entries(cells.design, point.theta)
     free = np.flatnonzero(np.concatenate([~held, np.ones(point.beta.size, dtype=bool)])).astype(np.int64)
-    if not with_hessian:
-        part = found.hessian[np.ix_(free, free)]
-        fall = _fall(point.gradient[free], part)
-        return Optimum(
-            point=point,
-            held=held,
-            hessian=None,
-            fall=fall,
-            settled=found.converged,
-            n_evaluations=objective.n_evaluations,
-        )
-    exact, point, fall = _polish(objective, point, free, found.hessian)
+    exact, fall = None, _fall(point.gradient[free], found.hessian[np.ix_(free, free)])
+    if with_hessian:
+        exact, point, fall = _polish(objective, point, free, found.hessian)
     return Optimum(
         point=point,
         held=held,
         hessian=exact,
         fall=fall,
-        settled=fall < SETTLED,
+        settled=fall < SETTLED if with_hessian else found.converged,
         n_evaluations=objective.n_evaluations,
     )
 

@@ -41,26 +41,13 @@ _EXACT = 1e-24  # of the sum of squares: what is left of an exact fit is roundin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Separation:
-    """What is separated.
+    """What is separated: distinct rows of X on which the likelihood has no maximum, each also in words (`labels`).
 
-    Attributes
-    ----------
-    rows
-        Distinct rows of X on which the likelihood has no maximum, shape (n_rows, n_fixed).
-    cells
-        Which cells of the design have such a row, boolean.
-    labels
-        Each row in words: the names of its columns that are not 0.
-    n_directions
-        Dimension of the space of coefficients that run to infinity.
-    columns
-        Names of the coefficients that do.
-    complete
-        Whether all cells are separated.
+    `columns` names the coefficients that run to infinity, in a space of `n_directions` dimensions; `complete` says whether all
+    cells are separated.
     """
 
     rows: Floats
-    cells: Bools
     labels: tuple[str, ...]
     n_directions: int
     columns: tuple[str, ...]
@@ -93,25 +80,17 @@ def find_separation(design: MixedDesign, distinct: Distinct | None = None) -> Se
         return None
     directions = _null_space(np.delete(rows, which, axis=0))
     runs = np.abs(directions).max(axis=1) > DEPENDENT
-    cells = np.isin(distinct.of_cell.level, which)
     return Separation(
         rows=distinct.rows[which],
-        cells=cells,
         labels=tuple(_label(row, design.fixed_names) for row in distinct.rows[which]),
         n_directions=directions.shape[1],
         columns=tuple(name for name, r in zip(design.fixed_names, runs, strict=True) if r),
-        complete=bool(cells.all()),
+        complete=bool(np.isin(distinct.of_cell.level, which).all()),
     )
 
 
 def dependent_columns(rows: Floats) -> Ints:
-    """Return the columns of X that follow from those before them; `rows` are its distinct rows.
-
-    Examples
-    --------
-    >>> dependent_columns(np.array([[1.0, 0, 1], [1, 1, 0]]))
-    array([2])
-    """
+    """Return the columns of X that follow from those before them; `rows` are its distinct rows."""
     length = np.sqrt((rows**2).sum(axis=0))
     scaled = rows / np.where(length > 0.0, length, 1.0)
     if len(scaled) > 4 * scaled.shape[1]:
@@ -236,30 +215,25 @@ def prior_for(separation: Separation) -> Pseudo:
     return Pseudo(rows=separation.rows, trials=np.full(n, separation.n_directions / n))
 
 
-def describe(separation: Separation) -> str:
-    """Say what is separated, in words."""
-    n = len(separation.rows)
+def answer_in_words(separation: Separation) -> tuple[str, str]:
+    """Say which prior answers a separation, and as a warning what is separated."""
+    n, columns = len(separation.rows), separation.columns
     kind = "complete" if separation.complete else "quasi-complete"
     shown = "; ".join(separation.labels[:SHOWN]) + (f"; and {n - SHOWN} more" if n > SHOWN else "")
-    names = ", ".join(separation.columns[:SHOWN])
-    more = f" and {len(separation.columns) - SHOWN} more" if len(separation.columns) > SHOWN else ""
-    return (
-        f"{kind} separation: {n} combination{'s' if n > 1 else ''} of the fixed effects {'have' if n > 1 else 'has'} only "
-        f"successes or only failures ({shown}), so that the maximum-likelihood estimate of {names}{more} is infinite"
-    )
-
-
-def describe_prior(separation: Separation) -> str:
-    """Say which prior was used, in words."""
-    n = len(separation.rows)
+    names = ", ".join(columns[:SHOWN]) + (f" and {len(columns) - SHOWN} more" if len(columns) > SHOWN else "")
     each = separation.n_directions / n
     amount = (
         "half a success and half a failure" if each == 1.0 else f"{each / 2:.3g} successes and {each / 2:.3g} failures"
     )
     where = f"each of the {n} separated combinations" if n > 1 else "the separated combination"
-    return (
+    penalty = (
         f"{amount} added to {where} of the fixed effects (a log-F prior on the log-odds; Jeffreys' where a combination has a "
         "parameter of its own)"
+    )
+    return penalty, (
+        f"{kind} separation: {n} combination{'s' if n > 1 else ''} of the fixed effects {'have' if n > 1 else 'has'} only "
+        f"successes or only failures ({shown}), so that the maximum-likelihood estimate of {names} is infinite; answered by "
+        f"{penalty}: intervals of these rest on it"
     )
 
 
@@ -337,24 +311,10 @@ def _outcomes_constant(design: MixedDesign, term: RandomTerm) -> bool:
 
 
 def fit_ordinary(design: MixedDesign) -> MixedFit:
-    """Fit y = X beta + e with independent normal e by least squares.
+    """Fit y = X beta + e with independent normal e by least squares to cells without random terms.
 
-    Parameters
-    ----------
-    design
-        Cells without random terms: counts, means, and the sum of squares within them.
-
-    Returns
-    -------
-    MixedFit
-        `sigma` has n - p in its denominator; `log_likelihood` is the maximised one, as R's `logLik` of `lm` gives it.
-
-    Raises
-    ------
-    InputError
-        Values that are not finite, or no more rows than effects.
-    CannotAnswerError
-        A response that the effects fit exactly.
+    `sigma` has n - p in its denominator; `log_likelihood` is the maximised one, as R's `logLik` of `lm` gives it. InputError for
+    values that are not finite or no more rows than effects, CannotAnswerError where the effects fit exactly.
 
     Examples
     --------
@@ -369,7 +329,8 @@ def fit_ordinary(design: MixedDesign) -> MixedFit:
     >>> fit.beta.round(6).tolist(), round(fit.sigma**2, 6)
     ([1.5, 2.5], 1.25)
     """
-    x, w, y = design.fixed, design.count, _response(design)
+    x, w = design.fixed, design.count
+    y = design.response if design.offset is None else design.response - design.offset
     n, p = design.n_rows, x.shape[1]
     if not (np.isfinite(x).all() and np.isfinite(y).all()):
         raise InputError("the design holds NaN or infinite values; leave out rows that have no outcome")
@@ -399,26 +360,11 @@ def fit_ordinary(design: MixedDesign) -> MixedFit:
 
 
 def fit_logistic(design: MixedDesign) -> MixedFit:
-    """Fit logit P(success) = X beta by maximum likelihood, with independent trials.
+    """Fit logit P(success) = X beta by maximum likelihood, with independent trials and no random terms.
 
     Where the likelihood has no maximum, half a success and half a failure are added to what is separated, as `fit_binomial`
-    does, and the fit says so.
-
-    Parameters
-    ----------
-    design
-        Cells without random terms, with their trials (`count`) and shares of successes (`response`).
-
-    Raises
-    ------
-    InputError
-        The response is no share of whole successes.
-    CannotAnswerError
-        All trials end alike.
-
-    References
-    ----------
-    McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.
+    does, and the fit says so. InputError where the response is no share of whole successes, CannotAnswerError where all trials
+    end alike. McCullagh & Nelder 1989, Generalized Linear Models, section 4.4.
 
     Examples
     --------
@@ -437,13 +383,16 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
     x, n = design.fixed, design.count
     offset: Floats = np.zeros(design.n_cells) if design.offset is None else design.offset
     won = n * design.response
+    penalty, warnings = "", tuple[str, ...]()
     if separation is not None:
+        penalty, warning = answer_in_words(separation)
+        warnings = (warning,)
         pseudo = prior_for(separation)
         x = np.vstack([x, pseudo.rows])
         n, won = np.concatenate([n, pseudo.trials]), np.concatenate([won, 0.5 * pseudo.trials])
         offset = np.concatenate([offset, np.zeros(len(pseudo.trials))])
     beta, steps, gradient = _newton(x, n, won, offset)
-    at = _expit(x @ beta + offset)
+    at = special.expit(x @ beta + offset)
     eta = (x @ beta + offset)[: design.n_cells]
     own = float(design.count @ (design.response * eta - np.logaddexp(0.0, eta)))
     return MixedFit(
@@ -463,10 +412,8 @@ def fit_logistic(design: MixedDesign) -> MixedFit:
             n_evaluations=steps,
             gradient=gradient,
         ),
-        penalty="" if separation is None else describe_prior(separation),
-        warnings=()
-        if separation is None
-        else (f"{describe(separation)}; answered by {describe_prior(separation)}: intervals of these rest on it",),
+        penalty=penalty,
+        warnings=warnings,
     )
 
 
@@ -480,7 +427,7 @@ def _newton(x: Floats, n: Floats, won: Floats, offset: Floats) -> tuple[Floats, 
     beta: Floats = np.zeros(int(x.shape[1]))
     now = height(beta)
     for taken in range(_MOST_STEPS):
-        at = _expit(x @ beta + offset)
+        at = special.expit(x @ beta + offset)
         score: Floats = x.T @ (won - n * at)
         step = _solved((x * (n * at * (1.0 - at))[:, np.newaxis]).T @ x, score)
         for _ in range(_HALVINGS):
@@ -492,14 +439,6 @@ def _newton(x: Floats, n: Floats, won: Floats, offset: Floats) -> tuple[Floats, 
         if now - before <= _FLAT * abs(now):
             return beta, taken + 1, float(np.abs(score).max())
     return beta, _MOST_STEPS, np.inf
-
-
-def _response(design: MixedDesign) -> Floats:
-    return design.response if design.offset is None else design.response - design.offset
-
-
-def _expit(eta: Floats) -> Floats:
-    return np.asarray(special.expit(eta), dtype=np.float64)
 
 
 def _solved(matrix: Floats, right: Floats) -> Floats:

@@ -34,11 +34,11 @@ class Pseudo:
 
     def gradient(self, beta: Floats) -> Floats:
         """Return the derivative of the log-likelihood in beta."""
-        return self.rows.T @ (self.trials * (0.5 - _expit(self.rows @ beta)))
+        return self.rows.T @ (self.trials * (0.5 - _log_failure(self.rows @ beta)[1]))
 
     def information(self, beta: Floats) -> Floats:
         """Minus the second derivative."""
-        mean = _expit(self.rows @ beta)
+        mean = _log_failure(self.rows @ beta)[1]
         return self.rows.T @ ((self.trials * mean * (1.0 - mean))[:, None] * self.rows)
 
 
@@ -58,7 +58,6 @@ class Modes:
     mean: Floats
     residual: Floats
     elimination: Elimination
-    n_steps: int
 
     @property
     def weights(self) -> Floats:
@@ -128,15 +127,13 @@ class Cells:
 
     def minus_log_likelihood(self, eta: Floats) -> tuple[float, Floats]:
         """Return minus the log-likelihood of the cells, and their probabilities of success."""
-        small = np.exp(-np.abs(eta))
-        value = self.trials @ (np.maximum(eta, 0.0) + np.log1p(small)) - self.successes @ eta
-        return float(value), np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
+        failure, mean = _log_failure(eta)
+        return float(self.trials @ failure - self.successes @ eta), mean
 
     def losses(self, eta: Floats) -> tuple[Floats, Floats]:
         """Return the same cell by cell."""
-        small = np.exp(-np.abs(eta))
-        value = self.trials * (np.maximum(eta, 0.0) + np.log1p(small)) - self.successes * eta
-        return value, np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
+        failure, mean = _log_failure(eta)
+        return self.trials * failure - self.successes * eta, mean
 
 
 def find_modes(cells: Cells, theta: Floats, beta: Floats, start: Blocks, *, with_fixed: bool = False) -> Modes:
@@ -183,7 +180,6 @@ def find_modes(cells: Cells, theta: Floats, beta: Floats, start: Blocks, *, with
         mean=mean,
         residual=residual,
         elimination=elimination,
-        n_steps=n_steps,
     )
 
 
@@ -191,9 +187,10 @@ def _half_square(effects: Blocks) -> float:
     return 0.5 * sum(float(np.vdot(effect, effect)) for effect in effects)
 
 
-def _expit(eta: Floats) -> Floats:
+def _log_failure(eta: Floats) -> tuple[Floats, Floats]:
+    """Return minus the logarithm of the probability of failure, and the probability of success."""
     small = np.exp(-np.abs(eta))
-    return np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
+    return np.maximum(eta, 0.0) + np.log1p(small), np.where(eta >= 0.0, 1.0, small) / (1.0 + small)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -59,18 +59,9 @@ class _Squares:
 
 
 class Elimination:
-    """All random effects eliminated at one set of weights and scaled columns; see the module.
+    """All random effects eliminated at one set of weights and scaled columns of every block.
 
-    Parameters
-    ----------
-    system
-        The plan with its pairs.
-    factors, columns
-        Relative covariance factor and scaled columns of every block.
-    weights
-        float64, shape (n_cells,), not negative.
-    extra
-        What is added to X'WX (a prior), where the fixed effects are solved for too; None to leave them out.
+    `extra` is what is added to X'WX (a prior), where the fixed effects are solved for too; None leaves them out.
     """
 
     def __init__(
@@ -239,17 +230,11 @@ class Elimination:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inverse:
-    """Covariances under precision H.
+    """Covariances under precision H: `of_predictor` that of the linear predictor of every cell with itself, a_c' H^-1 a_c.
 
-    Attributes
-    ----------
-    at_cells
-        For every block the covariance of the effects of a cell's level with the linear predictor of that cell, shape
-        (n_columns, n_cells): H^-1 a_c, as far as the block's own level.
-    of_predictor
-        float64, shape (n_cells,): variance of the linear predictor, a_c' H^-1 a_c.
-    blocks
-        For every block the covariance matrix of the effects of every level, shape (n_columns, n_columns, n_levels).
+    `at_cells` holds for every block the covariance of the effects of a cell's level with the linear predictor of that cell,
+    H^-1 a_c as far as the block's own level, shape (n_columns, n_cells); `blocks` the covariance matrix of the effects of every
+    level, shape (n_columns, n_columns, n_levels).
     """
 
     at_cells: list[Floats]

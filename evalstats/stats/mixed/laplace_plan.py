@@ -76,18 +76,9 @@ class Block:
 class Plan:
     """Order of elimination, and the distinct rows of everything that stays.
 
-    Attributes
-    ----------
-    blocks
-        All groupings: the leaf if there is one, the chain from its finest, then the rest.
-    has_leaf, n_chain
-        Whether the first is a leaf, and how many blocks after it are the chain.
-    entries
-        For every entry of theta its block, and its row and column in the factor of the block.
-    profiles, profile
-        Distinct rows of [rest, fixed] as a matrix, shape (n_profiles, n_rest + n_fixed); the row of every cell.
-    distinct
-        The same for the fixed effects alone.
+    `blocks` are all groupings: the leaf if there is one, the chain (`n_chain` of them) from its finest, then the rest. `entries`
+    holds for every entry of theta its block, and its row and column in the factor of the block. `profiles` are the distinct rows
+    of [rest, fixed], `profile` the row of every cell; `distinct` the same for the fixed effects alone.
     """
 
     blocks: tuple[Block, ...]
@@ -207,14 +198,7 @@ def _order(groups: list[Groups]) -> tuple[list[int], list[int], list[int]]:
 
 
 def distinct_rows(fixed: Floats) -> Distinct:
-    """Find the distinct rows of X.
-
-    Examples
-    --------
-    >>> distinct = distinct_rows(np.array([[1.0, 0.0], [1.0, 1.0], [1.0, 0.0]]))
-    >>> distinct.rows.tolist(), distinct.of_cell.level.tolist()
-    ([[1.0, 0.0], [1.0, 1.0]], [0, 1, 0])
-    """
+    """Find the distinct rows of X."""
     groups, first = _numbered(hash_rows(fixed))
     return Distinct(rows=np.ascontiguousarray(fixed[first]), of_cell=groups, first=first)
 
