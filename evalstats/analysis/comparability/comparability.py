@@ -4,63 +4,47 @@ A difference between two scores can be laid to the two systems only if nothing e
 kinds. The *ruler* (version of the task, judge, harness, simulated user): a score by another ruler is another quantity, and
 no statistics makes up for it. The *treatment* (prompt, worked examples, temperature): where both sides are one model it is
 what is being compared; where the models differ too, it is confounded with them. The *circumstances* (limits, missing items,
-broken runs, dates): they weaken a conclusion without voiding it.
-
-==================  =====================  =====================  =================  =================================
-setting             models differ          same model             on one side only   read from
-==================  =====================  =====================  =================  =================================
-task_version        invalid                invalid                note               runs.task_version, config.versions
-harness             invalid                invalid                note               runs.harness
-harness_version     weakens, or note       weakens, or note       note               runs.harness_version
-dataset             weakens                weakens                note               config: dataset name, size, file
-task_setup          weakens                weakens                weakens            config: speech, retrieval, variants
-judge               invalid                invalid                weakens            outcomes.judge, else runs.judge
-judge_settings      weakens                weakens                note               config: judge_temperature
-user_simulator      invalid                invalid                note               config: user model and its kind
-lab_or_live         invalid                invalid                cannot be          outcomes.setting
-item_ids            invalid                invalid                cannot be          same prompts under other ids
-items               weakens, or note       weakens, or note       cannot be          the items themselves
-item_limit          weakens, or note       weakens, or note       weakens, or note   runs.item_limit
-prompt              invalid, or weakens    note                   note               runs.prompt_hash and that of items
-system_prompt       weakens                note                   weakens            config: system_instruction, ...
-chat_template       note                   note                   weakens            config: chat_template_sha
-n_shots             invalid                note                   note               runs.n_shots, config.shots
-fewshot_seed        weakens                weakens                note               config: fewshot_seed
-task_args           weakens                note                   weakens            config: task_args
-temperature         weakens                note                   note               runs.temperature
-sampling            note                   note                   note               config: top_p, top_k, ...
-reasoning_effort    weakens                note                   note               config: reasoning_effort, ...
-max_tokens          weakens                note                   note               config: max_tokens, ...
-limits              weakens                note                   weakens            config: message_limit, max_steps, ...
-model_revision      nothing                note                   nothing            config: model_sha, model_revision
-model_dtype         note                   note                   nothing            config: model_dtype, dtype
-n_trials            note                   note                   cannot be          the items themselves
-status              weakens                weakens                weakens            runs.status
-date                note                   note                   nothing            runs.timestamp, 90 days apart
-several             nothing                weakens                cannot be          treatments that differ at once
-unrecorded          note                   note                   note               all of the above, where it is empty
-==================  =====================  =====================  =================  =================================
-
-`design/comparability.md` gives the reason for each. What the user declares as intended (`accept`) is a note.
+broken runs, dates): they weaken a conclusion without voiding it. `settings.toml` lists the settings, `design/comparability.md`
+gives the reason for each. What the user declares as intended (`accept`) is a note.
 """
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from datetime import datetime
 
 import polars as pl
 
-from evalstats.aggregate.items import ITEM_KEY
-from evalstats.analysis.comparability.checks import LOOKS, judges, judges_of, prompts
-from evalstats.analysis.comparability.rules import RULES, RunDifference, Severity, Sides, by_rule, gaps
-from evalstats.analysis.comparability.settings import Place, recorded, side_runs
+from evalstats.aggregate.items import HELPER, ITEM_KEY
+from evalstats.analysis.arms import Arm
+from evalstats.analysis.comparability.rules import (
+    RULES,
+    Place,
+    RunDifference,
+    Severity,
+    SideRuns,
+    Sides,
+    by_rule,
+    gaps,
+    listed,
+    recorded,
+    shown,
+    side_runs,
+)
+from evalstats.document.model import Note
+from evalstats.document.numbers import plural
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 
-__all__ = [
-    "RunDifference", "Severity", "cautions", "identical_runs", "refusal", "remarks", "run_comparability",
-]  # fmt: skip
-
-_ORDER: tuple[Severity, ...] = ("invalid", "weakens", "note")
+# Prompts of real files differ on a question or two that was patched, or on nearly all: any line between serves.
+_FEW_PROMPTS = 0.1
+_MOST_ITEMS = 0.9
+_DAYS = 90
+_RELEASE = re.compile(r"v?(\d+)\.(\d+)")
+_OWN, _OTHER = f"{HELPER}own", f"{HELPER}other"
+# What changes the text that is sent, so that other prompts of items are no news.
+_CHANGES_PROMPTS = ("n_shots", "prompt", "system_prompt", "chat_template", "fewshot_seed")
+_SEVERITIES: tuple[Severity, ...] = ("invalid", "weakens", "note")
 # So many rows (of one system), or so many different scores (of any two), do not agree by chance.
 _ENOUGH = 10
 _GAPS = 4
@@ -69,39 +53,12 @@ _BASIC = ("harness", "task_version", "n_shots", "prompt_hash", "temperature")
 
 
 def run_comparability(
-    data: EvalData,
-    first_runs: Sequence[str],
-    second_runs: Sequence[str],
-    *,
-    first_rows: pl.DataFrame,
-    second_rows: pl.DataFrame,
-    contrast: str = "model",
-    accept: Collection[str] = (),
+    data: EvalData, first: Arm, second: Arm, *, contrast: str = "model", accept: Collection[str] = ()
 ) -> tuple[RunDifference, ...]:
-    """Return everything in which the runs of the two sides differ, gravest first.
+    """Return everything in which the runs of the two sides differ, gravest first; empty where nothing is known to differ.
 
-    Parameters
-    ----------
-    data
-        For its runs, and for the judges of rows whose judges were averaged.
-    first_runs, second_runs
-        Runs of the baseline and of the candidate.
-    first_rows, second_rows
-        Outcome rows of the metric, one side each.
-    contrast
-        What names the two sides: "model", or another column; a setting of that name is what is compared.
-    accept
-        Settings in which the sides differ on purpose.
-
-    Returns
-    -------
-    tuple of RunDifference
-        Empty where nothing is known to differ. `refusal`, `cautions` and `remarks` sort them for a result.
-
-    Raises
-    ------
-    InputError
-        If `accept` names no setting.
+    `contrast` names the two sides; a setting of that name is what is compared. In the settings of `accept` the sides differ on
+    purpose; a name that is no setting is an InputError.
 
     Examples
     --------
@@ -113,26 +70,26 @@ def run_comparability(
     >>> rows = frame_from_rows([{**row, "status": "scored"} for row in rows], "outcomes")
     >>> runs = [{"run": r, "benchmark": "b", "n_shots": n} for r, n in (("a", 0), ("b", 5))]
     >>> data = EvalData(outcomes=rows, runs=frame_from_rows(runs, "runs"))
-    >>> sides = {"first_rows": rows.filter(pl.col("run") == "a"), "second_rows": rows.filter(pl.col("run") == "b")}
-    >>> [(each.setting, each.severity) for each in run_comparability(data, ["a"], ["b"], **sides)]
+    >>> a, b = (Arm(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
+    >>> [(each.setting, each.severity) for each in run_comparability(data, a, b)]
     [('n_shots', 'invalid')]
-    >>> [each.severity for each in run_comparability(data, ["a"], ["b"], accept=["n_shots"], **sides)]
+    >>> [each.severity for each in run_comparability(data, a, b, accept=["n_shots"])]
     ['note']
     """
     accepted = check_settings(accept)
     sides = Sides(
-        first=side_runs(data, first_runs, first_rows),
-        second=side_runs(data, second_runs, second_rows),
-        first_rows=first_rows,
-        second_rows=second_rows,
+        first=side_runs(data, first.runs, first.rows),
+        second=side_runs(data, second.runs, second.rows),
+        first_rows=first.rows,
+        second_rows=second.rows,
         contrast=contrast,
     )
     found = [each for rule in RULES if (each := by_rule(rule, sides))]
-    found.extend(_present(judges(sides, data), prompts(sides, {each.setting for each in found})))
-    found.extend(_present(*(look(sides) for look in LOOKS)))
+    found.extend(_present(_judges(sides, data), _prompts(sides, {each.setting for each in found})))
+    found.extend(_present(*(look(sides) for look in _LOOKS)))
     found.extend(_present(_several(found, sides), _one_sided(sides), _unrecorded(sides, data)))
     told = [_intended(each, accepted, contrast) for each in found]
-    return tuple(sorted(told, key=lambda each: _ORDER.index(each.severity)))
+    return tuple(sorted(told, key=lambda each: _SEVERITIES.index(each.severity)))
 
 
 def refusal(differences: Sequence[RunDifference]) -> str | None:
@@ -156,60 +113,44 @@ def refusal(differences: Sequence[RunDifference]) -> str | None:
     return f"{reasons}; if that is intended, declare it: {options} (in evalstats.toml: accept = [{listed}])"
 
 
-def cautions(differences: Sequence[RunDifference]) -> tuple[str, ...]:
-    """Return what weakens a conclusion, for a result's warnings."""
-    return tuple(each.explanation for each in differences if each.severity == "weakens")
+def difference_notes(differences: Sequence[RunDifference]) -> tuple[Note, ...]:
+    """Return what weakens a conclusion as cautions, then what a reader should know as remarks."""
+    told = [each for each in differences if each.severity != "invalid"]
+    made = [Note(kind="comparability", text=each.explanation, caution=each.severity == "weakens") for each in told]
+    return tuple(sorted(made, key=lambda note: not note.caution))
 
 
-def remarks(differences: Sequence[RunDifference]) -> tuple[str, ...]:
-    """Return what a reader should know, for a result's notes."""
-    return tuple(each.explanation for each in differences if each.severity == "note")
-
-
-def identical_runs(
-    data: EvalData,
-    first_runs: Sequence[str],
-    second_runs: Sequence[str],
-    *,
-    first_rows: pl.DataFrame,
-    second_rows: pl.DataFrame,
-    contrast: str = "model",
-) -> str | None:
+def identical_runs(data: EvalData, first: Arm, second: Arm, *, contrast: str = "model") -> str | None:
     """Return a sentence where the two sides are one run twice; None where they are two.
 
     Two sides with the same score on every row of every trial are called identical if they are the same system, have ten rows
     or more and nothing recorded differs, or if the scores take so many values that agreement cannot be chance. Equal digests
     alone prove nothing: one file may hold two runs.
 
-    Parameters
-    ----------
-    data, first_runs, second_runs, first_rows, second_rows, contrast
-        As in `run_comparability`.
-
     Examples
     --------
     >>> from evalstats.schema.tables import frame_from_rows
     >>> row = {"model": "m", "system": "m", "benchmark": "b", "metric": "acc", "score": 1.0, "status": "scored"}
     >>> rows = frame_from_rows([{**row, "run": run, "item": item} for run in "ab" for item in range(10)], "outcomes")
-    >>> first, second = (rows.filter(pl.col("run") == run) for run in "ab")
-    >>> identical_runs(EvalData(outcomes=rows), ["a"], ["b"], first_rows=first, second_rows=second).partition(":")[0]
+    >>> a, b = (Arm(name=r, rows=rows.filter(pl.col("run") == r), runs=(r,)) for r in "ab")
+    >>> identical_runs(EvalData(outcomes=rows), a, b).partition(":")[0]
     'the two runs of m have the same score on every row of every trial'
     """
-    if contrast != "model" or not _same_scores(first_rows, second_rows):
+    if contrast != "model" or not _same_scores(first.rows, second.rows):
         return None
     nothing = "the difference is 0 by construction, which is no evidence that two systems are equivalent"
-    systems = [tuple(rows["system"].unique().sort().to_list()) for rows in (first_rows, second_rows)]
+    systems = [tuple(rows["system"].unique().sort().to_list()) for rows in (first.rows, second.rows)]
     one_system = systems[0] == systems[1]
-    if one_system and _same_files(data, first_runs, second_runs):
+    if one_system and _same_files(data, first.runs, second.runs):
         return f"the two sides are the same file under two names: {nothing}"
-    found = run_comparability(data, first_runs, second_runs, first_rows=first_rows, second_rows=second_rows)
-    if one_system and first_rows.height >= _ENOUGH and not {each.setting for each in found} & _TREATMENTS:
+    found = run_comparability(data, first, second)
+    if one_system and first.rows.height >= _ENOUGH and not {each.setting for each in found} & _TREATMENTS:
         return (
             f"the two runs of {', '.join(systems[0])} have the same score on every row of every trial: they are one run twice, "
             f"or of a system that answers alike every time, and a difference of 0 is then no evidence that two systems are "
             "equivalent"
         )
-    if first_rows["score"].n_unique() >= _ENOUGH:
+    if first.rows["score"].n_unique() >= _ENOUGH:
         return (
             "the two sides have the same score on every row of every trial, and the scores are too varied for chance: they are "
             f"one run under two names, it seems. Then {nothing}"
@@ -252,8 +193,6 @@ def _several(found: Sequence[RunDifference], sides: Sides) -> RunDifference | No
     *most, last = [words[name] for name in names]
     return RunDifference(
         setting="several",
-        baseline=None,
-        candidate=None,
         severity="weakens",
         explanation=f"{', '.join(most)} and {last} differ at once, so the difference cannot be laid to one of them",
     )
@@ -267,8 +206,6 @@ def _one_sided(sides: Sides) -> RunDifference | None:
     told = ", ".join(f"{words} ({which})" for words, which in found[:_GAPS])
     return RunDifference(
         setting="unrecorded",
-        baseline=None,
-        candidate=None,
         severity="note",
         explanation=f"recorded on one side only, so not compared: {told}{more}",
     )
@@ -281,15 +218,13 @@ def _unrecorded(sides: Sides, data: EvalData) -> RunDifference | None:
     basics = [recorded(Place(column=column), sides.first, sides.second) for column in _BASIC]
     known = [
         *(each.baseline or each.candidate for each in basics),
-        judges_of(sides.first_rows, sides.first, data),
-        judges_of(sides.second_rows, sides.second, data),
+        _judges_of(sides.first_rows, sides.first, data),
+        _judges_of(sides.second_rows, sides.second, data),
     ]
     if any(known):
         return None
     return RunDifference(
         setting="unrecorded",
-        baseline=None,
-        candidate=None,
         severity="note",
         explanation=(
             "the files do not say how the runs were made (harness, version of the task, prompt, worked examples, temperature, "
@@ -307,3 +242,296 @@ def _intended(difference: RunDifference, accepted: Sequence[str], contrast: str)
     if difference.setting in accepted:
         return replace(difference, severity="note", explanation=f"{difference.explanation}; declared as intended")
     return difference
+
+
+def _harness_version(sides: Sides) -> RunDifference | None:
+    """Compare the versions of the harness; how grave it is depends on whether the task has a version of its own."""
+    found = recorded(Place(column="harness_version"), sides.first, sides.second)
+    if not found.n_differ or sides.harness is None:
+        return None
+    first, second = shown(found.baseline), shown(found.candidate)
+    severity: Severity = "note"
+    if _same_task_version(sides):
+        why = "the version of the task is the same, so what it asks and how it scores should be too"
+    elif None not in (series := _series(found.baseline)) and series == _series(found.candidate):
+        why = "releases of one series seldom change what is asked or scored"
+    else:
+        severity, why = "weakens", "nothing recorded says that both ask and score alike"
+    return RunDifference(
+        setting="harness_version",
+        baseline=first,
+        candidate=second,
+        severity=severity,
+        explanation=f"the version of {sides.harness} differs between the two sides ({first} against {second}): {why}",
+    )
+
+
+def _same_task_version(sides: Sides) -> bool:
+    versions = recorded(Place(column="task_version", by_task="versions"), sides.first, sides.second)
+    # Inspect writes version 0 where the task's author set none.
+    unset = sides.harness == "inspect_ai" and {*versions.baseline, *versions.candidate} == {"0"}
+    return bool(versions.baseline and versions.candidate) and not versions.n_differ and not unset
+
+
+def _series(versions: Sequence[str]) -> set[tuple[str, str] | None]:
+    """Return the series of each version, its first two numbers; None for a commit."""
+    found = [_RELEASE.match(version) for version in versions]
+    return {(match[1], match[2]) if match else None for match in found}
+
+
+def _lab_or_live(sides: Sides) -> RunDifference | None:
+    """Say when one side was seen in the lab and the other in live use."""
+    first, second = (_sorted(rows["setting"]) for rows in (sides.first_rows, sides.second_rows))
+    if not (first and second) or first == second:
+        return None
+    return RunDifference(
+        setting="lab_or_live",
+        baseline=shown(first),
+        candidate=shown(second),
+        severity="invalid",
+        explanation=(
+            f"the two sides were not seen in the same setting ({shown(first)} against {shown(second)}): neither the users nor "
+            "what they ask are the same"
+        ),
+    )
+
+
+def _item_sets(sides: Sides) -> RunDifference | None:
+    """Say when the sides hold different items, whatever became of them."""
+    key = _key(sides)
+    first, second = (rows.select(key).unique() for rows in (sides.first_rows, sides.second_rows))
+    shared = first.join(second, on=key, how="semi").height
+    alone = first.height - shared, second.height - shared
+    if not any(alone):
+        return None
+    share = shared / (shared + sum(alone))
+    counts = f"{shared:,} are shared ({100 * share:.0f}%), {alone[0]:,} are the baseline's alone and {alone[1]:,} the candidate's"
+    parts = [
+        f"the sides hold different items: {counts}",
+        *_tasks_alone(first, second, "baseline"),
+        *_tasks_alone(second, first, "candidate"),
+        "the comparison speaks of the shared ones",
+    ]
+    return RunDifference(
+        setting="items",
+        baseline=plural(first.height, "item"),
+        candidate=plural(second.height, "item"),
+        severity="note" if share >= _MOST_ITEMS else "weakens",
+        explanation="; ".join(parts),
+    )
+
+
+def _tasks_alone(own: pl.DataFrame, other: pl.DataFrame, which: str) -> list[str]:
+    names = sorted({*own["task"].to_list()} - {*other["task"].to_list()} - {""})
+    return [f"the {which} alone has {listed(names)}"] if names else []
+
+
+def _item_limit(sides: Sides) -> RunDifference | None:
+    """Say when the runs were cut at different numbers of items; what was cut shows in the items themselves."""
+    found = recorded(Place(column="item_limit"), sides.first, sides.second)
+    if not found.n_differ and not (found.one_sided and sides.harness is not None):
+        return None
+    first, second = (shown(values) or "none" for values in (found.baseline, found.candidate))
+    cut = _item_sets(sides) is not None
+    why = (
+        "the shared items are those of the shorter run, often the first of the file, and need not be like the rest"
+        if cut
+        else "all items are on both sides, so it changes nothing"
+    )
+    return RunDifference(
+        setting="item_limit",
+        baseline=first,
+        candidate=second,
+        severity="weakens" if cut else "note",
+        explanation=f"the limit on items differs between the two sides ({first} against {second}): {why}",
+    )
+
+
+def _trials(sides: Sides) -> RunDifference | None:
+    """Say when an item usually has other numbers of trials on the two sides."""
+    first, second = (_usual_trials(rows, _key(sides)) for rows in (sides.first_rows, sides.second_rows))
+    if first == second:
+        return None
+    return RunDifference(
+        setting="n_trials",
+        baseline=plural(first, "trial"),
+        candidate=plural(second, "trial"),
+        severity="note",
+        explanation=(
+            f"an item has {plural(first, 'trial')} on the baseline's side and {second} on the candidate's: a mean of fewer is "
+            "noisier, which the interval takes in, and no less right on average"
+        ),
+    )
+
+
+def _usual_trials(rows: pl.DataFrame, key: list[str]) -> int:
+    counted = rows.group_by(key).agg(pl.col("n_trials").fill_null(1).sum().alias(_OWN))[_OWN].sort()
+    return int(counted[len(counted) // 2]) if len(counted) else 0
+
+
+def _status(sides: Sides) -> RunDifference | None:
+    """Say when the harness did not call a run a success."""
+    said = {
+        "baseline": [value for value in sides.first.values("status") if value != "success"],
+        "candidate": [value for value in sides.second.values("status") if value != "success"],
+    }
+    broken = [
+        f"a run of the {which} {'did not end' if values == ['started'] else 'has the status ' + listed(values)}"
+        for which, values in said.items()
+        if values
+    ]
+    if not broken:
+        return None
+    return RunDifference(
+        setting="status",
+        baseline=shown(sides.first.values("status")),
+        candidate=shown(sides.second.values("status")),
+        severity="weakens",
+        explanation=f"{' and '.join(broken)}: the items that were reached may not be a fair part of all",
+    )
+
+
+def _dates(sides: Sides) -> RunDifference | None:
+    """Say when the runs lie months apart."""
+    first, second = _times(sides.first), _times(sides.second)
+    if not first or not second:
+        return None
+    days = (max(first[0], second[0]) - min(first[-1], second[-1])).days
+    if days < _DAYS:
+        return None
+    days_of = f"{first[0]:%Y-%m-%d}", f"{second[0]:%Y-%m-%d}"
+    return RunDifference(
+        setting="date",
+        baseline=days_of[0],
+        candidate=days_of[1],
+        severity="note",
+        explanation=(
+            f"the runs are {days} days apart ({days_of[0]} and {days_of[1]}): a hosted model, a judge or a dataset may have "
+            "changed behind its name"
+        ),
+    )
+
+
+def _times(side: SideRuns) -> list[datetime]:
+    return sorted(time for row in side.columns.values() if isinstance(time := row.get("timestamp"), datetime))
+
+
+def _judges(sides: Sides, data: EvalData) -> RunDifference | None:
+    """Say when the scores of the metric were given by other judges."""
+    first, second = _judges_of(sides.first_rows, sides.first, data), _judges_of(sides.second_rows, sides.second, data)
+    if first == second:
+        return None
+    severity: Severity = "weakens"
+    if not (first and second):
+        which, judge = ("baseline", first) if first else ("candidate", second)
+        told = f"a judge ({shown(judge)}) is recorded for the {which} only: the other side may have been scored without one"
+    else:
+        severity, why = "invalid", "a score given by another judge is another quantity"
+        if {_bare(name) for name in first} == {_bare(name) for name in second}:
+            severity, why = "note", "the names seem to be one model, reached in two ways"
+        elif first == _sorted(sides.first_rows["model"]) and second == _sorted(sides.second_rows["model"]):
+            why = "each model graded itself, and a score given by another judge is another quantity"
+        told = f"the judge differs between the two sides ({shown(first)} against {shown(second)}): {why}"
+    return RunDifference(
+        setting="judge", baseline=shown(first), candidate=shown(second), severity=severity, explanation=told
+    )
+
+
+def _judges_of(rows: pl.DataFrame, side: SideRuns, data: EvalData) -> tuple[str, ...]:
+    """Judges of the metric: those its rows name; what the run says counts only where no row of the run names one.
+
+    A run names the judges of all its scorers, and the metric may come from a scorer that uses none.
+    """
+    own = _sorted(rows["judge"])
+    if own or not rows.height:
+        return own
+    of_runs = data.outcomes.filter(pl.col("run").is_in(list(side.runs)) & pl.col("judge").is_not_null())
+    if not of_runs.height:
+        return side.values("judge")
+    about = rows.select("benchmark", "metric").unique()
+    return _sorted(of_runs.join(about, on=["benchmark", "metric"], how="semi")["judge"])
+
+
+def _bare(name: str) -> str:
+    """Return a model's name without the provider it was reached through."""
+    return name.rpartition("/")[2].lower()
+
+
+def _prompts(sides: Sides, differing: Collection[str]) -> RunDifference | None:
+    """Compare the prompts that the items themselves record; `differing` are settings known to differ already."""
+    if not all("prompt_hash" in rows.columns for rows in (sides.first_rows, sides.second_rows)):
+        return None
+    key = _key(sides)
+    own, other = (_hashes(rows, key, name) for rows, name in ((sides.first_rows, _OWN), (sides.second_rows, _OTHER)))
+    both = own.join(other, on=key, how="inner")
+    changed = both.filter(pl.col(_OWN) != pl.col(_OTHER))
+    if not changed.height:
+        return None
+    n, moved = changed.height, _moved(changed, own, other)
+    if moved > _FEW_PROMPTS * n and moved > 1:
+        return RunDifference(
+            setting="item_ids",
+            severity="invalid",
+            explanation=(
+                f"{moved} of {both.height} items have a prompt that the other side has under another id: the ids do not mean "
+                "the same questions (numbers after a shuffle do not), so the items cannot be paired by them"
+            ),
+        )
+    severity, why = _grave(n / both.height, sides, differing)
+    return RunDifference(
+        setting="prompt",
+        severity=severity,
+        explanation=f"{n} of {both.height} items were asked with different prompts: {why}",
+    )
+
+
+def _grave(share: float, sides: Sides, differing: Collection[str]) -> tuple[Severity, str]:
+    explained = [name for name in _CHANGES_PROMPTS if name in differing]
+    if sides.contrast != "model":
+        return "note", f"the levels of {sides.contrast} are asked in their own ways, it seems"
+    if explained:
+        return "note", f"as they must be where {explained[0].replace('_', ' ')} differs"
+    if share <= _FEW_PROMPTS:
+        return "weakens", "on these the difference is one of model and prompt together"
+    if sides.harness == "lm-eval":
+        why = (
+            "the templates agree, so what was put around them differs (a chat template, an instruction, drawn examples)"
+        )
+        return "weakens", why
+    if sides.same_model:
+        why = f"both sides are {sides.models}, so the prompt may be what is compared; see that the ids mean the same questions"
+        return "weakens", why
+    return "invalid", "the models differ too, so the difference is one of model and prompt together"
+
+
+def _hashes(rows: pl.DataFrame, key: list[str], name: str) -> pl.DataFrame:
+    """Return the prompts of every item as one text; items without a recorded one are left out."""
+    known = rows.filter(pl.col("prompt_hash").is_not_null())
+    joined = pl.col("prompt_hash").cast(pl.String).unique().sort().str.join("\x1f")
+    return known.group_by(key).agg(joined.alias(name))
+
+
+def _moved(changed: pl.DataFrame, own: pl.DataFrame, other: pl.DataFrame) -> int:
+    """Count the items whose prompt stands under another id on the other side, in either direction; the larger."""
+    there = int(changed[_OWN].is_in(other[_OTHER].to_list()).sum())
+    back = int(changed[_OTHER].is_in(own[_OWN].to_list()).sum())
+    return max(there, back)
+
+
+def _key(sides: Sides) -> list[str]:
+    return [name for name in ITEM_KEY if name != sides.contrast]
+
+
+def _sorted(column: pl.Series) -> tuple[str, ...]:
+    return tuple(column.drop_nulls().unique().sort().to_list())
+
+
+_LOOKS: tuple[Callable[[Sides], RunDifference | None], ...] = (
+    _harness_version,
+    _lab_or_live,
+    _item_sets,
+    _item_limit,
+    _trials,
+    _status,
+    _dates,
+)

@@ -1,12 +1,241 @@
-"""Which settings of a run matter to a comparison, how much, and what they are called."""
+"""Which settings of a run matter to a comparison, where they are recorded, how much they matter, and what they are called."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+import json
+import re
+import tomllib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, Literal, cast
 
+import msgspec
 import polars as pl
 
-from evalstats.analysis.comparability.settings import Place, SideRuns, recorded, shown
+from evalstats.schema.data import EvalData
+
+_DIGEST_SHOWN = 10
+_TEXT_SHOWN = 40
+_VALUES_SHOWN = 3
+_NOT_SET = "not set"
+_WHOLE = re.compile(r"-?\d+\.0")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a setting is recorded.
+
+    Attributes
+    ----------
+    column
+        Column of `runs`.
+    by_task
+        Member of the configuration that has the value of every task, where the tasks of a run differ.
+    paths
+        Members of the configuration, with dots between the names; the first that is there counts.
+    together
+        Whether the paths are several settings that are compared together, one absent being one that was not set.
+    ends
+        Whether a value is a path of which only the last part counts.
+    without
+        Members of an object that are left out of it, since they are settings of their own.
+    """
+
+    column: str | None = None
+    by_task: str | None = None
+    paths: tuple[str, ...] = ()
+    together: bool = False
+    ends: bool = False
+    without: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """A setting's values on either side, as text: sorted, and empty where nothing is recorded.
+
+    `n_differ` of `n_tasks` shared tasks have values on both sides that differ; the values are those of these tasks, or of all
+    where none differs.
+    """
+
+    baseline: tuple[str, ...]
+    candidate: tuple[str, ...]
+    n_tasks: int
+    n_differ: int
+
+    @property
+    def one_sided(self) -> bool:
+        """Whether only one side says anything."""
+        return bool(self.baseline) != bool(self.candidate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRuns:
+    """The runs of one side: what is recorded of each, and which runs have rows of which task."""
+
+    runs: tuple[str, ...]
+    columns: Mapping[str, Mapping[str, object]]
+    configs: Mapping[str, Mapping[str, object]]
+    tasks: Mapping[str, tuple[str, ...]]
+
+    def values(self, column: str) -> tuple[str, ...]:
+        """Return all values of a column of `runs`, as text, sorted."""
+        return _texts(row.get(column) for row in self.columns.values())
+
+
+def side_runs(data: EvalData, runs: Sequence[str], rows: pl.DataFrame) -> SideRuns:
+    """Collect what is recorded of one side.
+
+    Parameters
+    ----------
+    data
+        For its `runs`; a run that is not there has nothing recorded.
+    runs
+        The side's runs.
+    rows
+        The side's outcome rows, from which the tasks of each run are taken.
+    """
+    found = data.runs.filter(pl.col("run").is_in(list(runs)))
+    columns = {str(row["run"]): row for row in found.to_dicts()}
+    tasks: dict[str, list[str]] = {}
+    for run, task in rows.select("run", "task").unique().sort("task", "run").iter_rows():
+        tasks.setdefault(task, []).append(run)
+    return SideRuns(
+        runs=tuple(sorted(runs)),
+        columns=columns,
+        configs={run: _config(row.get("config")) for run, row in columns.items()},
+        tasks={task: tuple(names) for task, names in tasks.items()},
+    )
+
+
+def recorded(place: Place, first: SideRuns, second: SideRuns) -> Recorded:
+    """Compare a setting task by task, so that sides whose tasks were run differently are compared like with like."""
+    shared = sorted(first.tasks.keys() & second.tasks.keys()) or [""]
+    found = [(_of_task(place, first, task), _of_task(place, second, task)) for task in shared]
+    if place.together:
+        found = [_only_differing(*each) for each in found]
+    differing = [each for each in found if each[0] and each[1] and each[0] != each[1]]
+    kept = differing or found
+    return Recorded(
+        baseline=_texts(value for own, _ in kept for value in own),
+        candidate=_texts(value for _, own in kept for value in own),
+        n_tasks=len(shared),
+        n_differ=len(differing),
+    )
+
+
+def shown(values: Sequence[str]) -> str | None:
+    """Return values for a sentence: long ones and digests cut, the first few; None where there are none.
+
+    Examples
+    --------
+    >>> shown(("0", "5")), shown(("0d" * 32,)), shown(())
+    ('0, 5', '0d0d0d0d0d', None)
+    """
+    if not values:
+        return None
+    more = f" and {len(values) - _VALUES_SHOWN} more" if len(values) > _VALUES_SHOWN else ""
+    return ", ".join(_short(value) for value in values[:_VALUES_SHOWN]) + more
+
+
+def _short(value: str) -> str:
+    if len(value) >= 32 and all(character in "0123456789abcdefABCDEF" for character in value):
+        return value[:_DIGEST_SHOWN]
+    return value if len(value) <= _TEXT_SHOWN else f"{value[: _TEXT_SHOWN - 1]}…"
+
+
+def _of_task(place: Place, side: SideRuns, task: str) -> tuple[str, ...]:
+    runs = side.tasks.get(task, side.runs)
+    return _texts(value for run in runs for value in _of_run(place, side, run, task))
+
+
+def _of_run(place: Place, side: SideRuns, run: str, task: str) -> Iterable[object]:
+    config = side.configs.get(run, {})
+    if place.by_task is not None:
+        own = config.get(place.by_task)
+        if isinstance(own, Mapping) and task in own:
+            return [cast("Mapping[str, object]", own)[task]]
+    if place.column is not None:
+        return [side.columns.get(run, {}).get(place.column)]
+    if place.together:
+        return _together(place, config)
+    values = (_ended(at_path(config, path)) if place.ends else at_path(config, path) for path in place.paths)
+    return [next((value for value in values if value is not None), None)]
+
+
+def _together(place: Place, config: Mapping[str, object]) -> list[str]:
+    """Return `name=value` for every setting of a group; an object counts member by member."""
+    found: dict[str, object] = {}
+    for path in place.paths:
+        value = at_path(config, path)
+        name = path.rpartition(".")[2]
+        if isinstance(value, Mapping):
+            found |= {str(key): part for key, part in cast("Mapping[object, object]", value).items()}
+        elif value is not None:
+            found.setdefault(name, value)
+    return [
+        f"{name}={_text(value)}" for name, value in found.items() if value is not None and name not in place.without
+    ]
+
+
+def _only_differing(first: tuple[str, ...], second: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Keep the settings of a group that differ, and name those that one side did not set."""
+    names = {value.partition("=")[0] for value in {*first} ^ {*second}}
+
+    def kept(values: tuple[str, ...]) -> tuple[str, ...]:
+        own = [value for value in values if value.partition("=")[0] in names]
+        absent = names - {value.partition("=")[0] for value in own}
+        return tuple(sorted([*own, *(f"{name} {_NOT_SET}" for name in absent)]))
+
+    return kept(first), kept(second)
+
+
+def at_path(config: Mapping[str, object], path: str) -> object:
+    """Return what stands at a path of names with dots between them; None where there is nothing.
+
+    Options written as text (`gen_kwargs: "temperature=0,top_p=1"`) are read as an object.
+
+    Examples
+    --------
+    >>> at_path({"generate_config": {"max_tokens": 100}, "gen_kwargs": "top_p=1"}, "generate_config.max_tokens")
+    100
+    >>> at_path({"gen_kwargs": "top_p=1,do_sample=True"}, "gen_kwargs.do_sample")
+    'True'
+    """
+    value: object = config
+    for name in path.split("."):
+        if isinstance(value, str):
+            value = dict(part.split("=", 1) for part in value.split(",") if "=" in part)
+        if not isinstance(value, Mapping):
+            return None
+        value = cast("Mapping[str, object]", value).get(name)
+    return value
+
+
+def _ended(value: object) -> object:
+    return value.replace("\\", "/").rstrip("/").rpartition("/")[2] if isinstance(value, str) else value
+
+
+def _config(text: object) -> Mapping[str, object]:
+    """Read the configuration; one that is no JSON object says nothing."""
+    try:
+        value: object = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):
+        return {}
+    return cast("Mapping[str, object]", value) if isinstance(value, Mapping) else {}
+
+
+def _texts(values: Iterable[object]) -> tuple[str, ...]:
+    return tuple(sorted({_text(value) for value in values if value is not None}))
+
+
+def _text(value: object) -> str:
+    """Write a value so that 1, 1.0 and "1.0" are the same."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, Mapping | list):
+        return json.dumps(value, sort_keys=True, ensure_ascii=False)
+    text = str(value)
+    return text.removesuffix(".0") if _WHOLE.fullmatch(text) else text
+
 
 Severity = Literal["invalid", "weakens", "note"]
 _LISTED = 3
@@ -15,25 +244,17 @@ _SHOTS = Place(column="n_shots", by_task="shots")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunDifference:
-    """One thing in which the runs of the two sides differ.
+    """One thing in which the runs of the two sides differ: one of `evalstats.schema.plan.SETTINGS`.
 
-    Attributes
-    ----------
-    setting
-        Its name, one of `evalstats.schema.plan.SETTINGS`.
-    baseline, candidate
-        What either side has, in words; None where nothing is recorded.
-    severity
-        "invalid": the difference cannot be laid to the systems; "weakens": it should be read with care; "note".
-    explanation
-        What differs and why it matters: a clause without a full stop.
+    `baseline` and `candidate` are what either side has, in words. A severity of "invalid" means that the difference cannot be
+    laid to the systems, "weakens" that it should be read with care. The explanation is a clause without a full stop.
     """
 
     setting: str
-    baseline: str | None
-    candidate: str | None
     severity: Severity
     explanation: str
+    baseline: str | None = None
+    candidate: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,26 +295,16 @@ class Sides:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One setting: where it is recorded, and how grave a difference in it is.
-
-    Attributes
-    ----------
-    name, words, why
-        Its name, what it is called in a sentence, and what a difference does.
-    other, same, alone
-        Severity where the models differ, where both sides are one model, and where one side alone has it; None: not told.
-    treatment
-        Whether it is part of how a model is run, and so what is compared where both sides are one model.
-    """
+    """One setting: where it is recorded, and how grave a difference in it is; `settings.toml` says what the fields mean."""
 
     name: str
     words: str
     why: str
     place: Place
-    other: Severity | None
-    same: Severity | None
-    alone: Severity | None
-    treatment: bool = field(default=False)
+    other: Severity | None = None
+    same: Severity | None = None
+    alone: Severity | None = None
+    treatment: bool = False
 
 
 def listed(names: list[str]) -> str:
@@ -112,225 +323,10 @@ def _levels(rows: pl.DataFrame, column: str) -> set[str]:
     return set(rows[column].drop_nulls().unique().to_list())
 
 
-_TOGETHER = "so the difference is one of system and {} together"
-RULES: tuple[Rule, ...] = (
-    Rule(
-        name="task_version",
-        words="the version of the task",
-        why="two versions ask or score differently, so a score of one is not a score of the other",
-        place=Place(column="task_version", by_task="versions"),
-        other="invalid",
-        same="invalid",
-        alone="note",
-    ),
-    Rule(
-        name="harness",
-        words="the harness",
-        why="two programs build prompts and score answers differently, by as much as models differ",
-        place=Place(column="harness"),
-        other="invalid",
-        same="invalid",
-        alone="note",
-    ),
-    Rule(
-        name="dataset",
-        words="the dataset",
-        why="another file or another number of samples is another version of the benchmark",
-        place=Place(paths=("dataset.name", "dataset.samples", "benchmark_file"), together=True, ends=True),
-        other="weakens",
-        same="weakens",
-        alone="note",
-    ),
-    Rule(
-        name="task_setup",
-        words="the setting of the task",
-        why="the same items are harder or easier in another setting",
-        place=Place(
-            paths=("speech_complexity", "retrieval_config", "text_streaming_config", "variant_filter"), together=True
-        ),
-        other="weakens",
-        same="weakens",
-        alone="weakens",
-    ),
-    Rule(
-        name="judge_settings",
-        words="how the judge was run",
-        why="a judge may grade otherwise under other settings",
-        place=Place(paths=("judge_temperature",)),
-        other="weakens",
-        same="weakens",
-        alone="note",
-    ),
-    Rule(
-        name="user_simulator",
-        words="the simulated user",
-        why="another user makes another task of every item",
-        place=Place(paths=("user_info.llm", "user_simulator", "user_model")),
-        other="invalid",
-        same="invalid",
-        alone="note",
-    ),
-    Rule(
-        name="n_shots",
-        words="the number of worked examples",
-        why="the models differ too, so the difference is one of model and worked examples together",
-        place=Place(column="n_shots", by_task="shots"),
-        other="invalid",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="prompt",
-        words="the prompt",
-        why="the models differ too, so the difference is one of model and prompt together",
-        place=Place(column="prompt_hash"),
-        other="invalid",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="system_prompt",
-        words="the system prompt",
-        why=_TOGETHER.format("system prompt"),
-        place=Place(
-            paths=("system_instruction_sha", "generate_config.system_message", "model_generate_config.system_message")
-        ),
-        other="weakens",
-        same="note",
-        alone="weakens",
-        treatment=True,
-    ),
-    Rule(
-        name="chat_template",
-        words="the chat template",
-        why="a model asked without its template, or with another's, may do worse than it can",
-        place=Place(paths=("chat_template_sha",)),
-        other="note",
-        same="note",
-        alone="weakens",
-        treatment=True,
-    ),
-    Rule(
-        name="fewshot_seed",
-        words="the seed that draws the worked examples",
-        why="so the two were shown different examples",
-        place=Place(paths=("fewshot_seed",)),
-        other="weakens",
-        same="weakens",
-        alone="note",
-    ),
-    Rule(
-        name="task_args",
-        words="the arguments of the task",
-        why="they can change what is asked",
-        place=Place(
-            paths=("task_args",),
-            together=True,
-            without=("num_fewshot", "fewshot", "few_shot", "n_shots", "shots", "num_shots"),
-        ),
-        other="weakens",
-        same="note",
-        alone="weakens",
-        treatment=True,
-    ),
-    Rule(
-        name="temperature",
-        words="the temperature",
-        why=f"it is part of each system as it was run, {_TOGETHER.format('temperature')}",
-        place=Place(column="temperature", by_task="temperatures"),
-        other="weakens",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="sampling",
-        words="how answers were sampled",
-        why="it is part of each system as it was run",
-        place=Place(
-            paths=(
-                *(
-                    f"{part}.{name}"
-                    for part in ("generate_config", "model_generate_config", "gen_kwargs")
-                    for name in ("top_p", "top_k", "do_sample", "frequency_penalty", "presence_penalty", "num_choices")
-                ),
-            ),
-            together=True,
-        ),
-        other="note",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="reasoning_effort",
-        words="the reasoning effort",
-        why=f"it is part of each system as it was run, {_TOGETHER.format('effort')}",
-        place=Place(
-            paths=(
-                *(
-                    f"{part}.{name}"
-                    for part in ("generate_config", "model_generate_config", "agent_info.llm_args")
-                    for name in ("reasoning_effort", "reasoning_tokens")
-                ),
-                *("audio_native_config.reasoning_effort", "reasoning_effort", "thinking_budget"),
-            )
-        ),
-        other="weakens",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="max_tokens",
-        words="the longest answer allowed",
-        why="the shorter limit may have cut answers off",
-        place=Place(
-            paths=("generate_config.max_tokens", "model_generate_config.max_tokens", "gen_kwargs.max_gen_toks")
-        ),
-        other="weakens",
-        same="note",
-        alone="note",
-        treatment=True,
-    ),
-    Rule(
-        name="limits",
-        words="the limit on an attempt",
-        why="the side with the tighter one was stopped sooner",
-        place=Place(
-            paths=(
-                *("message_limit", "token_limit", "turn_limit", "time_limit", "working_limit", "cost_limit"),
-                *("max_steps", "max_errors"),
-            ),
-            together=True,
-        ),
-        other="weakens",
-        same="note",
-        alone="weakens",
-        treatment=True,
-    ),
-    Rule(
-        name="model_revision",
-        words="the revision of the model",
-        why="one name stands for two sets of weights",
-        place=Place(paths=("model_sha", "model_revision", "model_args.revision")),
-        other=None,
-        same="note",
-        alone=None,
-        treatment=True,
-    ),
-    Rule(
-        name="model_dtype",
-        words="the precision of the weights",
-        why="it can move single answers",
-        place=Place(paths=("model_dtype", "dtype", "model_args.dtype")),
-        other="note",
-        same="note",
-        alone=None,
-        treatment=True,
-    ),
+_FILE = files("evalstats.analysis.comparability").joinpath("settings.toml")
+ENTRIES: dict[str, dict[str, Any]] = tomllib.loads(_FILE.read_text(encoding="utf-8"))
+RULES = tuple(
+    msgspec.convert({"name": name, **entry}, Rule, strict=False) for name, entry in ENTRIES.items() if "place" in entry
 )
 
 
@@ -351,7 +347,10 @@ def by_rule(rule: Rule, sides: Sides) -> RunDifference | None:
     if rule.treatment and sides.same_model:
         why = _compared(sides)
     elif rule.name == "prompt" and sides.named_apart:
-        severity, why = "weakens", f"the systems are more than their models, {_TOGETHER.format('prompt')}"
+        severity, why = (
+            "weakens",
+            "the systems are more than their models, so the difference is one of system and prompt together",
+        )
     elif rule.name == "prompt" and sides.harness == "lm-eval" and _shots_differ(sides):
         # lm-eval's digest takes the number of worked examples in.
         severity, why = (
@@ -412,23 +411,6 @@ def _no_examples(sides: Sides) -> bool:
     return {*shots.baseline, *shots.candidate} == {"0"}
 
 
-# Those that no rule names: they are looked at one by one.
-_OTHERS = {
-    "judge": "judge",
-    "harness_version": "version of the harness",
-    "lab_or_live": "lab or live",
-    "items": "items",
-    "item_ids": "ids of the items",
-    "item_limit": "limit on items",
-    "n_trials": "trials of an item",
-    "status": "state of the run",
-    "date": "date",
-    "several": "several at once",
-    "unrecorded": "not recorded",
-}
-_WORDS = {**{rule.name: rule.words.removeprefix("the ") for rule in RULES}, **_OTHERS}
-
-
 def setting_words(name: str) -> str:
     """Return what a setting is called, without an article.
 
@@ -437,7 +419,8 @@ def setting_words(name: str) -> str:
     >>> setting_words("task_version"), setting_words("judge")
     ('version of the task', 'judge')
     """
-    return _WORDS.get(name, name.replace("_", " "))
+    words = ENTRIES[name]["words"] if name in ENTRIES else name.replace("_", " ")
+    return words.removeprefix("the ")
 
 
 def graver(differences: Sequence[RunDifference]) -> tuple[str, ...]:

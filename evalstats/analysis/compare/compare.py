@@ -20,7 +20,6 @@ from evalstats.analysis.arms import (
 )
 from evalstats.analysis.averages import Average, fixed_by, refuse_clusters, wanted_average
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
-from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
 from evalstats.analysis.compare.verdict import checked_missing
@@ -206,7 +205,7 @@ def compare(
     options = given.in_force(plan, chosen, split=not sequential)
     _check_level(options.conf_level, options.margin)
     _check_looks(options.by, planned_n, method, sequential=sequential)
-    differences = _run_differences(data, first, second, column, options.accept)
+    differences = run_comparability(data, first, second, contrast=column, accept=options.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     candidates = candidate_groups(data, chosen, groups, contrast=column)
     named = named_clusters(data, options.clusters)
@@ -229,7 +228,7 @@ def compare(
         method=method,
         seed=seed,
         differences=differences,
-        identical=_identical(data, first, second, column),
+        identical=identical_runs(data, first, second, contrast=column),
         sequential=sequential,
         planned_n=planned_n,
         ignorable=checked_missing(options.missing),
@@ -399,26 +398,6 @@ def _average(  # noqa: PLR0917 - what was asked of the average
         raise InputError(message)
     refuse_clusters(found, clusters, paired)
     return found
-
-
-def _run_differences(
-    data: EvalData, first: Arm, second: Arm, contrast: str, accept: Sequence[str]
-) -> tuple[RunDifference, ...]:
-    return run_comparability(
-        data,
-        first.runs,
-        second.runs,
-        first_rows=first.rows,
-        second_rows=second.rows,
-        contrast=contrast,
-        accept=accept,
-    )
-
-
-def _identical(data: EvalData, first: Arm, second: Arm, contrast: str) -> str | None:
-    return identical_runs(
-        data, first.runs, second.runs, first_rows=first.rows, second_rows=second.rows, contrast=contrast
-    )
 
 
 def _asked_of_trials(

@@ -8,8 +8,7 @@ import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.averages import Average, plain_average
-from evalstats.analysis.comparability.comparability import cautions as run_cautions
-from evalstats.analysis.comparability.comparability import remarks
+from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
 from evalstats.analysis.compare.flips import ScenarioFlips, flipped_items, flips_by_scenario
@@ -498,7 +497,8 @@ class Question:
         identical = [] if self.identical is None else [self.identical]
         return (
             *as_notes("scale", self.metric.cautions),
-            *as_notes("comparability", (*run_cautions(self.differences), *identical)),
+            *(note for note in difference_notes(self.differences) if note.caution),
+            *as_notes("comparability", identical),
             *as_notes("missing", missing),
         )
 
@@ -508,7 +508,7 @@ class Question:
         return (
             *as_notes("choice", (*chosen, *watched, *runs), caution=False),
             *as_notes("left_out", (*self.baseline.remarks, *self.candidate.remarks), caution=False),
-            *as_notes("comparability", remarks(self.differences), caution=False),
+            *(note for note in difference_notes(self.differences) if not note.caution),
         )
 
 

@@ -163,7 +163,7 @@ def _one_run_twice(table: EntryTable, found: Standings) -> list[str]:
     same = np.flatnonzero(np.isnan(found.every.std_error) & (found.every.estimate == 0))
     for k in same.tolist():
         one, other = (table.arms[int(j)] for j in (found.every.first[k], found.every.second[k]))
-        twice = identical_runs(table.data, one.runs, other.runs, first_rows=one.rows, second_rows=other.rows)
+        twice = identical_runs(table.data, one, other)
         if twice:
             said.append(f"{one.name} and {other.name}: {twice}")
     return said

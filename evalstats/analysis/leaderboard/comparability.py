@@ -8,7 +8,8 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric, listed
-from evalstats.analysis.comparability.comparability import RunDifference, Severity, run_comparability
+from evalstats.analysis.comparability.comparability import run_comparability
+from evalstats.analysis.comparability.rules import RunDifference, Severity
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
@@ -270,15 +271,7 @@ def measured_alike(
 def _differences(
     data: EvalData, first: Arm, second: Arm, contrast: str, accept: Collection[str]
 ) -> list[RunDifference]:
-    found = run_comparability(
-        data,
-        first.runs,
-        second.runs,
-        first_rows=first.rows,
-        second_rows=second.rows,
-        contrast=contrast,
-        accept=accept,
-    )
+    found = run_comparability(data, first, second, contrast=contrast, accept=accept)
     return [each for each in found if each.setting not in _ELSEWHERE]
 
 

@@ -4,21 +4,17 @@ import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
 import evalstats as es
 from evalstats import datasets
-from evalstats.analysis.comparability.comparability import (
-    RunDifference,
-    cautions,
-    identical_runs,
-    refusal,
-    remarks,
-    run_comparability,
-)
-from evalstats.analysis.comparability.rules import RULES, Rule
+from evalstats.analysis.arms import Arm
+from evalstats.analysis.comparability import rules
+from evalstats.analysis.comparability.comparability import difference_notes, identical_runs, refusal, run_comparability
+from evalstats.analysis.comparability.rules import RULES, Rule, RunDifference
 from evalstats.errors import InputError
 from evalstats.schema.columns import column_names
 from evalstats.schema.data import EvalData, combine
@@ -53,23 +49,22 @@ def data_with(
     return EvalData(outcomes=frame_from_rows(outcomes, "outcomes"), runs=frame_from_rows(runs, "runs"))
 
 
-def sides(data: EvalData, first: str = "a-run", second: str = "b-run") -> dict[str, object]:
-    rows = data.outcomes
-    return {
-        "first_runs": [first],
-        "second_runs": [second],
-        "first_rows": rows.filter(pl.col("run") == first),
-        "second_rows": rows.filter(pl.col("run") == second),
-    }
+def arm(rows: pl.DataFrame) -> Arm:
+    return Arm(name="x", rows=rows, runs=tuple(rows["run"].unique().sort().to_list()))
 
 
-def found(data: EvalData, **options: object) -> dict[str, RunDifference]:
-    differences = run_comparability(data, **sides(data), **options)  # type: ignore[arg-type]
+def sides(data: EvalData, first: str = "a-run", second: str = "b-run") -> tuple[Arm, Arm]:
+    one, other = (arm(data.outcomes.filter(pl.col("run") == run)) for run in (first, second))
+    return one, other
+
+
+def found(data: EvalData, **options: Any) -> dict[str, RunDifference]:
+    differences = run_comparability(data, *sides(data), **options)
     assert len({each.setting for each in differences}) == len(differences)
     return {each.setting: each for each in differences}
 
 
-def severities(data: EvalData, **options: object) -> dict[str, str]:
+def severities(data: EvalData, **options: Any) -> dict[str, str]:
     return {name: each.severity for name, each in found(data, **options).items() if name != "unrecorded"}
 
 
@@ -82,28 +77,23 @@ def test_names_are_one_list() -> None:
         assert rule.place.column is None or rule.place.column in column_names("runs")
 
 
-def cells(setting: str) -> list[str]:
-    """The row of a setting in the module's table, as severities: models differ, same model, one side only."""
-    import evalstats.analysis.comparability.comparability as module
-
-    line = next(line for line in str(module.__doc__).splitlines() if line.startswith(f"{setting} "))
-    return [part.strip() for part in (line[20:42], line[43:65], line[66:84])]
+def told_on_the_page(name: str) -> list[str]:
+    page = Path(__file__).resolve().parents[3] / "design" / "comparability.md"
+    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
+    return [part.strip() for part in row.split("|")[2:4]]
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-def test_every_setting_stands_in_the_module_s_table_and_on_the_page(name: str) -> None:
-    page = Path(__file__).resolve().parents[3] / "design" / "comparability.md"
-    row = next(line for line in page.read_text(encoding="utf-8").splitlines() if line.startswith(f"| `{name}` |"))
-    other, same, _ = cells(name)
-    told = [part.strip() for part in row.split("|")[2:4]]
-    assert told[0].startswith("–" if other == "nothing" else other.partition(",")[0])
-    assert told[1].startswith(("–" if same == "nothing" else same.partition(",")[0], "the same"))
+def test_every_setting_has_words_and_stands_on_the_page(name: str) -> None:
+    assert name in rules.ENTRIES
+    assert all(told_on_the_page(name))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
-def test_the_module_s_table_says_what_the_rules_do(rule: Rule) -> None:
-    said = [None if cell == "nothing" else cell.partition(",")[0] for cell in cells(rule.name)]
-    assert said == [rule.other, rule.same, rule.alone]
+def test_the_page_says_what_the_rules_do(rule: Rule) -> None:
+    other, same = told_on_the_page(rule.name)
+    assert other.startswith(rule.other or "–")
+    assert same.startswith((rule.same or "–", "the same"))
 
 
 # --- the table: models differ, same model, one side only ---
@@ -236,10 +226,7 @@ def test_tasks_are_compared_with_themselves() -> None:
             runs.append({"run": run, "benchmark": "bench", "temperature": 1.0 if task == warm else 0.0})
             outcomes.extend({**row, "run": run, "task": task} for row in rows_of(model, [1.0, 0.0]))
     data = EvalData(outcomes=frame_from_rows(outcomes, "outcomes"), runs=frame_from_rows(runs, "runs"))
-    told = run_comparability(
-        data, ["a-t1", "a-t2"], ["b-t1", "b-t2"],
-        first_rows=data.outcomes.filter(pl.col("model") == "a"), second_rows=data.outcomes.filter(pl.col("model") == "b"),
-    )  # fmt: skip
+    told = run_comparability(data, *(arm(data.outcomes.filter(pl.col("model") == name)) for name in "ab"))
     assert [each.setting for each in told if each.severity == "weakens"] == ["temperature"]
 
 
@@ -359,11 +346,8 @@ def test_levels_of_another_column_may_be_asked_in_their_own_ways() -> None:
         for variant in ("kind", "rude") for row in rows_of("m", [1.0, 0.0] * 5)
     ]  # fmt: skip
     data = EvalData(outcomes=frame_from_rows(rows, "outcomes"))
-    told = run_comparability(
-        data, ["r"], ["r"], contrast="variant",
-        first_rows=data.outcomes.filter(pl.col("variant") == "kind"),
-        second_rows=data.outcomes.filter(pl.col("variant") == "rude"),
-    )  # fmt: skip
+    first, second = (arm(data.outcomes.filter(pl.col("variant") == variant)) for variant in ("kind", "rude"))
+    told = run_comparability(data, first, second, contrast="variant")
     assert [(each.setting, each.severity) for each in told] == [("prompt", "note")]
 
 
@@ -379,10 +363,7 @@ def test_the_judge_of_another_metric_is_no_judge_of_this_one() -> None:
     judged = both.outcomes.filter(pl.col("metric") == "graded")
     expected = ((plain, None), (judged, "invalid"))
     for rows, severity in expected:
-        told = run_comparability(
-            both, ["a-run"], ["b-run"],
-            first_rows=rows.filter(pl.col("run") == "a-run"), second_rows=rows.filter(pl.col("run") == "b-run"),
-        )  # fmt: skip
+        told = run_comparability(both, *(arm(rows.filter(pl.col("run") == run)) for run in ("a-run", "b-run")))
         assert next((each.severity for each in told if each.setting == "judge"), None) == severity
 
 
@@ -460,29 +441,30 @@ def test_a_result_gets_the_gravest_first_and_each_in_its_place() -> None:
         {"n_shots": 0, "judge": "j1", "temperature": 0.0}, {"n_shots": 5, "judge": "j2", "temperature": 1.0},
         scores=([1.0] * 20, [1.0] * 19),
     )  # fmt: skip
-    told = run_comparability(data, **sides(data))  # type: ignore[arg-type]
+    told = run_comparability(data, *sides(data))
     order = [each.severity for each in told]
     assert order == sorted(order, key=["invalid", "weakens", "note"].index)
     reason = refusal(told)
     assert reason is not None
     assert "the judge differs" in reason
     assert reason.endswith('--accept n_shots --accept judge (in evalstats.toml: accept = ["n_shots", "judge"])')
-    assert [text.partition(" differs")[0] for text in cautions(told)] == ["the temperature"]
-    assert any("the sides hold different items" in text for text in remarks(told))
-    assert refusal(run_comparability(data, **sides(data), accept=["n_shots", "judge"])) is None  # type: ignore[arg-type]
+    notes = difference_notes(told)
+    assert [note.text.partition(" differs")[0] for note in notes if note.caution] == ["the temperature"]
+    assert any("the sides hold different items" in note.text for note in notes if not note.caution)
+    assert refusal(run_comparability(data, *sides(data), accept=["n_shots", "judge"])) is None
 
 
 def test_order_of_rows_and_names_of_runs_change_nothing() -> None:
     data = data_with({"n_shots": 0, "harness": "h"}, {"n_shots": 5, "harness": "h"}, scores=([1.0] * 30, [1.0] * 20))
     shuffled = EvalData(outcomes=data.outcomes.sample(fraction=1.0, shuffle=True, seed=1), runs=data.runs.reverse())
-    assert run_comparability(data, **sides(data)) == run_comparability(shuffled, **sides(shuffled))  # type: ignore[arg-type]
+    assert run_comparability(data, *sides(data)) == run_comparability(shuffled, *sides(shuffled))
 
 
 # --- one run under two names ---
 
 
 def same(data: EvalData) -> str | None:
-    return identical_runs(data, **sides(data))  # type: ignore[arg-type]
+    return identical_runs(data, *sides(data))
 
 
 def test_two_files_with_the_same_bytes_are_one_run() -> None:
@@ -498,10 +480,8 @@ def test_one_file_may_hold_two_runs() -> None:
     sources = {"source": "x.json", "source_digest": "d1"}, {"source": "x.json", "source_digest": "d1"}
     assert same(data_with(*sources)) is None
     tenacious = datasets.tenacious_held_out()
-    runs = {model: [run] for model, run in tenacious.outcomes.select("model", "run").unique().iter_rows()}
-    first, second = (tenacious.outcomes.filter(pl.col("model") == name) for name in ("baseline", "trained"))
-    told = identical_runs(tenacious, runs["baseline"], runs["trained"], first_rows=first, second_rows=second)
-    assert told is None
+    first, second = (arm(tenacious.outcomes.filter(pl.col("model") == name)) for name in ("baseline", "trained"))
+    assert identical_runs(tenacious, first, second) is None
 
 
 def test_the_same_scores_of_one_system_are_one_run_unless_it_was_run_otherwise() -> None:
@@ -555,9 +535,7 @@ def test_real_log_against_itself_with_another_task_version(shared_data: Path, tm
     rows = rows.filter(pl.col("metric") == rows["metric"].sort()[0])
     first, second = (rows.filter(pl.col("model") == f"model-{name}") for name in ("one", "two"))
     assert first.height
-    told = run_comparability(
-        data, first["run"].unique().to_list(), second["run"].unique().to_list(), first_rows=first, second_rows=second
-    )
+    told = run_comparability(data, arm(first), arm(second))
     assert {each.setting for each in told if each.severity == "invalid"} == {"task_version", "n_shots"}
 
 
@@ -566,7 +544,7 @@ def test_real_inspect_logs_that_stopped_weaken(shared_data: Path) -> None:
     runs = data.outcomes["run"].unique().sort().to_list()
     metric = data.outcomes["metric"].sort()[0]
     rows = data.outcomes.filter(pl.col("metric") == metric)
-    first, second = (rows.filter(pl.col("run") == run) for run in runs[:2])
-    told = run_comparability(data, [runs[0]], [runs[1]], first_rows=first, second_rows=second)
+    first, second = (arm(rows.filter(pl.col("run") == run)) for run in runs[:2])
+    told = run_comparability(data, first, second)
     # The same model, the same settings, a minute apart.
     assert not [each for each in told if each.severity != "note"], told
