@@ -15,11 +15,11 @@ from evalstats.analysis.scales import (
     Direction,
     check_scale,
     direction_of,
-    direction_phrases,
     how_to_declare,
     refuse_contradictions,
     spelled_code,
 )
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.columns import METRIC_KINDS
 from evalstats.schema.data import EvalData
@@ -35,7 +35,7 @@ class Metric:
     """The metric under study: its name, kind and bounds. `low` and `high` are None where it has no bound.
 
     `direction` says where `higher_is_better` comes from: "declared", "assumed" (more is taken to be better), or "asked", where
-    nothing declares it and the name suggests that lower is better. `cautions` are warnings about its scores.
+    nothing declares it and the name suggests that lower is better. `cautions` are about the scale of its scores.
     """
 
     benchmark: str
@@ -46,12 +46,7 @@ class Metric:
     higher_is_better: bool
     unit: str
     direction: Direction = "declared"
-    cautions: tuple[str, ...] = ()
-
-    def qualifiers(self, *others: str) -> tuple[str, ...]:
-        """Add what the first line must say of the direction: a question in front of all others, an assumption behind them."""
-        phrases = direction_phrases(self.direction)
-        return (*phrases, *others) if self.direction == "asked" else (*others, *phrases)
+    cautions: tuple[Note, ...] = ()
 
     @property
     def span(self) -> float | None:

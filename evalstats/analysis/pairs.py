@@ -1,16 +1,22 @@
-"""Two arms brought together item by item, with what could not be paired kept in view."""
+"""Two arms brought together item by item, with what could not be paired in view; their trials (pass^k, shared ones) and runs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER, ITEM_KEY, constant_factors, item_sums
-from evalstats.analysis.arms import Arm
-from evalstats.document.numbers import plural
-from evalstats.errors import CannotAnswerError
+from evalstats.analysis.arms import Arm, Metric, listed
+from evalstats.analysis.result import MethodRow, method_row, notes
+from evalstats.document.model import Note
+from evalstats.document.numbers import p_value, plural, scaled
+from evalstats.errors import CannotAnswerError, InputError
+from evalstats.schema.columns import TRIAL_LABEL
+from evalstats.stats.trials import RunVariance, pass_at_k, pass_hat_k, run_variance, same_items_difference
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -173,3 +179,374 @@ def _nothing_shared(pairs: Pairs, first: str, second: str) -> str:
 def _example(pairs: Pairs, side: Side) -> str:
     names = item_labels(pairs, side.present > 0, 1)
     return f" (such as {names[0]!r})" if names else ""
+
+
+PassKind = Literal["hat", "at"]
+_NAMED = 3
+
+
+def wanted_pass(pass_hat: int | None, pass_at: int | None) -> tuple[PassKind, int] | None:
+    """Return which of the two is asked for, with its k; None where neither is.
+
+    Raises
+    ------
+    InputError
+        If both are, or k is no whole number from 1.
+    """
+    if pass_hat is not None and pass_at is not None:
+        message = "pass_hat (all of k trials succeed) and pass_at (any of k succeeds) are two questions; ask one"
+        raise InputError(message)
+    k = pass_hat if pass_hat is not None else pass_at
+    if k is None:
+        return None
+    name = "pass_hat" if pass_hat is not None else "pass_at"
+    if isinstance(k, bool) or not isinstance(k, int) or k < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
+        message = f"{name} is {k!r}; it is a number of trials, a whole number from 1"
+        raise InputError(message)
+    return ("hat" if pass_hat is not None else "at"), k
+
+
+def pass_metric(metric: Metric, kind: PassKind, k: int) -> Metric:
+    """Return the metric whose score of an item is pass^k or pass@k of it.
+
+    Raises
+    ------
+    InputError
+        If the metric does not say of a trial whether it succeeded.
+    """
+    if metric.kind not in ("binary", "proportion") or not metric.higher_is_better:
+        message = (
+            f"pass^k and pass@k count trials that succeed, and {metric.name!r} is "
+            f"{metric.kind if metric.higher_is_better else 'better when lower'}; they need a right-or-wrong metric"
+        )
+        raise InputError(message)
+    name = f"{metric.name} pass{'^' if kind == 'hat' else '@'}{k}"
+    return replace(metric, name=name, kind="proportion")
+
+
+def passing(pairs: Pairs, kind: PassKind, k: int) -> tuple[Pairs, tuple[str, ...]]:
+    """Replace every item's trials by one value, its unbiased pass^k or pass@k.
+
+    An item with fewer than k scored trials on a side has no value there and counts as missing.
+
+    Returns
+    -------
+    tuple
+        The pairs, with one value an item (right or wrong where every item has k trials and no more), and a note that names
+        the items left out.
+
+    Raises
+    ------
+    InputError
+        If some rows hold shares instead of right-or-wrong trials.
+    CannotAnswerError
+        If no item has k trials on both sides.
+    """
+    sides = (pairs.baseline, pairs.candidate)
+    enough = [side.n_scored >= k for side in sides]
+    most = max(int(side.n_scored.max(initial=0)) for side in sides)
+    both = enough[0] & enough[1]
+    if not both.any():
+        message = f"no item has {plural(k, 'scored trial')} on both sides; the most that any has is {most}"
+        raise CannotAnswerError(message)
+    first, second = (_passed(side, kind, k, has) for side, has in zip(sides, enough, strict=True))
+    left_out = pairs.paired & ~both
+    notes: tuple[str, ...] = ()
+    if left_out.any():
+        names = ", ".join(item_labels(pairs, left_out, _NAMED))
+        more = "" if left_out.sum() <= _NAMED else ", ..."
+        notes = (
+            f"{plural(int(left_out.sum()), 'item')} with fewer than {k} scored trials on a side are left out: {names}{more}",
+        )
+    trials = min(int(side.n_scored[both].min()) for side in sides)
+    return replace(pairs, baseline=first, candidate=second, steps=math.comb(trials, k)), notes
+
+
+def _passed(side: Side, kind: PassKind, k: int, enough: Bools) -> Side:
+    rounded = np.rint(side.total)
+    if not np.allclose(side.total, rounded):
+        message = "pass^k and pass@k need right-or-wrong trials; some rows hold shares of several trials"
+        raise InputError(message)
+    successes: Ints = rounded.astype(np.int64)
+    of = pass_hat_k if kind == "hat" else pass_at_k
+    value = np.zeros(len(side.total))
+    if enough.any():
+        value[enough] = of(side.n_scored[enough], successes[enough], k)
+    all_trials = np.maximum(side.present, side.n_scored)
+    lost = all_trials - side.n_scored
+    lowest, highest = np.zeros(len(value)), np.ones(len(value))
+    known = all_trials >= k
+    if known.any():
+        lowest[known] = of(all_trials[known], successes[known], k)
+        highest[known] = of(all_trials[known], (successes + lost)[known], k)
+    return Side(
+        n_scored=enough.astype(np.int64),
+        present=(side.present > 0).astype(np.int64) + ((lost > 0) & enough).astype(np.int64),
+        total=value,
+        lowest=lowest,
+        highest=highest,
+        trials=np.where(enough, side.n_scored, 0),
+    )
+
+
+# Of two shared trials nothing can be said of how the difference varies between them: pairing two is the user's to declare.
+ENOUGH = 3
+_UNIT, _PLACE = f"{HELPER}unit", f"{HELPER}place"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialsOfBoth:
+    """Both sides' rows, whether their trials are shared, and what the reader must know of that."""
+
+    baseline: Arm
+    candidate: Arm
+    shared: bool
+    notes: tuple[str, ...] = ()
+
+
+def unit_of(arm: Arm) -> pl.Expr:
+    """Return what names the full run that a row belongs to, as text: its run, the label of its trial, or its number."""
+    if arm.by_run:
+        # Runs are numbered, so that no run's name can be that of a key, and in the order of their trials.
+        return pl.struct(pl.col("trial").min().over("run"), "run").rank("dense").cast(pl.String).alias(_UNIT)
+    return pl.col(TRIAL_LABEL if _labelled(arm) else "trial").cast(pl.String).alias(_UNIT)
+
+
+def trials_of_both(
+    baseline: Arm, candidate: Arm, *, declared: bool | None, contrast: str, called: str = "trial"
+) -> TrialsOfBoth:
+    """Decide whether the sides share their trials; where they do, keep only scores of trials that both have, item by item.
+
+    Trials that carry labels (a judge's name, a seed) are shared where both sides have the same three labels or more; trials
+    that are merely counted are not. Pairing trials that have nothing in common costs degrees of freedom and is valid; to
+    leave shared ones unpaired counts as noise what cancels (`design/trials.md`).
+
+    Parameters
+    ----------
+    declared
+        What the user says; None leaves it to the labels.
+    contrast
+        The column that names the sides.
+    called
+        What the source calls its trials.
+
+    Raises
+    ------
+    InputError
+        If shared trials are declared and the sides have none in common.
+    """
+    names = [_units(arm) for arm in (baseline, candidate)]
+    same = len(names[0]) >= ENOUGH and set(names[0]) == set(names[1])
+    labelled = not (baseline.by_run or candidate.by_run) and _labelled(baseline) and _labelled(candidate)
+    if declared is False or (declared is None and not (same and labelled)):
+        return TrialsOfBoth(baseline=baseline, candidate=candidate, shared=False)
+    _refuse_strangers(baseline, candidate, names)
+    key = [*(name for name in ITEM_KEY if name != contrast), _UNIT]
+    if baseline.by_run:
+        key.append("trial")
+    rows = [arm.rows.with_columns(unit_of(arm)) for arm in (baseline, candidate)]
+    kept = [_kept(own, other, key) for own, other in (rows, rows[::-1])]
+    lost = sum(old.height - new.height for old, new in zip(rows, kept, strict=True))
+    common = len(set(names[0]) & set(names[1]))
+    named = (
+        listed(sorted(set(names[0]) & set(names[1]))) if _labelled(baseline) and not baseline.by_run else f"{common}"
+    )
+    notes = [_told(named, "run" if baseline.by_run else called, declared=declared)]
+    if baseline.by_run:
+        named_runs = [own.select("run", _UNIT).unique().sort(pl.col(_UNIT).cast(pl.Int64))["run"] for own in rows]
+        pairs = ", ".join(f"{a} with {b}" for a, b in zip(*named_runs, strict=True))
+        notes.append(f"runs are paired in the order of their files: {pairs}")
+    if lost:
+        notes.append(f"{plural(lost, 'score')} left out: the other side has no score of that item in that trial")
+    first, second = (own.drop(_UNIT) for own in kept)
+    return TrialsOfBoth(
+        baseline=replace(baseline, rows=first),
+        candidate=replace(candidate, rows=second),
+        shared=common > 1,
+        notes=tuple(notes),
+    )
+
+
+def labels_in_common(arms: Sequence[Arm]) -> bool:
+    """Tell whether all systems have trials of the same labels, enough of them to be taken as shared."""
+    if any(arm.by_run or not _labelled(arm) for arm in arms):
+        return False
+    first, *others = (set(_units(arm)) for arm in arms)
+    return len(first) >= ENOUGH and all(each == first for each in others)
+
+
+def _told(named: str, called: str, *, declared: bool | None) -> str:
+    way_out = "" if declared else "; if they have nothing in common, add --independent-trials"
+    return f"trials are paired by {called} ({named} on both sides): what one adds to both cancels{way_out}"
+
+
+def _labelled(arm: Arm) -> bool:
+    return TRIAL_LABEL in arm.rows.columns and not arm.rows[TRIAL_LABEL].null_count()
+
+
+def _units(arm: Arm) -> list[str]:
+    return arm.rows.select(unit_of(arm))[_UNIT].drop_nulls().unique().to_list()
+
+
+def _refuse_strangers(baseline: Arm, candidate: Arm, names: Sequence[Sequence[str]]) -> None:
+    """Refuse trials that are declared to be shared and cannot be."""
+    if baseline.by_run != candidate.by_run or (baseline.by_run and len(names[0]) != len(names[1])):
+        message = (
+            f"shared trials need as many runs on both sides, and {baseline.name!r} has {len(baseline.runs)} and "
+            f"{candidate.name!r} {len(candidate.runs)}; leave out --shared-trials"
+        )
+        raise InputError(message)
+    if not set(names[0]) & set(names[1]):
+        message = (
+            f"no trial is on both sides, so none can be shared: {baseline.name!r} has {listed(names[0])}, "
+            f"{candidate.name!r} has {listed(names[1])}; leave out --shared-trials"
+        )
+        raise InputError(message)
+
+
+def _kept(own: pl.DataFrame, other: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
+    """Drop scores of items that both sides have where the other side lacks a score of that very trial."""
+    items = [name for name in key if name in ITEM_KEY]
+    own = own.with_row_index(_PLACE)
+    scored = other.filter(pl.col("status") == "scored")
+    alone = own.join(other, on=items, how="anti")
+    both = own.join(other, on=items, how="semi")
+    paired = both.join(scored, on=list(key), how="semi", nulls_equal=True)
+    failed = both.filter(pl.col("status") != "scored").join(paired, on=list(key), how="anti", nulls_equal=True)
+    return pl.concat([paired, failed, alone]).sort(_PLACE).drop(_PLACE)
+
+
+# A run that holds fewer than this share of the items of the fullest one says more of its items than of itself.
+_FULL_RUN = 0.5
+# Shared trials whose means move together this much more than apart are worth a hint; three numbers do so by chance in a
+# seventh of cases.
+_TOGETHER = 0.1
+_SMALL = 0.05
+
+
+def run_scores(items: pl.DataFrame, arm: Arm) -> pl.DataFrame | None:
+    """Return the scores by item (in the order of `items`) and full run; None where only averages of trials are known.
+
+    Several runs of the same items are full runs; in a single run, its k-th trials are taken for its k-th full run.
+    """
+    key = [name for name in ITEM_KEY if name in items.columns]
+    rows = arm.rows.filter(pl.col("status") == "scored")
+    if not arm.by_run and (rows["trial"].null_count() or (rows["n_trials"].fill_null(1) > 1).any()):
+        return None
+    unit = unit_of(arm)
+    name = unit.meta.output_name()
+    wide = rows.select(*key, unit, "score").pivot(name, index=key, values="score", aggregate_function="mean")
+    found = items.select(key).join(wide, on=key, how="left", maintain_order="left").drop(key).cast(pl.Float64)
+    return found.select(sorted(found.columns))
+
+
+def run_variance_of(
+    items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, weights: Floats | None = None
+) -> RunVariance | None:
+    """Estimate what whole runs add to the variance of a score (one arm) or of a difference (two).
+
+    Each side's runs are compared on the items that all of them scored, each with its weight in the mean. None where there
+    are no trials to speak of.
+    """
+    if not any(arm.several_trials for arm in arms):
+        return None
+    tables = [run_scores(items, arm) for arm in arms]
+    if any(table is None for table in tables):
+        return None
+    wide = [table for table in tables if table is not None]
+    if shared:
+        common = [name for name in wide[0].columns if name in wide[1].columns]
+        wide = [pl.DataFrame([wide[1][name] - wide[0][name] for name in common])]
+    matrices = [_matrix(table) for table in wide]
+    held = [_complete(scores) for scores in matrices]
+    scores = [side[np.ix_(rows, runs)] for side, (rows, runs) in zip(matrices, held, strict=True)]
+    if any(len(side) < 2 or not side.shape[1] for side in scores):
+        return None
+    return run_variance(*scores, weights=None if weights is None else [weights[rows] for rows, _ in held])
+
+
+def run_matrix(items: pl.DataFrame, arms: Sequence[Arm]) -> tuple[Floats, Ints] | None:
+    """Return the scores of trials that all arms share, shape (n_items, n_trials, n_arms), and which items these are.
+
+    Only items of which every arm has every trial count; None with fewer than 2.
+    """
+    tables = [run_scores(items, arm) for arm in arms]
+    if any(table is None or table.columns != tables[0].columns for table in tables if tables[0] is not None):
+        return None
+    scores = np.stack([_matrix(table) for table in tables if table is not None], axis=2)
+    rows = np.flatnonzero(~np.isnan(scores).any(axis=(1, 2)))
+    return (scores[rows], rows) if rows.size > 1 else None
+
+
+def _matrix(table: pl.DataFrame) -> Floats:
+    scores: npt.NDArray[np.float64] = table.to_numpy()
+    return scores
+
+
+def _complete(scores: Floats) -> tuple[Ints, Ints]:
+    """Return the items to keep and the runs: those that hold most items, and the items that all of these scored."""
+    there = ~np.isnan(scores)
+    counts = there.sum(axis=0)
+    full = counts >= _FULL_RUN * counts.max(initial=1)
+    return np.flatnonzero(there[:, full].all(axis=1)), np.flatnonzero(full)
+
+
+def same_items_row(items: pl.DataFrame, arms: Sequence[Arm], *, shared: bool, conf_level: float) -> MethodRow | None:
+    """Return the difference on these very items for new trials, where every item has the same trials."""
+    if not any(arm.several_trials for arm in arms):
+        return None
+    tables = [run_scores(items, arm) for arm in arms]
+    scores = [_matrix(table) for table in tables if table is not None]
+    if len(scores) < 2 or any(side.shape[1] < 2 or np.isnan(side).any() for side in scores):
+        return None
+    if shared:
+        # What trials add to both cancels in the difference of each.
+        scores = [np.zeros_like(scores[0]), scores[1] - scores[0]]
+    found = same_items_difference(*scores, conf_level=conf_level)
+    return method_row(found, term="difference", role="other estimand", note="for these very items, and new trials")
+
+
+def run_variance_notes(
+    runs: RunVariance | None, arms: Sequence[Arm], metric: Metric, *, shared: bool
+) -> tuple[Note, ...]:
+    """Say what the interval takes in of the variation from run to run, and what it cannot."""
+    if runs is None:
+        return ()
+    if runs.variance is None:
+        return notes("choice", [f"{runs.reason}; it is not in the interval"] * (max(runs.n_runs) > 1), caution=False)
+    unit = f" {metric.shown_unit}" if metric.shown_unit else ""
+    spread = " and ".join(scaled(sd, metric.scale) for sd in runs.run_sd if sd is not None)
+    counts = f"{' and '.join(str(n) for n in runs.n_runs if n > 1)} {'trials' if shared else 'runs'}"
+    what = "the difference varies from one shared trial to another" if shared else "scores vary from run to run"
+    tested = "" if runs.p_value is None else f"; F test p {_p(runs.p_value)}"
+    told = [
+        f"{what} with a standard deviation of {spread}{unit} ({counts}{tested}); the interval counts it"
+        if runs.variance
+        else f"{what} no more than the noise of single trials explains ({counts}{tested})"
+    ]
+    alone = [arm.name for arm, n in zip(arms, runs.n_runs, strict=False) if n == 1 and len(runs.n_runs) > 1]
+    told.extend(f"{name} has one run: its own variation from run to run is not in the interval" for name in alone)
+    return notes("choice", told, caution=False)
+
+
+def sharing_hint(items: pl.DataFrame, arms: Sequence[Arm], apart: RunVariance | None) -> tuple[Note, ...]:
+    """Hint that trials look shared: their means vary, and rise and fall together on both sides."""
+    if apart is None or not apart.variance or apart.p_value is None or apart.p_value > _SMALL:
+        return ()
+    if len(set(apart.n_runs)) > 1 or any(arm.by_run for arm in arms):
+        return ()
+    tables = [run_scores(items, arm) for arm in arms]
+    columns = [[] if table is None else table.columns for table in tables]
+    if columns[0] != columns[1]:
+        return ()
+    first, second = (np.array(means) for means in apart.run_means)
+    if np.var(second - first) > _TOGETHER * (np.var(first) + np.var(second)):
+        return ()
+    text = f"the {plural(apart.n_runs[0], 'trial')} move both sides alike, and the interval counts that as noise"
+    remedy = "if trial k is the same judge or seed on both sides, add --shared-trials (shared_trials=True)"
+    return (Note(kind="dependence", text=text, remedy=remedy),)
+
+
+def _p(p: float) -> str:
+    shown = p_value(p)
+    return shown if shown.startswith(("<", ">")) else f"= {shown}"

@@ -105,11 +105,6 @@ def dependence_notes(rows: Sequence[Dependence]) -> tuple[Note, ...]:
     return (Note(kind="dependence", text=text, remedy=remedy),)
 
 
-def dependence_warnings(rows: Sequence[Dependence]) -> list[str]:
-    """Return `dependence_notes` as sentences."""
-    return [f"{note.text}: {note.remedy}" for note in dependence_notes(rows)]
-
-
 def plan_items(plan: PlanAccount | None) -> list[str]:
     """Say which plan holds, what it declares, and where the result departs from it."""
     if plan is None:

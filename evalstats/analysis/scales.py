@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import polars as pl
 
+from evalstats.document.model import Note
 from evalstats.errors import InputError
 from evalstats.schema.metrics import contradicted, direction_in_name, is_amount, says_percent, suggests_lower
 from evalstats.stats.score_scales import Spread, lone_code, single_numbers_conflict, spread_of, two_scales
@@ -32,10 +33,15 @@ def direction_of(name: str, *, declared: bool | None) -> tuple[bool, Direction]:
     return True, "asked" if suggests_lower(name) else "assumed"
 
 
-def direction_phrases(direction: str) -> tuple[str, ...]:
-    """Return what the first line says of a direction that nobody declared."""
-    known: Mapping[str, tuple[str, ...]] = {"assumed": (ASSUMED,), "asked": (ASKED,)}
-    return known.get(direction, ())
+def direction_notes(direction: str) -> tuple[Note, ...]:
+    """Return what is said of a direction that nobody declared: a caution, where it has to be asked for."""
+    text = {"assumed": ASSUMED, "asked": ASKED}.get(direction)
+    return () if text is None else (Note(kind="direction", text=text, caution=direction == "asked"),)
+
+
+def asked_direction(*directions: str) -> list[str]:
+    """Return what the headline asks where the direction of a metric has to be asked for."""
+    return list(dict.fromkeys(note.text for each in directions for note in direction_notes(each) if note.caution))
 
 
 def open_direction(name: str) -> str:
@@ -94,8 +100,8 @@ def refuse_contradictions(found: pl.DataFrame, benchmark: str, name: str) -> Non
 
 def check_scale(
     rows: pl.DataFrame, benchmark: str, name: str, bounds: Bounds, *, contrast: str = "model"
-) -> tuple[str, ...]:
-    """Return warnings about the scores of a metric, whose scale is declared where it has a bound other than 0 to 1.
+) -> tuple[Note, ...]:
+    """Return cautions about the scores of a metric, whose scale is declared where it has a bound other than 0 to 1.
 
     Raises
     ------
@@ -113,7 +119,7 @@ def check_scale(
     if not isinstance(low, float) or not isinstance(high, float):
         return ()
     _refuse_shares_called_percent(name, bounds, low, high)
-    cautions = () if code is None else (_code_words(counted, name, code),)
+    cautions = () if code is None else (Note(kind="scale", text=_code_words(counted, name, code)),)
     if low >= 0 and high <= 1:  # one scale for all, whatever it is
         return cautions
     groups = _groups(rows, contrast)
@@ -132,10 +138,10 @@ def check_scale(
         f"the scores of {name!r} may be of two scales: {seen}. If they are on one, declare it: "
         f"{how_to_declare(name, _scale_meant(groups[second]))}"
     )
-    return (*cautions, doubt)
+    return (*cautions, Note(kind="scale", text=doubt))
 
 
-def _told_of_declared(rows: pl.DataFrame, name: str, bounds: Bounds, contrast: str) -> tuple[str, ...]:
+def _told_of_declared(rows: pl.DataFrame, name: str, bounds: Bounds, contrast: str) -> tuple[Note, ...]:
     """Warn of scores that look like another scale than the declared one, which holds all the same."""
     if "estimate" in rows.columns or None in bounds or is_amount(name):
         return ()
@@ -147,7 +153,7 @@ def _told_of_declared(rows: pl.DataFrame, name: str, bounds: Bounds, contrast: s
         f"the scale declared for {name!r} is taken for all, though the scores look like two: "
         f"{_seen(found[0], groups[found[0]])}; {_seen(found[1], groups[found[1]])}"
     )
-    return (said,)
+    return (Note(kind="scale", text=said),)
 
 
 def _refuse_mixed_numbers(rows: pl.DataFrame, benchmark: str, name: str) -> None:

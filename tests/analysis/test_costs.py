@@ -21,8 +21,7 @@ from evalstats.analysis.costs import (
     cost_rows,
     log_scale_mean,
 )
-from evalstats.analysis.pairs import pair_items
-from evalstats.analysis.trials import pass_metric, passing
+from evalstats.analysis.pairs import pair_items, pass_metric, passing
 from evalstats.schema.columns import OUTCOMES
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.paired.ratios import geometric_ratio, ratio_of_means

@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from evalstats.analysis.compare.result import Comparison, GroupRow, Missing, Verdict
-from evalstats.analysis.method_rows import MethodRow
+from evalstats.analysis.result import MethodRow
 from evalstats.analysis.score.result import Score
 
 HOSTILE = ("<script>alert(1)</script>", "a|b", "=cmd()", "$x_1$ #eval @ref `code`", "通义千问 客服")

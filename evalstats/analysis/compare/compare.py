@@ -18,30 +18,32 @@ from evalstats.analysis.arms import (
     rows_named,
     shared_benchmarks,
 )
-from evalstats.analysis.averages import Average, fixed_by, refuse_clusters, wanted_average
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
+    Average,
     Candidates,
     candidate_groups,
     chosen_clusters,
     crossed_factors,
     dependence_rows,
-    duplicate_rows_warning,
+    duplicate_notes,
+    fixed_by,
     group_columns,
     label_of,
     named_clusters,
+    refuse_clusters,
+    wanted_average,
     with_item_column,
 )
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Pairs, pair_items
+from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.scales import direction_phrases
-from evalstats.analysis.trials import PassKind, pass_metric, passing, trials_of_both, wanted_pass
+from evalstats.analysis.scales import direction_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import many, scaled
 from evalstats.errors import InputError
@@ -245,8 +247,8 @@ def compare(
     if refused is not None:
         return as_invalid(result, refused)
     result = _with_groups(question, replace(result, by=options.by), split, candidates)
-    phrases = as_notes("direction", direction_phrases("asked") if chosen.direction == "asked" else ())
-    return replace(result, qualifiers=(*phrases, *result.qualifiers))
+    asks = (note for note in direction_notes(chosen.direction) if note.caution)
+    return replace(result, qualifiers=(*asks, *result.qualifiers))
 
 
 def _with_groups(
@@ -264,8 +266,7 @@ def _with_groups(
     known = [name for name in known if not fixed_by(question.average, paired, name)]
     suspects = dependence_rows(paired, known, clusters, names=data.factor_names(), seed=question.seed)
     runs = tuple(sorted({run for arm in arms for run in arm.runs}))
-    duplicates = duplicate_rows_warning(data, pairs, runs, question.metric) if not clusters else None
-    told = list(as_notes("dependence", [duplicates] if duplicates else []))
+    told = [] if clusters else [*duplicate_notes(data, pairs, runs, question.metric)]
     flagged: list[str] = []
     if not question.settled:
         told.extend(dependence_notes(suspects))

@@ -26,9 +26,8 @@ import numpy as np
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.other_methods import further_rows
 from evalstats.analysis.compare.result import PairedTable, Verdict
-from evalstats.analysis.method_rows import MethodRow, Role, method_row
 from evalstats.analysis.pairs import Floats, Ints
-from evalstats.analysis.result import notes
+from evalstats.analysis.result import MethodRow, Role, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.errors import InputError

@@ -9,7 +9,7 @@ from evalstats.analysis.compare.method import method_sections, rounded_up
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words
 from evalstats.analysis.costs import WORDS, CostRow, amount
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import direction_notes
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Block, Column, Document, Items, Note, NoteKind, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, scaled
@@ -155,11 +155,10 @@ def _own_score(score: Score) -> str:
 def _notes(result: Comparison) -> tuple[Note, ...]:
     """Return cautions, those first that can undo most, then remarks."""
     limits = [note for note in result.qualifiers if note.kind in ("missing", "few")]
-    assumed = direction_phrases(result.direction) if result.direction == "assumed" else ()
     known = [
         *limits,
         *(note for note in result.notes if not _repeats(note, result)),
-        *(Note(kind="direction", text=text, caution=False) for text in assumed),
+        *(note for note in direction_notes(result.direction) if not note.caution),
     ]
     if result.average and not _asked(result, "average", "weights"):
         known.append(Note(kind="choice", text=f"the difference is a {result.average}", caution=False))

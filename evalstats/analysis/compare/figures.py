@@ -7,7 +7,7 @@ from typing import Any
 
 from evalstats.analysis.compare.result import Comparison, GroupRow, SequentialAccount, Verdict
 from evalstats.analysis.costs import WORDS, CostRow
-from evalstats.analysis.method_rows import MethodRow
+from evalstats.analysis.result import MethodRow
 from evalstats.document.model import Figure, Table, Tone
 from evalstats.document.numbers import interval, many, number, p_value, plural, scaled
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.result import PairedTable
-from evalstats.analysis.method_rows import MethodRow, Role, method_row
 from evalstats.analysis.pairs import Floats, Ints
+from evalstats.analysis.result import MethodRow, Role, method_row
 from evalstats.document.numbers import plural, scaled, share_in_percent
 from evalstats.stats.bootstrap import bca_law, bootstrap_t
 from evalstats.stats.estimate import Estimate

@@ -7,7 +7,6 @@ import numpy as np
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.averages import Average, plain_average
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
@@ -34,15 +33,14 @@ from evalstats.analysis.compare.verdict import (
     withheld,
 )
 from evalstats.analysis.costs import cost_rows
-from evalstats.analysis.grouping import label_of, without_nested
-from evalstats.analysis.method_rows import MethodRow, method_row
-from evalstats.analysis.pairs import Bools, Pairs
+from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
+from evalstats.analysis.pairs import Bools, Pairs, run_variance_notes, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import MethodRow, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import open_direction
 from evalstats.analysis.score.result import Score
 from evalstats.analysis.score.score import score_of_arm
-from evalstats.analysis.trials import run_remarks, run_variance_of, same_items_row, sharing_hint
 from evalstats.document.model import Note
 from evalstats.document.numbers import many
 from evalstats.errors import CannotAnswerError, InputError
@@ -401,7 +399,7 @@ class Question:
         if self.pairs.steps is not None:
             return found
         same = same_items_row(paired.items, self._arms, shared=self.shared_trials, conf_level=self.conf_level)
-        hint = () if self.shared_trials else as_notes("dependence", sharing_hint(paired.items, self._arms, runs))
+        hint = () if self.shared_trials else sharing_hint(paired.items, self._arms, runs)
         return replace(found, rows=(*found.rows, *([] if same is None else [same])), notes=(*found.notes, *hint))
 
     def _level_scores(self, pairs: Pairs) -> PairedScores:
@@ -496,7 +494,7 @@ class Question:
             missing = [f"{total - n:,} of {total:,} items could not be paired and are left out"]
         identical = [] if self.identical is None else [self.identical]
         return (
-            *as_notes("scale", self.metric.cautions),
+            *self.metric.cautions,
             *(note for note in difference_notes(self.differences) if note.caution),
             *as_notes("comparability", identical),
             *as_notes("missing", missing),
@@ -504,9 +502,10 @@ class Question:
 
     def _remarks(self, scores: PairedScores, chosen: Sequence[str], watched: Sequence[str]) -> tuple[Note, ...]:
         """Say what belongs with the method: what was chosen, left out or is on record."""
-        runs = run_remarks(scores.runs, self._arms, self.metric, shared=self.shared_trials)
+        runs = run_variance_notes(scores.runs, self._arms, self.metric, shared=self.shared_trials)
         return (
-            *as_notes("choice", (*chosen, *watched, *runs), caution=False),
+            *as_notes("choice", (*chosen, *watched), caution=False),
+            *runs,
             *as_notes("left_out", (*self.baseline.remarks, *self.candidate.remarks), caution=False),
             *(note for note in difference_notes(self.differences) if not note.caution),
         )

@@ -9,8 +9,7 @@ import polars as pl
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.flips import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
-from evalstats.analysis.method_rows import MethodRow, rows_frame
-from evalstats.analysis.result import Estimate, Result
+from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.scales import Direction
 from evalstats.analysis.score.result import Score
 from evalstats.document.model import Note

@@ -11,9 +11,8 @@ from evalstats.aggregate.items import HELPER, ITEM_KEY
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.compare.difference import Difference, PairedScores
 from evalstats.analysis.compare.result import AtMargin, Order, SequentialAccount, Unit
-from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Floats, Ints, Pairs
-from evalstats.analysis.result import notes
+from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.numbers import p_value, plural, scaled
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.betting import EMcnemar, betting_cs, betting_margin_p, e_mcnemar

@@ -7,9 +7,8 @@ import numpy as np
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval
 from evalstats.analysis.compare.result import AtMargin, Missing, Verdict
-from evalstats.analysis.method_rows import MethodRow, method_row
 from evalstats.analysis.pairs import Ints, Pairs, Side, item_labels
-from evalstats.analysis.result import notes
+from evalstats.analysis.result import MethodRow, method_row, notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_value, plural, scaled, share_in_percent
 from evalstats.errors import InputError

@@ -22,7 +22,7 @@ from evalstats.analysis.contamination.sides import (
     twin_rows,
 )
 from evalstats.analysis.grouping import label_of
-from evalstats.analysis.provenance import dependence_warnings, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -229,8 +229,9 @@ def cautions(
         *_of_missing(rows),
         *(note for row in rows for note in _of_df(row)),
         *(note for each in asked for note in each.notes if note.caution),
-        *as_notes("comparability", (*table.table.measured.refusal(), *table.table.measured.of("weakens"))),
-        *as_notes("dependence", dependence_warnings(suspected)),
+        *table.table.measured.refusal(),
+        *table.table.measured.notes("weakens"),
+        *dependence_notes(suspected),
         *(
             [Note(kind="plan", text="the test is one-sided, which holds only if that was declared before looking")]
             if options.alternative == "greater"
@@ -525,10 +526,10 @@ def _result(  # noqa: PLR0917 - what a result is made of
         sources=sources_of(data, table.table.runs),
         notes=(
             *run_notes(data, table.table.runs),
-            *as_notes("scale", metric.cautions),
+            *metric.cautions,
             *cautions(rows, found.asked, table, suspected, options),
             *as_notes("choice", (*found.notes, *table.notes), caution=False),
-            *as_notes("comparability", table.table.measured.of("note"), caution=False),
+            *table.table.measured.notes("note"),
             *(note for each in found.asked for note in each.notes if not note.caution),
         ),
     )

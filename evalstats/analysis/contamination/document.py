@@ -5,7 +5,7 @@ from typing import Literal
 
 from evalstats.analysis.contamination.result import ContaminationCheck, ContaminationRow, Design, Verdict
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Figure, Items, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, number, p_words, plural, several
 from evalstats.stats.contamination import MIN_REFERENCES
@@ -255,7 +255,7 @@ _TONES: Mapping[Verdict | Literal["described only"], Tone] = {
 
 def document(result: ContaminationCheck) -> Document:
     """Return what is said of a check for contamination."""
-    asked = [] if result.verdict == "invalid" else [each for each in direction_phrases(result.direction) if "?" in each]
+    asked = [] if result.verdict == "invalid" else asked_direction(result.direction)
     value, words = _number(result)
     return Document(
         kind="contamination",

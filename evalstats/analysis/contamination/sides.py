@@ -86,7 +86,7 @@ class ItemTable:
         apart = [name for name in others if kind[name] != kind[suspect]]
         if not apart:
             return None
-        return f"measured otherwise than {listed(apart)}: {'; '.join(self.table.measured.refusal())}"
+        return f"measured otherwise than {listed(apart)}: {self.table.measured.why_apart()}"
 
     def of_groups(self) -> dict[str, Ints]:
         """Return the columns that may make items hang together and were not declared."""

@@ -6,7 +6,7 @@ from evalstats.analysis.costs import WORDS, amount
 from evalstats.analysis.frontier import figures
 from evalstats.analysis.frontier.result import Frontier, FrontierRow, Standing
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import number, plural, several, share_in_percent
 
@@ -21,7 +21,7 @@ def document(result: Frontier) -> Document:
     what = _cost_words(result)
     settled = all(row.standing != "open" for row in result.rows)
     within = f" in {plural(result.n_clusters, 'cluster')}" if result.n_clusters else ""
-    asked = [sentence for sentence in direction_phrases(result.direction) if "?" in sentence]
+    asked = asked_direction(result.direction)
     return Document(
         kind="frontier",
         title=f"Which systems score most for their {what} on {result.benchmark}?",

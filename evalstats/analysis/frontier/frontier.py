@@ -26,7 +26,7 @@ from evalstats.analysis.grouping import (
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, entries_of, item_values
 from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.provenance import dependence_warnings, run_notes, sources_of, toolkit_version
+from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.model import Note
@@ -209,18 +209,18 @@ def frontier(
         sources=sources_of(data, field.runs),
         notes=(
             *run_notes(data, field.runs),
-            *as_notes("scale", chosen.cautions),
-            *as_notes("comparability", field.measured.refusal()),
+            *chosen.cautions,
+            *field.measured.refusal(),
             *_cautions(field, cases, cost),
-            *as_notes("comparability", field.measured.of("weakens")),
+            *field.measured.notes("weakens"),
             *(
                 ()
                 if without_clusters(cluster)
-                else as_notes("dependence", _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed))
+                else _suspicions(field, cases, clusters, chosen, contrast=column, seed=seed)
             ),
             *as_notes("choice", (*declared, *notes), caution=False),
             *as_notes("left_out", told, caution=False),
-            *as_notes("comparability", field.measured.of("note"), caution=False),
+            *field.measured.notes("note"),
             *as_notes("source", (text for arm in field.arms for text in arm.remarks), caution=False),
         ),
     )
@@ -271,9 +271,7 @@ def _measured_alike(field: _Field, contrast: str, accept: Collection[str]) -> tu
     measured = measured_alike(field.data, field.arms, contrast=contrast, accept=accept)
     counts = np.bincount(measured.kind)
     if counts.max() < 2:
-        message = (
-            f"no two systems were measured alike, so that no frontier can be drawn: {'; '.join(measured.refusal())}"
-        )
+        message = f"no two systems were measured alike, so that no frontier can be drawn: {measured.why_apart()}"
         raise CannotAnswerError(message)
     most = int(counts.argmax())
     kept = [j for j, kind in enumerate(measured.kind) if kind == most]
@@ -427,7 +425,7 @@ def _cautions(field: _Field, cases: _Cases, cost: str) -> list[Note]:
 
 def _suspicions(
     field: _Field, cases: _Cases, clusters: tuple[str, ...], metric: Metric, *, contrast: str, seed: int
-) -> list[str]:
+) -> tuple[Note, ...]:
     """Warn where the lead of the best system runs in groups of items that were not declared as clusters."""
     best = int(cases.scores.mean(axis=0).argmax())
     others = np.delete(cases.scores, best, axis=1).mean(axis=1)
@@ -437,7 +435,7 @@ def _suspicions(
     every = candidate_groups(field.data, metric, group_columns(field.arms[0].rows), contrast=contrast)
     groups = [name for name in every.names if all(arm.rows[name].null_count() < arm.rows.height for arm in field.arms)]
     pairs = Pairs(items=items, baseline=sides[0], candidate=sides[1])
-    return dependence_warnings(dependence_rows(pairs, groups, clusters, names=field.data.factor_names(), seed=seed))
+    return dependence_notes(dependence_rows(pairs, groups, clusters, names=field.data.factor_names(), seed=seed))
 
 
 def _estimand(clusters: tuple[str, ...]) -> str:

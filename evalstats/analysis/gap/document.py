@@ -33,7 +33,7 @@ from evalstats.analysis.gap.figures import (
 )
 from evalstats.analysis.gap.method import method
 from evalstats.analysis.gap.result import CellPart, GapRow, LabLiveGap, PartRow, SideAccount
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction
 from evalstats.document.model import Block, Column, Document, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, many, number, plural, some
 
@@ -56,15 +56,13 @@ def document(found: LabLiveGap) -> Document:
     """Return what is said of lab against live."""
     label, tone = _label(found)
     shown, words = _number(found)
-    asked = [
-        phrase for side in (found.lab, found.live) for phrase in direction_phrases(side.direction) if "?" in phrase
-    ]
+    asked = asked_direction(found.lab.direction, found.live.direction)
     return Document(
         kind="lab-live",
         title=f"Does {found.lab.name or 'the lab'} predict {found.live.name or 'the live world'}?",
         label=label,
         tone=tone,
-        headline="; ".join((_headline(found), *dict.fromkeys(asked))),
+        headline="; ".join((_headline(found), *asked)),
         number=shown,
         number_words=words,
         scope=_scope(found),

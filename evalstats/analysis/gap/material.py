@@ -236,10 +236,11 @@ def lab_units(
         table=table,
         codes=codes,
         notes=(
-            *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens"))),
+            *table.measured.refusal(),
+            *table.measured.notes("weakens"),
             *as_notes("dependence", (*told, *more), caution=False),
             *as_notes("choice", (*notes, *remarks), caution=False),
-            *as_notes("comparability", table.measured.of("note"), caution=False),
+            *table.measured.notes("note"),
             *_lost(rows, "lab"),
         ),
     )
@@ -476,7 +477,7 @@ def outcome_side(
         sources=sources_of(data, units.runs),
         notes=(
             *run_notes(data, units.runs),
-            *as_notes("scale", units.metric.cautions),
+            *units.metric.cautions,
             *units.notes,
             *left,
             *_few(found.n_clusters, found.df, what, where),

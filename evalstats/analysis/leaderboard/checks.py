@@ -116,7 +116,7 @@ def cautions(table: EntryTable, found: Standings, plan: Plan, lines: Sequence[Le
         *_missing(found, plan, lines),
         *as_notes("comparability", _turned_round(found, plan, lines)),
         *as_notes("few", _unseen_failures(found, plan)),
-        *as_notes("comparability", table.measured.of("weakens")),
+        *table.measured.notes("weakens"),
         *as_notes("comparability", _one_run_twice(table, found)),
         *_own_scores(lines),
     )

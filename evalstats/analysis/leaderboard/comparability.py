@@ -6,10 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+from scipy.sparse.csgraph import connected_components
 
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RunDifference, Severity
+from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
@@ -43,26 +45,11 @@ class ItemGroup:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComparabilityGraph:
-    """The comparability graph: models are its points, enough shared items its lines.
+    """The comparability graph: models are its points, enough shared items (`min_shared`) its lines.
 
-    Attributes
-    ----------
-    same_items
-        Whether all models were scored on the same items.
-    measured_alike
-        Whether nothing grave sets the runs of the models apart, such as another judge.
-    n_items
-        Items that at least one model was scored on.
-    n_common
-        Items that all models were scored on.
-    min_shared
-        Fewest shared items with which two models are compared.
-    components
-        Models that are connected, directly or through others, in the order given; the largest part first.
-    groups
-        Models that were scored on exactly the same items.
-    edges
-        For every two groups, how many items they share.
+    `measured_alike` tells that nothing grave sets the runs apart, such as another judge. Of the items, at least one model was
+    scored on `n_items`, every one on `n_common`. `components` are models that are connected, directly or through others, the
+    largest part first; `groups` were scored on exactly the same items, and `edges` say how many items two groups share.
     """
 
     same_items: bool
@@ -81,16 +68,9 @@ class ComparabilityGraph:
 
 
 def comparability_graph(scored: Bools, names: Sequence[str], allowed: Bools | None = None) -> ComparabilityGraph:
-    """Draw the comparability graph of models that were scored on some items each.
+    """Draw the comparability graph of models that were scored on some items each (`scored`, shape (n_items, n_models)).
 
-    Parameters
-    ----------
-    scored
-        bool array, shape (n_items, n_models).
-    names
-        The models, shape (n_models,).
-    allowed
-        Which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
+    `allowed` tells which two models may be compared at all, shape (n_models, n_models), an equivalence; None where all may.
 
     Examples
     --------
@@ -139,26 +119,8 @@ def shared_counts(scored: Bools) -> Ints:
 
 
 def components(linked: Bools) -> Ints:
-    """Return the connected component of every point, numbered in the order of their first points.
-
-    Examples
-    --------
-    >>> components(np.array([[1, 0, 1], [0, 1, 0], [1, 0, 1]], dtype=bool)).tolist()
-    [0, 1, 0]
-    """
-    labels = np.full(len(linked), -1, dtype=np.int64)
-    for start in range(len(linked)):
-        if labels[start] >= 0:
-            continue
-        reached = np.zeros(len(linked), dtype=np.bool_)
-        reached[start] = True
-        while True:
-            further = reached | linked[reached].any(axis=0)
-            if np.array_equal(further, reached):
-                break
-            reached = further
-        labels[reached] = labels.max() + 1
-    return labels
+    """Return the connected component of every point, numbered in the order of their first points."""
+    return connected_components(linked, directed=False)[1].astype(np.int64)
 
 
 def _groups(scored: Bools, linked: Bools) -> list[list[int]]:
@@ -214,21 +176,24 @@ class Measured:
         kinds = np.array(self.kind)
         return np.asarray(kinds[:, np.newaxis] == kinds, dtype=np.bool_)
 
-    def of(self, severity: Severity) -> tuple[str, ...]:
-        """Return the differences of one severity in words."""
-        return tuple(str(each) for each in self.differences if each.severity == severity)
+    def notes(self, severity: Severity) -> tuple[Note, ...]:
+        """Return the differences of one severity: remarks where that is "note", else cautions."""
+        told = [str(each) for each in self.differences if each.severity == severity]
+        return tuple(Note(kind="comparability", text=text, caution=severity != "note") for text in told)
 
-    def refusal(self) -> tuple[str, ...]:
+    def refusal(self) -> tuple[Note, ...]:
         """Return why some are not compared with others, and how to declare that the difference is intended."""
         if not self.apart:
             return ()
         options = " ".join(f"--accept {name}" for name in self.apart)
         listed = ", ".join(f'"{name}"' for name in self.apart)
-        advice = (
-            f"models whose runs differ in {' or '.join(self.apart)} are not compared with one another; where the difference is "
-            f"intended, declare it: {options} (in Python: accept=[{listed}])"
-        )
-        return (*self.of("invalid"), advice)
+        text = f"models whose runs differ in {' or '.join(self.apart)} are not compared with one another"
+        remedy = f"where the difference is intended, declare it: {options} (in Python: accept=[{listed}])"
+        return (*self.notes("invalid"), Note(kind="comparability", text=text, remedy=remedy))
+
+    def why_apart(self) -> str:
+        """Return the refusal as a clause, for an error."""
+        return "; ".join(part for note in self.refusal() for part in (note.text, note.remedy) if part)
 
     def ordered(self, order: Sequence[int]) -> "Measured":
         """Put the systems in another order."""
@@ -238,15 +203,7 @@ class Measured:
 def measured_alike(
     data: EvalData, arms: Sequence[Arm], *, contrast: str, accept: Collection[str], reference: int = 0
 ) -> Measured:
-    """Compare what is recorded of the systems' runs, and gather those that were measured alike.
-
-    Parameters
-    ----------
-    accept
-        Settings in which the runs differ on purpose.
-    reference
-        The system to look at first; it is of kind 0.
-    """
+    """Compare what is recorded of the systems' runs, and gather those measured alike; `reference` is of kind 0."""
     order = [reference, *(j for j in range(len(arms)) if j != reference)]
     firsts: list[int] = []
     kind = [0] * len(arms)
@@ -313,31 +270,10 @@ _NOT_GIVEN = "not given"
 def check_one_quantity(
     rows: pl.DataFrame, *, entry: str, metric: Metric, contrast: str, accept: Collection[str] = ()
 ) -> tuple[str, ...]:
-    """Refuse numbers that are of different tasks, scenarios, variants, settings or in different units.
+    """Refuse published numbers of different tasks, scenarios, variants, settings or units; return what was accepted.
 
-    Parameters
-    ----------
-    rows
-        Published numbers, one row for each model.
-    entry
-        The column that names the models.
-    metric
-        What they are numbers of.
-    contrast
-        The column that is compared; it may differ.
-    accept
-        Settings that differ on purpose: "items" for what the numbers are of, "lab_or_live" for the setting. A unit cannot be
-        accepted: a percentage and a proportion are not ordered by their numbers.
-
-    Returns
-    -------
-    tuple of str
-        What differs and was accepted.
-
-    Raises
-    ------
-    CannotAnswerError
-        Naming the column, its levels and a model of each.
+    `entry` names the models; the column of `contrast` may differ. A unit cannot be accepted: a percentage and a proportion are
+    not ordered by their numbers.
     """
     accepted = check_settings(accept)
     told: list[str] = []
@@ -368,19 +304,13 @@ def check_one_quantity(
 def published_alike(
     data: EvalData, rows: pl.DataFrame, *, entry: str, contrast: str, accept: Collection[str]
 ) -> Measured | None:
-    """Compare what is recorded of the runs behind published numbers; None where none of them is known.
-
-    Raises
-    ------
-    CannotAnswerError
-        If the runs differ gravely and the difference is not declared as intended.
-    """
+    """Compare what is recorded of the runs behind published numbers, refusing grave differences; None where none is known."""
     known = rows["run"].is_in(data.runs["run"].to_list()).fill_null(value=False)
     if not known.any():
         return None
     found = measured_alike(data, [_arm(row, entry) for row in rows.to_dicts()], contrast=contrast, accept=accept)
     if found.apart:
-        raise CannotAnswerError("; ".join(found.refusal()))
+        raise CannotAnswerError(found.why_apart())
     return found
 
 

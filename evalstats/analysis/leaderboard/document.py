@@ -10,7 +10,7 @@ from evalstats.analysis.leaderboard import figures
 from evalstats.analysis.leaderboard.figures import score_digits, short_letters
 from evalstats.analysis.leaderboard.method import ADJUSTMENTS, method_sections, separation_words
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, PairRow
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction, direction_notes
 from evalstats.document.model import Block, Column, Document, Items, Section, Table, Text, Tone
 from evalstats.document.numbers import interval_words, many, number, p_words, plural, several, share_in_percent
 
@@ -101,9 +101,7 @@ def _one_best(result: Leaderboard, best: str, ranked: Sequence[str]) -> str:
 
 def _limits(result: Leaderboard) -> list[str]:
     """Return what the first line must say besides; a direction taken for granted stands with the scope."""
-    said = direction_phrases(result.direction)
-    asked = [phrase for phrase in said if phrase.startswith("is ")]
-    return [*asked, *(phrase for phrase in result.qualifiers if phrase not in said)]
+    return [*asked_direction(result.direction), *result.qualifiers]
 
 
 def _leads(result: Leaderboard) -> str:
@@ -129,8 +127,8 @@ def _number(result: Leaderboard) -> tuple[str, str]:
 
 def _scope(result: Leaderboard) -> str:
     clusters = f" ({plural(result.n_clusters, 'cluster')})" if result.n_clusters is not None and result.clusters else ""
-    phrases = [phrase for phrase in direction_phrases(result.direction) if not phrase.startswith("is ")]
-    better = phrases[0] if phrases else "" if result.higher_is_better else "lower is better"
+    taken = [note.text for note in direction_notes(result.direction) if not note.caution]
+    better = taken[0] if taken else "" if result.higher_is_better else "lower is better"
     weighted = result.average if any(result.asked.get(name) for name in ("average", "over", "weights")) else ""
     parts = [result.metric, better, weighted]
     basis = f"{result.basis[:1].upper()}{result.basis[1:]}{clusters}"

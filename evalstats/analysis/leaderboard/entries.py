@@ -10,8 +10,7 @@ import polars as pl
 
 from evalstats.aggregate.items import HELPER, ScoreMatrix
 from evalstats.analysis.arms import Arm, Metric, choose_metric, listed, make_arm, rows_named
-from evalstats.analysis.pairs import Pairs, Side, item_labels
-from evalstats.analysis.trials import PassKind, pass_metric
+from evalstats.analysis.pairs import Pairs, PassKind, Side, item_labels, pass_metric
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData

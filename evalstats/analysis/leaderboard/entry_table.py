@@ -9,8 +9,7 @@ import polars as pl
 
 from evalstats.aggregate.items import ScoreMatrix, score_matrix
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.averages import Average, fixed_by
-from evalstats.analysis.grouping import candidate_groups, group_columns, with_item_column
+from evalstats.analysis.grouping import Average, candidate_groups, fixed_by, group_columns, with_item_column
 from evalstats.analysis.leaderboard.comparability import (
     ComparabilityGraph,
     Measured,
@@ -20,8 +19,7 @@ from evalstats.analysis.leaderboard.comparability import (
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, item_values
 from evalstats.analysis.leaderboard.pairs import BoardRuns, board_runs
 from evalstats.analysis.leaderboard.standings import Scores
-from evalstats.analysis.pairs import Pairs, Side
-from evalstats.analysis.trials import PassKind
+from evalstats.analysis.pairs import Pairs, PassKind, Side
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.stats.stratified import Strata, linearised

@@ -7,14 +7,17 @@ from typing import Any, get_args
 import numpy as np
 
 from evalstats.analysis.arms import require_outcomes
-from evalstats.analysis.averages import Average, plain_average, refuse_clusters, wanted_average
 from evalstats.analysis.compare.verdict import checked_missing
 from evalstats.analysis.grouping import (
     ITEM_OF_VARIANTS,
+    Average,
     chosen_clusters,
-    duplicate_rows_warning,
+    duplicate_notes,
     label_of,
     named_clusters,
+    plain_average,
+    refuse_clusters,
+    wanted_average,
 )
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
@@ -36,9 +39,9 @@ from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
 from evalstats.analysis.leaderboard.winners_curse import corrected, uncorrected
 from evalstats.analysis.options import AverageKind, given
-from evalstats.analysis.provenance import dependence_warnings, run_notes, sources_of, toolkit_version
+from evalstats.analysis.pairs import wanted_pass
+from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import json_safe, notes
-from evalstats.analysis.trials import wanted_pass
 from evalstats.document.numbers import plural, several
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
@@ -314,7 +317,6 @@ def _answer(
     best = [row.name for row in lines if row.may_be_best]
     other = None if is_settled else if_clustered(table, found, plan, clusters, suspects)
     limits = for_these_items(other, best, len(table.values.values))
-    duplicates = None if clusters else duplicate_rows_warning(data, table.every, table.runs, metric)
     return Leaderboard(
         benchmark=metric.benchmark,
         metric=metric.name,
@@ -341,7 +343,7 @@ def _answer(
         rank_reason=_rank_reason(found, graph, table.measured),
         best_if_missing=rivals,
         missing_share=missing_share(lines, rivals),
-        qualifiers=metric.qualifiers(*limits, *failures_of_the_best(table, found, plan, lines)),
+        qualifiers=(*limits, *failures_of_the_best(table, found, plan, lines)),
         critical=None if np.isnan(found.shown.critical) else found.shown.critical,
         exact=found.shown.exact,
         n_resamples=found.shown.n_resamples,
@@ -363,18 +365,18 @@ def _answer(
         sources=sources_of(data, table.runs),
         notes=(
             *run_notes(data, table.runs),
-            *notes("scale", metric.cautions),
+            *metric.cautions,
             *notes("left_out", _left_out_of_average(table)),
             *notes("comparability", _compared_with_nobody(plan, pairs, table.names)),
-            *notes("comparability", table.measured.refusal()),
+            *table.measured.refusal(),
             *cautions(table, found, plan, lines),
-            *notes("dependence", [] if is_settled else dependence_warnings(suspects)),
-            *notes("dependence", [duplicates] if duplicates else []),
+            *(() if is_settled else dependence_notes(suspects)),
+            *(() if clusters else duplicate_notes(data, table.every, table.runs, metric)),
             *notes("few", found.warnings),
             *notes("left_out", table.values.notes, caution=False),
             *notes("dependence", untested, caution=False),
             *notes("choice", _remarks(table, scores), caution=False),
-            *notes("comparability", table.measured.of("note"), caution=False),
+            *table.measured.notes("note"),
         ),
     )
 
@@ -383,7 +385,7 @@ def _refuse_if_all_are_apart(table: EntryTable) -> None:
     """Refuse where models share items and no two that do were measured alike; how to accept it is said."""
     enough = np.triu(shared_counts(table.scored) >= MIN_SHARED, 1)
     if table.measured.apart and enough.any() and not (enough & table.measured.allowed()).any():
-        message = f"no two of the {len(table.arms)} models can be compared: {'; '.join(table.measured.refusal())}"
+        message = f"no two of the {len(table.arms)} models can be compared: {table.measured.why_apart()}"
         raise CannotAnswerError(message)
 
 

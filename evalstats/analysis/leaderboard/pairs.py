@@ -8,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.trials import ENOUGH, labels_in_common, run_matrix, run_variance_of
+from evalstats.analysis.pairs import ENOUGH, labels_in_common, run_matrix, run_variance_of
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean

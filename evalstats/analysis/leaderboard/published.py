@@ -161,8 +161,7 @@ def _published(
         metric=chosen,
         rows=ordered,
         without=rows.filter(~usable).sort(PUBLISHED_ENTRY),
-        notes=(*notes, *intended, *(() if measured is None else measured.of("note"))),
-        warnings=() if measured is None else measured.of("weakens"),
+        notes=(*notes, *intended),
         measured=measured,
     )
 
@@ -247,7 +246,6 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
         metric_kind=metric.kind,
         higher_is_better=metric.higher_is_better,
         direction=metric.direction,
-        qualifiers=metric.qualifiers(),
         scale=metric.scale,
         unit=metric.shown_unit,
         score_unit=metric.score_unit,
@@ -279,8 +277,10 @@ def _answer(data: EvalData, found: _Published, plan: Plan, contrast: str) -> Lea
             *as_notes("left_out", _left_out(found)),
             Note(kind="dependence", text=_INDEPENDENT, remedy="give item scores if you have them"),
             *as_notes("few", ranks.warnings),
+            *(() if found.measured is None else found.measured.notes("weakens")),
             *as_notes("comparability", found.warnings),
             *as_notes("choice", found.notes, caution=False),
+            *(() if found.measured is None else found.measured.notes("note")),
         ),
     )
 

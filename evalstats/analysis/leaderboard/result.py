@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.leaderboard.comparability import ComparabilityGraph, EntryDifference
 from evalstats.analysis.result import Estimate, RankedRow, Result, row_named
-from evalstats.analysis.scales import Direction
+from evalstats.analysis.scales import Direction, direction_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.schema.plan import PlanAccount
@@ -208,7 +208,8 @@ class Leaderboard(Result):
         certain = (
             f"{best[0]} is the best{among}" if len(best) == 1 else f"{plural(len(best), 'model')} could be the best"
         )
-        answer = "; ".join((certain if best else "no rank is certain", *self.qualifiers))
+        told = [note.text for note in direction_notes(self.direction)]
+        answer = "; ".join((certain if best else "no rank is certain", *self.qualifiers, *told))
         return f"<Leaderboard: {self.n_models} models on {self.benchmark} ({self.metric}): {answer}>"
 
     @property

@@ -15,7 +15,7 @@ from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.grouping import chosen_clusters, group_columns, named_clusters, with_item_column
 from evalstats.analysis.pairs import Pairs, pair_items
-from evalstats.analysis.provenance import dependence_warnings, run_notes
+from evalstats.analysis.provenance import dependence_notes, run_notes
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, plural
@@ -481,5 +481,5 @@ def _shell(result: Comparison, units: Units, parts: DifferenceParts, discordant:
         seen=result.estimate,
         clusters=result.clusters,
         words=f"{what}: {', '.join(counted)}",
-        notes=as_notes("dependence", dependence_warnings(result.dependence)),
+        notes=dependence_notes(result.dependence),
     )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from evalstats.analysis.provenance import code_section, sources_section
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction
 from evalstats.analysis.scenarios import figures
 from evalstats.analysis.scenarios.evidence import (
     AVERAGE,
@@ -37,7 +37,7 @@ _TONES: dict[Verdict, Tone] = {
 
 def document(result: ScenarioModel) -> Document:
     """Return what is said of models in scenarios."""
-    asked = [each for each in direction_phrases(result.direction) if "?" in each] if result.answered else []
+    asked = asked_direction(result.direction) if result.answered else []
     value, words = _number(result)
     return Document(
         kind="scenarios",

@@ -367,11 +367,11 @@ def _answer(
         sources=sources_of(table.data, table.runs),
         notes=(
             *run_notes(table.data, table.runs),
-            *as_notes("scale", metric.cautions),
+            *metric.cautions,
             *_cautions(table, choice, fitted, asked.reference),
             *as_notes("choice", (*asked.notes, *table.notes), caution=False),
             *as_notes("fit", (*fitted.notes, *_pooling(pooled, no_pooling), *untested, *unsplit), caution=False),
-            *as_notes("comparability", table.measured.of("note"), caution=False),
+            *table.measured.notes("note"),
         ),
     )
 
@@ -422,7 +422,7 @@ def _cautions(table: ScenarioTable, choice: Choice, fitted: FittedScenarios, ref
         counted = " and ".join(plural(n, what) for n, what in parts if n)
         text = f"{counted} {'is' if lost == 1 else 'are'} left out, not counted as wrong"
         found.append(Note(kind="missing", text=text))
-    return [*found, *as_notes("comparability", (*table.measured.refusal(), *table.measured.of("weakens")))]
+    return [*found, *table.measured.refusal(), *table.measured.notes("weakens")]
 
 
 def _thin_cells(table: ScenarioTable, fitted: FittedScenarios) -> list[Note]:

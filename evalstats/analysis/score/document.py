@@ -2,7 +2,7 @@
 
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import sources_section
-from evalstats.analysis.scales import direction_phrases
+from evalstats.analysis.scales import asked_direction, direction_notes
 from evalstats.analysis.score.result import ClaimTest, Score, Scores
 from evalstats.document.model import Column, Document, Items, Note, Section, Table, Text, Tone, sentence
 from evalstats.document.numbers import interval_words, p_words, plural, scaled
@@ -18,7 +18,7 @@ def document(result: Score | Scores) -> Document:
 
 def _of_one(result: Score) -> Document:
     test = result.against
-    asked = [text for text in direction_phrases(result.direction) if "?" in text]
+    asked = asked_direction(result.direction)
     return Document(
         kind="score",
         title=f"How does {result.name} score on {result.benchmark}?",
@@ -134,11 +134,7 @@ def _scope(result: Score) -> str:
 
 
 def _assumed(result: Score) -> tuple[Note, ...]:
-    told = [
-        Note(kind="direction", text=text, caution=False)
-        for text in direction_phrases(result.direction)
-        if "?" not in text
-    ]
+    told = [note for note in direction_notes(result.direction) if not note.caution]
     test = result.against
     if test is not None and test.n is None and test.std_error is None:
         remedy = "--against-n or --against-se count its own error"

@@ -5,8 +5,7 @@ from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.method_rows import MethodRow, rows_frame
-from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.result import Estimate, MethodRow, Result, row_named, rows_frame
 from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled

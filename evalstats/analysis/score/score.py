@@ -19,16 +19,33 @@ from evalstats.analysis.arms import (
     require_outcomes,
     rows_named,
 )
-from evalstats.analysis.averages import Average, plain_average, refuse_clusters, wanted_average
-from evalstats.analysis.grouping import chosen_clusters, group_columns, label_of, named_clusters, with_item_column
-from evalstats.analysis.method_rows import method_row
+from evalstats.analysis.grouping import (
+    Average,
+    chosen_clusters,
+    group_columns,
+    label_of,
+    named_clusters,
+    plain_average,
+    refuse_clusters,
+    wanted_average,
+    with_item_column,
+)
 from evalstats.analysis.options import AverageKind
-from evalstats.analysis.pairs import Pairs, Side
+from evalstats.analysis.pairs import (
+    Pairs,
+    PassKind,
+    Side,
+    pass_metric,
+    passing,
+    run_variance_notes,
+    run_variance_of,
+    wanted_pass,
+)
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
+from evalstats.analysis.result import method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
-from evalstats.analysis.trials import PassKind, pass_metric, passing, run_remarks, run_variance_of, wanted_pass
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap import percentile_law
@@ -240,7 +257,7 @@ def _score_alone(
         undone = _undone_by_missing(test, pairs, metric, average)
         found = replace(found, against=test, notes=(*as_notes("missing", [undone] if undone else []), *found.notes))
     told = (
-        *as_notes("scale", metric.cautions),
+        *metric.cautions,
         *found.notes,
         *as_notes("left_out", dropped, caution=False),
         *as_notes("choice", notes, caution=False),
@@ -310,7 +327,7 @@ def score_of_arm(
             *as_notes("few", headline.warnings),
             *as_notes("few", failures, caution=False),
             *as_notes("left_out", arm.remarks, caution=False),
-            *as_notes("choice", run_remarks(runs, [arm], metric, shared=False), caution=False),
+            *run_variance_notes(runs, [arm], metric, shared=False),
         ),
     )
 
