@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.gate import gate
 from evalstats.analysis.compare.result import Comparison
+from evalstats.analysis.compare.verdict import gate
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.loaders.registry import read
 from evalstats.schema.data import EvalData, combine
@@ -40,7 +40,7 @@ def assert_not_worse(
         The largest loss that does not matter, such as "2pp". With a margin the candidate must be shown to lose no more than
         that (non-inferiority); without one it must not be shown to lose.
     fail_on
-        Another rule: "worse", "not-noninferior" or "inconclusive"; see `evalstats.analysis.compare.gate.gate`.
+        Another rule: "worse", "not-noninferior" or "inconclusive"; see `evalstats.analysis.compare.verdict.gate`.
     **options
         Further options of `evalstats.compare`: metric, by, cluster, conf_level, ...
 

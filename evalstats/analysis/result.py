@@ -330,21 +330,20 @@ class MethodRow(Estimate):
     note: str = ""
 
 
+def estimated(found: "stats_estimate.Estimate | Estimate", **changes: Any) -> dict[str, Any]:
+    """Return the fields of an `Estimate` that a statistic gives, with changes, to be spread into a row of a result."""
+    names = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df", "p_value", "method", "reason")
+    return {**{name: getattr(found, name) for name in names}, **changes}
+
+
 def method_row(found: stats_estimate.Estimate, *, term: str, role: Role, note: str = "") -> MethodRow:
     """Copy an estimate into a row; the reason for a missing interval joins the note."""
     parts = [part for part in (note, found.reason) if part]
     return MethodRow(
+        **estimated(found, reason=None),
         term=term,
-        method=found.method,
         role=role,
-        conf_level=found.conf_level,
-        estimate=found.estimate,
-        std_error=found.std_error,
-        conf_low=found.conf_low,
-        conf_high=found.conf_high,
         statistic=found.statistic,
-        df=found.df,
-        p_value=found.p_value,
         n_items=found.n,
         n_clusters=found.n_clusters,
         n_resamples=found.n_resamples,

@@ -100,14 +100,18 @@ def compare(given: Sides, asked: CompareOptions, declaring: Declared, showing: S
             trials_from_runs=given.trials_from_runs,
             quiet=showing.quiet,
         )
-        options: dict[str, Any] = {**asdict(asked), **averages(asked.average, asked.over, declaring.weights)}
+        plan = declared.plan if declared else None
+        options: dict[str, Any] = {
+            **asdict(asked),
+            **averages(asked.average, asked.over, declaring.weights),
+            "plan": plan,
+        }
         aliases = dict(declared.plan.aliases) if declared else dict[str, str]()
         result = compare_data(
             found.data,
             aliases.get(found.baseline, found.baseline),
             aliases.get(found.candidate, found.candidate),
             **options,
-            plan=declared.plan if declared else None,
         )
     gated = apply_gate(result, rules, declaring.junit)
     failed = gated is not None and not gated.passed

@@ -13,8 +13,8 @@ from evalstats.document.model import Note
 from evalstats.errors import EvalStatsError
 
 if TYPE_CHECKING:
-    from evalstats.analysis.compare.gate import Gate
     from evalstats.analysis.compare.result import Comparison
+    from evalstats.analysis.compare.verdict import Gate
     from evalstats.cli.plan import Declared
 
 
@@ -92,7 +92,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
         If there is no such rule, or it needs a margin and none is given or declared.
     """
     if rules:
-        from evalstats.analysis.compare.gate import check_rule
+        from evalstats.analysis.compare.verdict import check_rule
 
         has_margin = margin is not None or bool(declared and declared.plan.margins)
         for rule in rules:
@@ -101,7 +101,7 @@ def check_rules(rules: Sequence[str], margin: str | None, declared: "Declared | 
 
 def apply_gate(result: "Comparison", rules: Sequence[str], junit: Path | None) -> "Gate | None":
     """Apply the rules, if there are any, and write the JUnit file, if one is wanted."""
-    from evalstats.analysis.compare.gate import gate
+    from evalstats.analysis.compare.verdict import gate
 
     found = gate(result, *rules) if rules else None
     if junit is not None:

@@ -74,7 +74,7 @@ def test_every_method_of_a_leaderboard_has_words(adjust: str, cluster: str | Non
         adjust=adjust,
         cluster=cluster,
     )
-    names = {found.method, found.pairs_method, found.rank_method, *(row.method for row in found.rows)} - {""}
+    names = {found.method, found.rank_method, *(row.method for row in found.rows)} - {""}
     assert names
     assert not {name for name in names if not texts_for(name)}
 

@@ -1,9 +1,9 @@
 """Is B better than A? The comparison of two systems on the same items."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
-from typing import cast
+from typing import Any, cast
 
 import polars as pl
 
@@ -19,6 +19,7 @@ from evalstats.analysis.arms import (
     shared_benchmarks,
 )
 from evalstats.analysis.comparability.comparability import identical_runs, refusal, run_comparability
+from evalstats.analysis.compare.options import CompareOptions
 from evalstats.analysis.compare.question import Question, as_invalid
 from evalstats.analysis.compare.result import DECIDED, Comparison, OtherLevels, lost_levels
 from evalstats.analysis.compare.verdict import checked_missing
@@ -39,7 +40,7 @@ from evalstats.analysis.grouping import (
     wanted_average,
     with_item_column,
 )
-from evalstats.analysis.options import AverageKind
+from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import Pairs, PassKind, pair_items, pass_metric, passing, trials_of_both, wanted_pass
 from evalstats.analysis.provenance import dependence_notes
 from evalstats.analysis.result import notes as as_notes
@@ -161,63 +162,53 @@ def compare(
     >>> compare(datasets.tenacious_held_out(), "baseline", "trained", cluster="dimension").verdict
     'inconclusive'
     """
-    asked = _as_python(
+    asked = CompareOptions(
         metric=metric,
-        by=by,
-        cluster=cluster,
-        margin=margin,
-        conf_level=conf_level,
-        contrast=None if contrast == "model" else contrast,
         higher_is_better=higher_is_better,
-        method=None if method == "auto" else method,
+        by=by,
+        cluster=(cluster,) if isinstance(cluster, str) else None if cluster is None else tuple(cluster),
+        margin=cast("str | None", margin),
+        conf_level=conf_level,
+        contrast=contrast,
+        method=method,
         pass_hat=pass_hat,
         pass_at=pass_at,
-        sequential=sequential or None,
+        sequential=sequential,
         planned_n=planned_n,
         shared_trials=shared_trials,
-        accept=list(accept) or None,
+        accept=(accept,) if isinstance(accept, str) else tuple(accept),
         average=average,
         over=over,
-        weights=None if weights is None else dict(weights),
+        weights=weights,
         missing=missing,
-        seed=seed or None,
+        plan=plan,
+        seed=seed,
     )
     data = (as_data(data) if plan is None else with_plan(as_data(data), plan)).with_metric(
         metric, higher_is_better=higher_is_better
     )
-    _check_options(method=method, seed=seed, contrast=contrast, names=(baseline, candidate))
-    baseline, candidate = data.written(baseline), data.written(candidate)
+    _check_options(asked, (baseline, candidate))
+    return _answer(data, data.written(baseline), data.written(candidate), asked)
+
+
+def _answer(data: EvalData, baseline: str, candidate: str, asked: CompareOptions) -> Comparison:
+    """Bring the two sides together and answer with what was asked, else what the plan declares, else the defaults."""
     require_outcomes(data, baseline, candidate)
-    column = contrast if contrast == "model" else data.factor(contrast)
-    chosen, first, second = _two_arms(data, baseline, candidate, metric, column, plan=plan)
-    both = trials_of_both(
-        first, second, declared=shared_trials, contrast=column, called=label_of("trial", data.factor_names())
-    )
+    column = asked.contrast if asked.contrast == "model" else data.factor(asked.contrast)
+    chosen, first, second = _two_arms(data, baseline, candidate, column, asked)
+    called = label_of("trial", data.factor_names())
+    both = trials_of_both(first, second, declared=asked.shared_trials, contrast=column, called=called)
     first, second = both.baseline, both.candidate
-    given = _Given(
-        baseline=baseline,
-        metric=metric,
-        by=by,
-        cluster=cluster,
-        margin=margin,
-        conf_level=conf_level,
-        accept=tuple(accept),
-        missing=missing,
-    )
-    options = given.in_force(plan, chosen, split=not sequential)
-    _check_level(options.conf_level, options.margin)
-    _check_looks(options.by, planned_n, method, sequential=sequential)
-    differences = run_comparability(data, first, second, contrast=column, accept=options.accept)
+    settings, account = _in_force(asked, chosen, baseline)
+    differences = run_comparability(data, first, second, contrast=column, accept=settings.accept)
     groups = [name for name in group_columns(data.outcomes) if name != column]
     candidates = candidate_groups(data, chosen, groups, contrast=column)
-    named = named_clusters(data, options.clusters)
-    split: list[str] = [] if options.by is None else [data.factor(options.by)]
-    averaged: list[str] = [] if over is None else [data.factor(over)]
-    factors = sorted({*groups, *named, *split, *averaged})
+    split, averaged = ([] if name is None else [data.factor(name)] for name in (settings.by, asked.over))
+    factors = sorted({*groups, *named_clusters(data, settings.cluster), *split, *averaged})
     pairs = with_item_column(pair_items(first, second, factors=factors, contrast=column))
-    chosen, pairs, dropped = _asked_of_trials(chosen, pairs, wanted_pass(pass_hat, pass_at))
+    chosen, pairs, dropped = _asked_of_trials(chosen, pairs, wanted_pass(asked.pass_hat, asked.pass_at))
     runs = tuple(sorted({*first.runs, *second.runs}))
-    clusters, notes = chosen_clusters(data, pairs, options.clusters, runs, contrast=column)
+    clusters, notes = chosen_clusters(data, pairs, settings.cluster, runs, contrast=column)
     question = Question(
         data=data,
         metric=chosen,
@@ -225,28 +216,32 @@ def compare(
         candidate=second,
         pairs=pairs,
         clusters=clusters,
-        conf_level=options.conf_level,
-        margin=margin_in_unit(options.margin, chosen),
-        method=method,
-        seed=seed,
+        conf_level=DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level,
+        margin=margin_in_unit(settings.margin, chosen),
+        method=asked.method,
+        seed=asked.seed,
         differences=differences,
         identical=identical_runs(data, first, second, contrast=column),
-        sequential=sequential,
-        planned_n=planned_n,
-        ignorable=checked_missing(options.missing),
-        settled=bool(options.clusters) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
-        average=_average(data, pairs, clusters, average, over, weights, sequential=sequential),
+        sequential=asked.sequential,
+        planned_n=asked.planned_n,
+        ignorable=checked_missing(settings.missing),
+        settled=bool(settings.cluster) or bool(set(clusters) - {ITEM_OF_VARIANTS}),
+        average=_average(data, pairs, clusters, asked),
         shared_trials=both.shared,
     )
-    result = question.answer(contrast=contrast, notes=(*dropped, *both.notes, *notes))
-    account = given.account(plan, chosen)
+    result = question.answer(contrast=asked.contrast, notes=(*dropped, *both.notes, *notes))
     departures = () if account is None else account.departures
-    told = (*as_notes("plan", departures), *result.notes)
-    result = replace(result, plan=account, run_differences=differences, notes=told, asked=(*asked, *_plan_again(plan)))
+    result = replace(
+        result,
+        plan=account,
+        run_differences=differences,
+        notes=(*as_notes("plan", departures), *result.notes),
+        asked=_as_python(asked),
+    )
     refused = refusal(differences)
     if refused is not None:
         return as_invalid(result, refused)
-    result = _with_groups(question, replace(result, by=options.by), split, candidates)
+    result = _with_groups(question, replace(result, by=settings.by), split, candidates)
     asks = (note for note in direction_notes(chosen.direction) if note.caution)
     return replace(result, qualifiers=(*asks, *result.qualifiers))
 
@@ -299,13 +294,12 @@ def _claims(result: Comparison) -> bool:
     return result.verdict in DECIDED or (result.at_margin is not None and result.at_margin.noninferior)
 
 
-def _as_python(**given: object) -> tuple[tuple[str, str], ...]:
+def _as_python(asked: CompareOptions) -> tuple[tuple[str, str], ...]:
     """Return the options that were given as Python."""
-    return tuple((name, repr(value)) for name, value in given.items() if value is not None)
-
-
-def _plan_again(plan: Plan | None) -> tuple[tuple[str, str], ...]:
-    return () if plan is None else (("plan", f"es.read_plan({PurePath(plan.source or 'evalstats.toml').name!r})"),)
+    written = {name: repr(value) for name, value in given(asked).items()}
+    if asked.plan is not None:
+        written["plan"] = f"es.read_plan({PurePath(asked.plan.source or 'evalstats.toml').name!r})"
+    return tuple(written.items())
 
 
 def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[Note, ...]:
@@ -321,80 +315,43 @@ def _not_for_others(result: Comparison, others: Sequence[OtherLevels]) -> tuple[
     return (Note(kind="dependence", text=text),)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Options:
-    """The options in force, the plan's among them."""
-
-    by: str | None
-    clusters: tuple[str, ...]
-    margin: float | str | None
-    conf_level: float
-    accept: tuple[str, ...]
-    missing: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Given:
-    """The options as the user gave them, None for those left open."""
-
-    baseline: str
-    metric: str | None
-    by: str | None
-    cluster: str | Sequence[str] | None
-    margin: float | str | None
-    conf_level: float | None
-    accept: tuple[str, ...]
-    missing: str | None
-
-    @property
-    def _named(self) -> dict[str, object]:
-        clusters = [self.cluster] if isinstance(self.cluster, str) else self.cluster
-        return {
-            "families": None if self.by is None else [self.by],
-            "clusters": None if clusters is None else list(clusters),
-            "margin": self.margin,
-            "conf_level": self.conf_level,
-            "accept": list(self.accept) or None,
-            "missing": self.missing,
-            "baseline": self.baseline,
-            "primary": self.metric,
-        }
-
-    def in_force(self, plan: Plan | None, metric: Metric, *, split: bool) -> _Options:
-        """Return what was given, else what the plan declares, else the defaults; a plan's split only where one is possible."""
-        found = settled(plan, benchmark=metric.benchmark, metric=metric.name, **self._named)
-        families = cast("Sequence[str]", found["families"] or ())
-        return _Options(
-            # One split a result: where a plan declares several families, each is asked for by name.
-            by=families[0] if len(families) == 1 and (split or self.by is not None) else None,
-            clusters=tuple(cast("Sequence[str]", found["clusters"] or ())),
-            margin=cast("float | str | None", found["margin"]),
-            conf_level=DEFAULT_LEVEL if found["conf_level"] is None else cast("float", found["conf_level"]),
-            accept=tuple(cast("Sequence[str]", found["accept"] or ())),
-            missing=cast("str | None", found["missing"]),
-        )
-
-    def account(self, plan: Plan | None, metric: Metric) -> PlanAccount | None:
-        """Return what the result says of its plan."""
-        if plan is None:
-            return None
-        return plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **self._named)
+def _in_force(asked: CompareOptions, metric: Metric, baseline: str) -> tuple[CompareOptions, PlanAccount | None]:
+    """Return what was given, else what the plan declares, and what the result says of the plan."""
+    plan: Plan | None = asked.plan
+    named: dict[str, object] = {
+        "families": None if asked.by is None else [asked.by],
+        "clusters": None if asked.cluster is None else list(asked.cluster),
+        "margin": asked.margin,
+        "conf_level": asked.conf_level,
+        "accept": list(asked.accept) or None,
+        "missing": asked.missing,
+        "baseline": baseline,
+        "primary": asked.metric,
+    }
+    found: dict[str, Any] = settled(plan, benchmark=metric.benchmark, metric=metric.name, **named)
+    families = found["families"] or ()
+    settings = replace(
+        asked,
+        # One split a result: where a plan declares several families, each is asked for by name; looks have none.
+        by=families[0] if len(families) == 1 and not (asked.sequential and asked.by is None) else None,
+        cluster=tuple(found["clusters"] or ()),
+        margin=found["margin"],
+        conf_level=found["conf_level"],
+        accept=tuple(found["accept"] or ()),
+        missing=found["missing"],
+    )
+    _check_level(DEFAULT_LEVEL if settings.conf_level is None else settings.conf_level, settings.margin)
+    _check_looks(settings)
+    if plan is None:
+        return settings, None
+    return settings, plan_account(plan, benchmark=metric.benchmark, metric=metric.name, span=metric.span, **named)
 
 
-def _average(  # noqa: PLR0917 - what was asked of the average
-    data: EvalData,
-    pairs: Pairs,
-    clusters: Sequence[str],
-    average: str | None,
-    over: str | None,
-    weights: Mapping[str, float] | None,
-    *,
-    sequential: bool,
-) -> Average | None:
+def _average(data: EvalData, pairs: Pairs, clusters: Sequence[str], asked: CompareOptions) -> Average | None:
     """Return the average that was asked for, over the items that both sides answered."""
     paired = pairs.subset(pairs.paired)
-    found = wanted_average(data, paired.items, average=average, over=over, weights=weights)
-    if found is not None and sequential:
+    found = wanted_average(data, paired.items, average=asked.average, over=asked.over, weights=asked.weights)
+    if found is not None and asked.sequential:
         message = "looks while the run goes on are at all items alike; leave out the average, or look at the end"
         raise InputError(message)
     refuse_clusters(found, clusters, paired)
@@ -415,23 +372,20 @@ def _asked_of_trials(
 
 
 def _two_arms(
-    data: EvalData, baseline: str, candidate: str, metric: str | None, column: str, *, plan: Plan | None
+    data: EvalData, baseline: str, candidate: str, column: str, asked: CompareOptions
 ) -> tuple[Metric, Arm, Arm]:
     """Find both sides' rows, the benchmark they share, and the metric."""
     first = rows_named(data.outcomes, baseline, contrast=column, role="baseline")
     second = rows_named(data.outcomes, candidate, contrast=column, role="candidate")
     refuse_same_rows(first, second, (baseline, candidate))
     shared = shared_benchmarks(first, second, (baseline, candidate))
-    if metric is None and plan is not None and len(shared) == 1:
-        metric = plan.primary_for(shared[0])
-    chosen = choose_metric(
-        data, pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared)), metric, contrast=column
-    )
-    return (
-        chosen,
-        make_arm(first, baseline, chosen, role="baseline"),
-        make_arm(second, candidate, chosen, role="candidate"),
-    )
+    metric = asked.metric
+    if metric is None and asked.plan is not None and len(shared) == 1:
+        metric = asked.plan.primary_for(shared[0])
+    rows = pl.concat([first, second]).filter(pl.col("benchmark").is_in(shared))
+    chosen = choose_metric(data, rows, metric, contrast=column)
+    arms = (make_arm(first, baseline, chosen, role="baseline"), make_arm(second, candidate, chosen, role="candidate"))
+    return chosen, *arms
 
 
 def _check_level(conf_level: float, margin: float | str | None) -> None:
@@ -442,29 +396,32 @@ def _check_level(conf_level: float, margin: float | str | None) -> None:
         raise InputError(message)
 
 
-def _check_looks(by: str | None, planned_n: int | None, method: str, *, sequential: bool) -> None:
-    if sequential and method != "auto":
-        message = f"method {method!r} gives an interval for one look; leave it out with --sequential"
+def _check_looks(settings: CompareOptions) -> None:
+    if settings.sequential and settings.method != "auto":
+        message = f"method {settings.method!r} gives an interval for one look; leave it out with --sequential"
         raise InputError(message)
-    if sequential and by is not None:
+    if settings.sequential and settings.by is not None:
         message = (
-            f"looks while the run goes on are at all items together; leave out the split by {by!r}, or look at the end"
+            "looks while the run goes on are at all items together; leave out the split by "
+            f"{settings.by!r}, or look at the end"
         )
         raise InputError(message)
-    if planned_n is not None and not sequential:
+    if settings.planned_n is not None and not settings.sequential:
         message = "planned_n is for looks while the run goes on; ask for them with --sequential"
         raise InputError(message)
 
 
-def _check_options(*, method: str, seed: int, contrast: str, names: tuple[str, str]) -> None:
-    if isinstance(seed, float | str) or seed < 0:
-        message = f"seed is {seed}; it must be a whole number from 0"
+def _check_options(asked: CompareOptions, names: tuple[str, str]) -> None:
+    if isinstance(asked.seed, float | str) or asked.seed < 0:
+        message = f"seed is {asked.seed}; it must be a whole number from 0"
         raise InputError(message)
-    if method not in METHODS:
-        message = f"method {method!r} is unknown; choose one of {', '.join(METHODS)}"
+    if asked.method not in METHODS:
+        message = f"method {asked.method!r} is unknown; choose one of {', '.join(METHODS)}"
         raise InputError(message)
-    if contrast in ("item", "task"):
-        message = f"contrast {contrast!r} names what is paired, not what is compared; name a column that tells the sides apart"
+    if asked.contrast in ("item", "task"):
+        message = (
+            f"contrast {asked.contrast!r} names what is paired, not what is compared; name what tells the sides apart"
+        )
         raise InputError(message)
     if names[0] == names[1]:
         message = f"baseline and candidate are both {names[0]!r}; name two different runs or models"

@@ -24,8 +24,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from evalstats.analysis.arms import Metric
-from evalstats.analysis.compare.other_methods import further_rows
-from evalstats.analysis.compare.result import PairedTable, Verdict
+from evalstats.analysis.compare.evidence import further_rows
+from evalstats.analysis.compare.result import Verdict
 from evalstats.analysis.pairs import Floats, Ints
 from evalstats.analysis.result import MethodRow, Role, method_row, notes
 from evalstats.document.model import Note
@@ -103,7 +103,7 @@ class Difference:
     headline: Estimate
     method_reason: str
     rows: tuple[MethodRow, ...]
-    table: PairedTable | None = None
+    table: PairedCounts | None = None
     mde: float | None = None
     smallest_p: float | None = None
     design_effect: float | None = None
@@ -297,12 +297,7 @@ def _tango(scores: PairedScores, metric: Metric, conf_level: float, seed: int) -
         headline=headline,
         method_reason="the score is binary with one trial an item, and no clusters are declared",
         rows=rows,
-        table=PairedTable(
-            both=counts.both,
-            only_candidate=counts.only_candidate,
-            only_baseline=counts.only_baseline,
-            neither=counts.neither,
-        ),
+        table=counts,
         mde=mde_paired_binary(counts.n, discordance, conf_level=conf_level, power=POWER),
         smallest_p=smallest_p_paired_binary(counts.n),
         doubts=tuple(doubts),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from evalstats.analysis.comparability.rules import graver
 from evalstats.analysis.compare import figures
-from evalstats.analysis.compare.flips import Flip
+from evalstats.analysis.compare.evidence import Flip
 from evalstats.analysis.compare.method import method_sections, rounded_up
 from evalstats.analysis.compare.result import DECIDED, Comparison, GroupRow, lost_levels
 from evalstats.analysis.compare.sequential import e_value_words

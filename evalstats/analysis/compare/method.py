@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterable
 
-from evalstats.analysis.compare.result import Comparison, PairedTable
+from evalstats.analysis.compare.result import Comparison
 from evalstats.analysis.method_texts import texts_for
 from evalstats.analysis.provenance import plan_items, sources_section
 from evalstats.document.model import Code, Items, Section, Text, sentence
@@ -92,13 +92,13 @@ def _least(turned: Callable[[int], bool], limit: int) -> int | None:
     return high
 
 
-def _taken(table: PairedTable, k: int, *, leads: bool) -> PairedCounts:
+def _taken(table: PairedCounts, k: int, *, leads: bool) -> PairedCounts:
     """Return the counts after k items that one side alone got right went to the other alone."""
     step = k if leads else -k
     return PairedCounts(table.both, table.only_candidate - step, table.only_baseline + step, table.neither)
 
 
-def _given(table: PairedTable, k: int, *, leads: bool) -> PairedCounts:
+def _given(table: PairedCounts, k: int, *, leads: bool) -> PairedCounts:
     """Return the counts after k items that came out alike went to the leading side alone: wrong ones first."""
     wrong = min(k, table.neither)
     more = (k, 0) if leads else (0, k)
@@ -371,7 +371,7 @@ def _few(result: Comparison) -> list[str]:
     if result.clusters and result.df is not None and result.df < 10:
         return [f"With {number(result.df, 1)} degrees of freedom the spread between groups is itself poorly known"]
     if result.table is not None and result.method.startswith("Tango"):
-        apart = result.table.only_candidate + result.table.only_baseline
+        apart = result.table.discordant
         return [
             f"The test goes by a normal curve, which serves from about {MIN_DISCORDANT} items that differ; here {apart} do"
         ]

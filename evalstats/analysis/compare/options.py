@@ -1,7 +1,8 @@
 """What can be asked of a comparison."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from evalstats.analysis.options import Accept, Cluster, Contrast, HigherIsBetter, MetricName, Option, PlannedLevel, Seed
 
@@ -23,7 +24,7 @@ Over = Annotated[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompareOptions:
-    """Options of `evalstats.compare` and of `evalstats compare`; weights and plan are files on the command line."""
+    """Options of `evalstats.compare` and of its command, which reads `weights` and `plan` from files."""
 
     metric: MetricName = None
     higher_is_better: HigherIsBetter = None
@@ -57,4 +58,6 @@ class CompareOptions:
             metavar="bounded|ignorable",
         ),
     ] = None
+    weights: Annotated[Mapping[str, float] | None, Option(hidden=True)] = None
+    plan: Annotated[Any, Option(hidden=True)] = None
     seed: Seed = 0

@@ -10,8 +10,7 @@ from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.comparability.comparability import difference_notes
 from evalstats.analysis.comparability.rules import RunDifference
 from evalstats.analysis.compare.difference import Difference, PairedScores, headline_interval, paired_difference
-from evalstats.analysis.compare.flips import ScenarioFlips, flipped_items, flips_by_scenario
-from evalstats.analysis.compare.other_methods import effect_rows
+from evalstats.analysis.compare.evidence import ScenarioFlips, effect_rows, flipped_items, flips_by_scenario
 from evalstats.analysis.compare.result import (
     DECIDED,
     Comparison,
@@ -36,7 +35,7 @@ from evalstats.analysis.costs import cost_rows
 from evalstats.analysis.grouping import Average, label_of, plain_average, without_nested
 from evalstats.analysis.pairs import Bools, Pairs, run_variance_notes, run_variance_of, same_items_row, sharing_hint
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import MethodRow, method_row
+from evalstats.analysis.result import MethodRow, estimated, method_row
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import open_direction
 from evalstats.analysis.score.result import Score
@@ -122,6 +121,7 @@ class Question:
             for arm, side in ((self.baseline, paired.baseline), (self.candidate, paired.candidate))
         )
         return Comparison(
+            **estimated(headline, reason=None, conf_level=self.conf_level),
             baseline=first,
             candidate=second,
             contrast=contrast,
@@ -133,15 +133,7 @@ class Question:
             direction=metric.direction,
             scale=metric.scale,
             unit=metric.shown_unit,
-            estimate=headline.estimate,
-            std_error=headline.std_error,
-            conf_low=headline.conf_low,
-            conf_high=headline.conf_high,
-            conf_level=self.conf_level,
             statistic=headline.statistic,
-            df=headline.df,
-            p_value=headline.p_value,
-            method=headline.method,
             method_reason=found.method_reason,
             estimand=_estimand(names, self.average, new=self._sampled_besides(scores)),
             average=self._average_words(paired),
@@ -218,17 +210,12 @@ class Question:
         then, _ = decide(self._evidence(found, conf_level, low, high))
         account = at_margin(found, scores, metric, margin, conf_level)
         return OtherLevels(
+            **estimated(found.headline, conf_level=conf_level),
             factor=label_of(column, self.data.factor_names()),
             n_levels=len(np.unique(paired.codes(column))),
-            conf_level=conf_level,
             verdict=then,
             holds=then == verdict,
             noninferior=None if account is None else account.noninferior,
-            method=found.headline.method,
-            estimate=found.headline.estimate,
-            conf_low=found.headline.conf_low,
-            conf_high=found.headline.conf_high,
-            p_value=found.headline.p_value,
         )
 
     def by_level(self, column: str, suspects: Sequence[str] = ()) -> tuple[GroupRow, ...]:
@@ -440,20 +427,14 @@ class Question:
         verdict, reason = decide(self._evidence(found, conf_level, low, high))
         p = headline.p_value
         return GroupRow(
+            **estimated(headline),
             level=name,
             n_items=headline.n,
             n_clusters=headline.n_clusters,
             baseline=scores.mean(scores.baseline),
             candidate=scores.mean(scores.candidate),
-            estimate=headline.estimate,
-            std_error=headline.std_error,
-            conf_low=headline.conf_low,
-            conf_high=headline.conf_high,
-            conf_level=conf_level,
-            p_value=p,
             p_adjusted=None if p is None else min(1.0, n_levels * p),
             p_holm=p_holm,
-            method=headline.method,
             verdict=verdict,
             verdict_reason="; ".join((reason, *(note.text for note in found.qualifiers(verdict)))),
         )

@@ -7,7 +7,7 @@ from typing import Literal
 import polars as pl
 
 from evalstats.analysis.comparability.rules import RunDifference
-from evalstats.analysis.compare.flips import Flip, ScenarioFlips
+from evalstats.analysis.compare.evidence import Flip, ScenarioFlips
 from evalstats.analysis.costs import CostRow
 from evalstats.analysis.result import Estimate, MethodRow, Result, rows_frame
 from evalstats.analysis.scales import Direction
@@ -16,6 +16,7 @@ from evalstats.document.model import Note
 from evalstats.document.numbers import interval, scaled
 from evalstats.schema.plan import PlanAccount
 from evalstats.stats.clusters import Dependence
+from evalstats.stats.paired.binary import PairedCounts
 
 Unit = Literal["item", "cluster"]
 Order = Literal["timestamp", "file order"]
@@ -92,16 +93,6 @@ class SequentialAccount(Estimate):
 Verdict = Literal["invalid", "powerless", "equivalent", "better", "worse", "inconclusive"]
 # Verdicts that claim something.
 DECIDED: tuple[Verdict, ...] = ("better", "worse", "equivalent")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PairedTable:
-    """Counts of item pairs for a binary score with one trial each."""
-
-    both: int
-    only_candidate: int
-    only_baseline: int
-    neither: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -239,7 +230,7 @@ class Comparison(Result, Estimate):
     average: str = ""
     statistic: float | None = None
     rows: tuple[MethodRow, ...] = ()
-    table: PairedTable | None = None
+    table: PairedCounts | None = None
     n_items: int = 0
     n_trials: int = 0
     n_clusters: int | None = None

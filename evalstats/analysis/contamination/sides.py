@@ -12,8 +12,7 @@ from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.compare.compare import compare
 from evalstats.analysis.contamination.result import WidthRow
 from evalstats.analysis.grouping import ITEM_OF_VARIANTS, chosen_clusters, label_of, named_clusters
-from evalstats.analysis.leaderboard.entries import entries_of, entry_of
-from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError

@@ -5,7 +5,6 @@ from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import ScoreMatrix, score_matrix
@@ -25,7 +24,7 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.leaderboard.comparability import Measured, measured_alike
 from evalstats.analysis.leaderboard.entries import ENTRY, ItemValues, entries_of, item_values
-from evalstats.analysis.pairs import Pairs, Side
+from evalstats.analysis.pairs import Bools, Floats, Ints, Pairs, Side
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.score.score import score_of_arm
@@ -39,9 +38,6 @@ from evalstats.stats.many.pareto import beaten_by, certain_dominance, frontier_s
 
 COSTS: tuple[Cost, ...] = get_args(Cost)
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 _METHOD = (
     "bootstrap of items, scores and costs of all systems together",
     "bootstrap of clusters, scores and costs of all systems together",

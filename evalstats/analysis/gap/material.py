@@ -10,8 +10,7 @@ import polars as pl
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Arm, Metric
 from evalstats.analysis.grouping import chosen_clusters, label_of, named_clusters
-from evalstats.analysis.leaderboard.entries import ENTRY, entries_of
-from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.leaderboard.entries import ENTRY, EntryTable, entries_of, entry_table
 from evalstats.analysis.provenance import run_notes, sources_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.analysis.scales import Direction

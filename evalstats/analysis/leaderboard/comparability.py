@@ -4,22 +4,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 from scipy.sparse.csgraph import connected_components
 
 from evalstats.analysis.arms import Arm, Metric, listed
 from evalstats.analysis.comparability.comparability import run_comparability
 from evalstats.analysis.comparability.rules import RunDifference, Severity
+from evalstats.analysis.pairs import Bools, Ints
 from evalstats.document.model import Note
 from evalstats.errors import CannotAnswerError
 from evalstats.schema.data import EvalData
 from evalstats.schema.plan import check_settings
 from evalstats.schema.tables import frame_from_rows
 from evalstats.stats.checks import FEW_ITEMS
-
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 # Two models with fewer items in common than this are not compared: no method is reliable below it.
 MIN_SHARED = FEW_ITEMS

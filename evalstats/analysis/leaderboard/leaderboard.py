@@ -22,22 +22,22 @@ from evalstats.analysis.grouping import (
 from evalstats.analysis.leaderboard.checks import (
     best_if_missing,
     cautions,
+    corrected,
     failures_of_the_best,
     for_these_items,
     if_clustered,
     lead_dependence,
     missing_share,
     omnibus_of,
+    uncorrected,
 )
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, ComparabilityGraph, Measured, shared_counts
-from evalstats.analysis.leaderboard.entries import entries_of, entry_of
-from evalstats.analysis.leaderboard.entry_table import EntryTable, entry_table
+from evalstats.analysis.leaderboard.entries import EntryTable, entries_of, entry_of, entry_table
 from evalstats.analysis.leaderboard.options import Adjustment, LeaderboardOptions
 from evalstats.analysis.leaderboard.published import published_leaderboard
 from evalstats.analysis.leaderboard.result import Leaderboard, PairRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import model_rows, pair_rows
 from evalstats.analysis.leaderboard.standings import Plan, Scores, Standings, standings
-from evalstats.analysis.leaderboard.winners_curse import corrected, uncorrected
 from evalstats.analysis.options import AverageKind, given
 from evalstats.analysis.pairs import wanted_pass
 from evalstats.analysis.provenance import dependence_notes, run_notes, sources_of, toolkit_version

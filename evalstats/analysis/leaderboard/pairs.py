@@ -8,7 +8,7 @@ import numpy.typing as npt
 import polars as pl
 
 from evalstats.analysis.arms import Arm, Metric
-from evalstats.analysis.pairs import ENOUGH, labels_in_common, run_matrix, run_variance_of
+from evalstats.analysis.pairs import ENOUGH, Floats, Ints, labels_in_common, run_matrix, run_variance_of
 from evalstats.document.numbers import scaled
 from evalstats.errors import InputError
 from evalstats.stats.clusters import multiway_mean
@@ -16,9 +16,6 @@ from evalstats.stats.estimate import t_quantile, two_sided_t_p
 from evalstats.stats.many.multiplicity import benjamini_hochberg, benjamini_yekutieli, holm
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.trials import RunVariance, shared_run_variances
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 
 def crossed_pairs(

@@ -4,17 +4,17 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import HELPER
 from evalstats.analysis.arms import Metric, choose_metric, listed
+from evalstats.analysis.leaderboard.checks import Correction, corrected_estimates
 from evalstats.analysis.leaderboard.comparability import Measured, check_one_quantity, published_alike
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import Leaderboard, LeaderboardRow, snapped_pairs, snapped_rows
 from evalstats.analysis.leaderboard.rows import pair_row, with_ties
 from evalstats.analysis.leaderboard.standings import Plan, best_from_pairs, given, separated, separated_matrix
-from evalstats.analysis.leaderboard.winners_curse import Correction, corrected_estimates
+from evalstats.analysis.pairs import Floats
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
@@ -28,7 +28,6 @@ from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences
 from evalstats.stats.many.ranks import RankSets, rank_sets_normal
 from evalstats.stats.many.reference_laws import normal_known
 
-Floats = npt.NDArray[np.float64]
 # The column that names the model of a published number.
 PUBLISHED_ENTRY = f"{HELPER}entry"
 # Columns in which two rows of one model can differ; those that do are named.

@@ -172,8 +172,6 @@ class Leaderboard(Result):
     rows: tuple[LeaderboardRow, ...]
     pairs: tuple[PairRow, ...]
     average: str = ""
-    pairs_method: str = ""
-    tier_method: str = ""
     rank_reason: str | None = None
     best_if_missing: tuple[str, ...] = ()
     missing_share: float = 0.0

@@ -7,17 +7,17 @@ import numpy as np
 import numpy.typing as npt
 
 from evalstats.analysis.arms import Arm
+from evalstats.analysis.leaderboard.checks import Correction
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, shared_counts
-from evalstats.analysis.leaderboard.entry_table import EntryTable
+from evalstats.analysis.leaderboard.entries import EntryTable
 from evalstats.analysis.leaderboard.pairs import adjusted
 from evalstats.analysis.leaderboard.result import TIED, LeaderboardRow, PairRow, PairVerdict
 from evalstats.analysis.leaderboard.standings import Plan, Standings, separated
-from evalstats.analysis.leaderboard.winners_curse import Correction
+from evalstats.analysis.pairs import Floats
+from evalstats.analysis.result import estimated
 from evalstats.analysis.score.score import score_of_arm
 from evalstats.document.numbers import plural, share_in_percent
 from evalstats.stats.many.pairwise import PairwiseDifferences
-
-Floats = npt.NDArray[np.float64]
 
 
 def model_rows(
@@ -57,14 +57,8 @@ def _row(  # noqa: PLR0917 - what a line is made of
     ranks = found.ranks
     top = dict(ranks.top[j])
     return LeaderboardRow(
+        **estimated(score),
         name=score.name,
-        estimate=score.estimate,
-        std_error=score.std_error,
-        conf_low=score.conf_low,
-        conf_high=score.conf_high,
-        conf_level=plan.conf_level,
-        method=score.method,
-        reason=score.reason,
         n_items=score.n_items,
         n_trials=score.n_trials,
         n_error=score.n_error,

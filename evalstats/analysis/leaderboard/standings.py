@@ -19,21 +19,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from evalstats.analysis.arms import Metric
 from evalstats.analysis.leaderboard.comparability import MIN_SHARED, components, shared_counts
 from evalstats.analysis.leaderboard.pairs import BoardRuns, adjusted, counting_runs, crossed_pairs
+from evalstats.analysis.pairs import Bools, Floats, Ints
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError
 from evalstats.stats.many.multiplicity import compact_letters
 from evalstats.stats.many.pairwise import Adjust, PairwiseDifferences, pairwise_differences
 from evalstats.stats.many.ranks import rank_sets, with_the_best
 from evalstats.stats.paired.binary import MIN_DISCORDANT
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 
 # With fewer clusters no pattern of signs is rare enough to separate anything after adjustment.
 MIN_CLUSTERS = 6

@@ -1,11 +1,11 @@
-"""One system's score on its own, with the interval that fits what the score is."""
+"""How well does one system do? Its mean score on a benchmark with an interval, and a test against a published number."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 import polars as pl
 
 from evalstats.aggregate.items import constant_factors, item_sums
@@ -32,6 +32,8 @@ from evalstats.analysis.grouping import (
 )
 from evalstats.analysis.options import AverageKind
 from evalstats.analysis.pairs import (
+    Floats,
+    Ints,
     Pairs,
     PassKind,
     Side,
@@ -42,15 +44,16 @@ from evalstats.analysis.pairs import (
     wanted_pass,
 )
 from evalstats.analysis.provenance import run_notes, sources_of, toolkit_version
-from evalstats.analysis.result import method_row
+from evalstats.analysis.result import estimated, method_row
 from evalstats.analysis.result import notes as as_notes
-from evalstats.analysis.score.claims import Claim, claim_of, missing_warning, tested_claim
 from evalstats.analysis.score.result import ClaimTest, Score
+from evalstats.document.numbers import scaled
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.stats.bootstrap import percentile_law
+from evalstats.stats.checks import check_count
 from evalstats.stats.clusters import cluster_mean, multiway_mean
-from evalstats.stats.estimate import Estimate
+from evalstats.stats.estimate import Estimate, normal_quantile, positive_p, two_sided_normal_p, two_sided_t_p
 from evalstats.stats.one_sample import (
     beta_posterior,
     clopper_pearson,
@@ -59,12 +62,167 @@ from evalstats.stats.one_sample import (
     mean_t,
     variance_matched_wilson,
     wilson,
+    wilson_ends,
 )
 from evalstats.stats.stratified import Strata, stratified_mean, stratified_wilson
 from evalstats.stats.trials import RunVariance, suite_pass, with_runs
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
+IntervalAt = Callable[[float], Estimate]
+# Below this the level of an interval is 1 to a computer, and only a law in closed form could say more.
+_SMALLEST = 1e-13
+_HALVINGS = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """A published number in the metric's own unit, with the items or the standard error behind it where they are known."""
+
+    value: float
+    n: int | None = None
+    std_error: float | None = None
+
+    @property
+    def fixed(self) -> bool:
+        """Whether the number is taken as it stands."""
+        return self.n is None and self.std_error is None
+
+    def ends(self, conf_level: float) -> tuple[float, float]:
+        """Return the claim's own interval: Wilson's, or the normal one."""
+        z = normal_quantile(conf_level)
+        if self.n is not None:
+            return wilson_ends(self.value, self.n, z)
+        reach = z * (self.std_error or 0.0)
+        return self.value - reach, self.value + reach
+
+
+def claim_of(against: float | str, metric: Metric, *, n: float | None, std_error: float | str | None) -> Claim:
+    """Return the claim in the metric's unit; "87%" is 0.87 of a share.
+
+    Raises
+    ------
+    InputError
+        If it is no number, lies outside the metric's range, or what is said of its precision does not fit.
+    """
+    value = _number(against, metric, "against")
+    low, high = metric.low, metric.high
+    if (low is not None and value < low) or (high is not None and value > high):
+        hint = f"; write {value / 100:g} or {value:g}%" if metric.is_share and 1 < value <= 100 else ""
+        message = f"against is {against}, and {metric.name!r} runs from {_shown(low)} to {_shown(high)}{hint}"
+        raise InputError(message)
+    if n is not None and std_error is not None:
+        message = "against_n and against_se are given; one of them says how precise the claim is, so give one"
+        raise InputError(message)
+    if n is not None and metric.kind not in ("binary", "proportion"):
+        message = (
+            f"against_n is for right-or-wrong scores; {metric.name!r} is {metric.kind}, so give against_se instead"
+        )
+        raise InputError(message)
+    if std_error is None:
+        return Claim(value=value, n=None if n is None else check_count(n, "against_n", least=1))
+    error = _number(std_error, metric, "against_se")
+    if error <= 0:
+        message = (
+            f"against_se is {std_error}; a standard error is above 0 (leave it out for a number taken as it stands)"
+        )
+        raise InputError(message)
+    return Claim(value=value, std_error=error)
+
+
+def tested_claim(claim: Claim, interval_at: IntervalAt, conf_level: float) -> ClaimTest:
+    """Test a score against a claim by the interval that the score is reported with.
+
+    The claim differs at level 1 - p, and at no lower one, from the interval: p is where the interval's end meets it. For
+    Wilson's interval that is the score test, for t the t test. A claim with an error of its own is met by the interval of the
+    difference, put together from both intervals (square-and-add).
+
+    References
+    ----------
+    Wilson 1927, JASA 22:209; Newcombe 1998, doi:10.1002/(SICI)1097-0258(19980430)17:8<873::AID-SIM779>3.0.CO;2-I.
+    """
+    own = interval_at(conf_level)
+    difference = own.estimate - claim.value
+    base = ClaimTest(
+        claim=claim.value,
+        n=claim.n,
+        std_error=claim.std_error,
+        estimate=difference,
+        conf_level=conf_level,
+        method=own.method if claim.fixed else f"square-and-add of {own.method} and the claim's own interval",
+        verdict="no answer",
+        reason=own.reason,
+    )
+    ends = _difference_ends(own, claim, conf_level)
+    if ends is None:
+        return base
+    p = _p_value(claim, own, interval_at)
+    verdict: Literal["above", "below", "not shown to differ"] = "not shown to differ"
+    if ends[0] > 0 or ends[1] < 0:
+        verdict = "above" if ends[0] > 0 else "below"
+    return replace(base, conf_low=ends[0], conf_high=ends[1], p_value=p, verdict=verdict)
+
+
+def missing_warning(test: ClaimTest, lowest: float, highest: float, *, scale: float, unit: str) -> str | None:
+    """Say that scores which are missing could undo the verdict; `lowest` and `highest` are the score with them at either end."""
+    undone = {"above": lowest <= test.claim, "below": highest >= test.claim}.get(test.verdict, False)
+    if not undone:
+        return None
+    ends = f"{scaled(lowest, scale, 1)} and {scaled(highest, scale, 1)}{unit}"
+    return f"scores are missing, and with them the score lies between {ends}: that does not tell it from the claim"
+
+
+def _difference_ends(own: Estimate, claim: Claim, conf_level: float) -> tuple[float, float] | None:
+    if own.conf_low is None or own.conf_high is None:
+        return None
+    if claim.fixed:
+        return own.conf_low - claim.value, own.conf_high - claim.value
+    low, high = claim.ends(conf_level)
+    difference = own.estimate - claim.value
+    return (
+        difference - math.hypot(own.estimate - own.conf_low, high - claim.value),
+        difference + math.hypot(own.conf_high - own.estimate, claim.value - low),
+    )
+
+
+def _p_value(claim: Claim, own: Estimate, interval_at: IntervalAt) -> float:
+    if claim.fixed and own.method == "Wilson" and 0.0 < claim.value < 1.0:
+        z = (own.estimate - claim.value) / math.sqrt(claim.value * (1.0 - claim.value) / own.n)
+        return two_sided_normal_p(z)
+    if claim.fixed and own.method == "t" and own.std_error and own.df:
+        return two_sided_t_p((own.estimate - claim.value) / own.std_error, own.df)
+    if own.estimate == claim.value:
+        return 1.0
+    low, high = math.log(_SMALLEST), math.log(1.0 - 1e-9)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        ends = _difference_ends(interval_at(-math.expm1(middle)), claim, -math.expm1(middle))
+        # A p below the true one belongs to an interval that still holds the claim.
+        if ends is not None and ends[0] <= 0.0 <= ends[1]:
+            low = middle
+        else:
+            high = middle
+    return positive_p(math.exp(0.5 * (low + high)))
+
+
+def _number(value: float | str, metric: Metric, what: str) -> float:
+    text = str(value).strip()
+    percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        message = f"{what} is {value!r}; give a number in the metric's own unit, such as 0.87 or 87%"
+        raise InputError(message)
+    if percent and not (metric.is_share or metric.is_percent):
+        message = f"{what} is {value!r}, and {metric.name!r} is not a share; give it in its own unit"
+        raise InputError(message)
+    return number / 100 if percent and metric.is_share else number
+
+
+def _shown(end: float | None) -> str:
+    return "no limit" if end is None else f"{end:g}"
+
+
 _MAX_K = 8
 
 
@@ -291,21 +449,14 @@ def score_of_arm(
     counted = runs is not None and runs.variance is not None
     failures = _failure_words(means, side, metric, codes, conf_level) if strata is None else ()
     return Score(
+        **estimated(headline, p_value=None),
         name=arm.name,
-        estimate=headline.estimate,
-        std_error=headline.std_error,
-        conf_low=headline.conf_low,
-        conf_high=headline.conf_high,
-        conf_level=conf_level,
-        df=headline.df,
-        method=headline.method,
         metric=metric.name,
         benchmark=metric.benchmark,
         scale=metric.scale,
         unit=metric.score_unit,
         higher_is_better=metric.higher_is_better,
         direction=metric.direction,
-        reason=headline.reason,
         estimand=f"mean score over {'clusters of ' if codes else ''}items{' and runs' if counted else ''} like these",
         n_items=len(means),
         n_trials=side.n_trials,

@@ -11,7 +11,7 @@ from scipy import stats
 
 from evalstats.analysis.arms import Arm, Metric, make_arm
 from evalstats.analysis.compare.compare import compare
-from evalstats.analysis.compare.flips import RowSource, flipped_items, flips_by_scenario
+from evalstats.analysis.compare.evidence import RowSource, flipped_items, flips_by_scenario
 from evalstats.analysis.grouping import group_columns
 from evalstats.analysis.pairs import Pairs, Side, pair_items
 from evalstats.loaders.registry import read
