@@ -9,7 +9,7 @@ from datetime import date, datetime
 from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, cast, get_args, get_type_hints
 
 import polars as pl
 
@@ -285,6 +285,18 @@ def unknown_name(name: str, known: list[str], *, what: str = "model", most: int 
 def notes(kind: NoteKind, texts: Iterable[str], *, caution: bool = True, remedy: str = "") -> tuple[Note, ...]:
     """Return sentences as notes of one kind."""
     return tuple(Note(kind=kind, text=text, remedy=remedy, caution=caution) for text in texts)
+
+
+def frame_of(rows: Iterable[object], of: type, columns: Iterable[str]) -> "pl.DataFrame":
+    """Return fields of rows of a dataclass as a frame whose types do not depend on what the rows happen to hold."""
+    import polars as pl
+
+    hints, known = get_type_hints(of), {str: pl.String(), bool: pl.Boolean(), int: pl.Int64(), float: pl.Float64()}
+    schema: dict[str, pl.DataType] = {
+        name: next((known[each] for each in (hints[name], *get_args(hints[name])) if each in known), pl.String())
+        for name in columns
+    }
+    return pl.DataFrame([{name: getattr(row, name) for name in schema} for row in rows], schema=schema)
 
 
 def json_safe(value: object) -> Any:

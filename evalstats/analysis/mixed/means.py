@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.mixed.frame import ModelFrame
 from evalstats.analysis.mixed.inference import Fitted, factor_grid
-from evalstats.analysis.result import Estimate, Result
+from evalstats.analysis.result import Estimate, Result, frame_of
 from evalstats.analysis.result import notes as as_notes
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
@@ -108,8 +108,7 @@ class Means(Result):
 
     def contrasts_frame(self) -> pl.DataFrame:
         """Return the contrasts, one row each."""
-        types = {name: pl.String() if name in ("name", "family", "reason") else pl.Float64() for name in _CONTRAST}
-        return pl.DataFrame([{name: getattr(row, name) for name in _CONTRAST} for row in self.contrasts], schema=types)
+        return frame_of(self.contrasts, ContrastRow, _CONTRAST)
 
 
 _CONTRAST = (

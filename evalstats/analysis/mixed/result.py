@@ -1,6 +1,6 @@
 """A fitted mixed model: the frozen result of `mixed()`."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,7 +9,7 @@ import polars as pl
 
 from evalstats.analysis.mixed.inference import Fitted, TermTest
 from evalstats.analysis.mixed.means import ContrastKind, Means, Scale, means
-from evalstats.analysis.result import Estimate, Result, json_safe, row_named, unknown_name
+from evalstats.analysis.result import Estimate, Result, frame_of, json_safe, row_named, unknown_name
 from evalstats.document.model import Note
 from evalstats.document.numbers import number, p_words, plural
 from evalstats.errors import InputError
@@ -304,7 +304,11 @@ class MixedModel(Result, Fitted):
             }
             for label, each in zip(labels, found, strict=True)
         ]
-        return pl.DataFrame(rows, schema_overrides=_types(shown), infer_schema_length=None)
+        return pl.DataFrame(
+            rows,
+            schema_overrides={name: pl.Float64() for name in shown} | {"reason": pl.String()},
+            infer_schema_length=None,
+        )
 
     def bootstrap(
         self,
@@ -355,7 +359,11 @@ class MixedModel(Result, Fitted):
             }
             for parts, each in zip(named, found, strict=True)
         ]
-        return pl.DataFrame(rows, schema_overrides=_types(shown), infer_schema_length=None)
+        return pl.DataFrame(
+            rows,
+            schema_overrides={name: pl.Float64() for name in shown} | {"reason": pl.String()},
+            infer_schema_length=None,
+        )
 
     def _needs_random(self) -> None:
         if not self.groups:
@@ -453,15 +461,15 @@ class MixedModel(Result, Fitted):
 
     def to_frame(self) -> pl.DataFrame:
         """Return the fixed effects in glossary names, one row each."""
-        return _frame_of(self.fixed, _EFFECT)
+        return frame_of(self.fixed, FixedEffect, _EFFECT)
 
     def tests_frame(self) -> pl.DataFrame:
         """Return the tests of the terms, one row each."""
-        return _frame_of(self.tests, TermTest.__dataclass_fields__, df=pl.Int64(), n_lost=pl.Int64())
+        return frame_of(self.tests, TermTest, TermTest.__dataclass_fields__)
 
     def variances_frame(self) -> pl.DataFrame:
         """Return variances and covariances, one row each."""
-        return _frame_of(self.variances, VarianceComponent.__dataclass_fields__)
+        return frame_of(self.variances, VarianceComponent, VarianceComponent.__dataclass_fields__)
 
     def effects_frame(self) -> pl.DataFrame:
         """Conditional modes of the random effects (BLUPs), one row for each effect of each level.
@@ -486,7 +494,7 @@ class MixedModel(Result, Fitted):
                         pl.Series("conf_high", estimate + z * sd).set(known <= 0.0, None),
                     )
                 )
-        return pl.concat(parts) if parts else _frame_of((), _BLUP)
+        return pl.concat(parts) if parts else pl.DataFrame(schema=_EFFECTS)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values: all but the numbers behind the tables."""
@@ -558,16 +566,7 @@ _EFFECT = (
     *("term", "estimate", "std_error", "df", "statistic", "p_value", "conf_low", "conf_high"),
     *("method", "reason", "conf_level"),
 )
-_BLUP = ("group", "level", "term", "estimate", "conditional_sd", "conf_low", "conf_high")
-_TEXTS = frozenset({"group", "level", "term", "other", "method", "reason"})
-
-
-def _types(names: Iterable[str]) -> dict[str, pl.DataType]:
-    return {name: pl.String() if name in _TEXTS else pl.Float64() for name in (*names, "reason")}
-
-
-def _frame_of(rows: Sequence[object], names: Iterable[str], **types: pl.DataType) -> pl.DataFrame:
-    """Return rows as a frame whose types do not depend on what they happen to hold."""
-    columns = tuple(names)
-    schema = {name: types.get(name, pl.String() if name in _TEXTS else pl.Float64()) for name in columns}
-    return pl.DataFrame([{name: getattr(row, name) for name in columns} for row in rows], schema=schema)
+_EFFECTS: dict[str, pl.DataType] = {
+    **dict.fromkeys(("group", "level", "term"), pl.String()),
+    **dict.fromkeys(("estimate", "conditional_sd", "conf_low", "conf_high"), pl.Float64()),
+}

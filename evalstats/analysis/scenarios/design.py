@@ -34,12 +34,10 @@ class Choice:
 
     Attributes
     ----------
-    fixed, random
-        Right-hand sides in lme4's notation, with the frame's column names.
-    item_terms
-        Groupings that belong to items: what a mean over items is averaged over.
-    scenario_terms
-        Groupings by scenario, where scenarios are random.
+    fixed
+        Right-hand side in lme4's notation, with the frame's column names.
+    item_terms, scenario_terms
+        Groupings that belong to items, which a mean over items is averaged over; those by scenario, where scenarios are random.
     given
         The formula of the user, where there is one.
     """
@@ -70,23 +68,17 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
     """Choose by the rule: scenarios are fixed where at most eight named types are shown one by one, else random.
 
     Items are random. An item's effect may differ between its versions (where several models answer a version) and between
-    models (where a model answers an item more than once); both are part of the model where the design shows them.
-
-    Raises
-    ------
-    InputError
-        If scenarios are to be random and there are fewer than five.
-    CannotAnswerError
-        If no item has a second score, so that no random effect of items can be told from noise.
+    models (where a model answers an item more than once); both are part of the model where the design shows them. Fewer than five
+    random scenarios are an `InputError`; `CannotAnswerError` where no item has a second score, so that no random effect of items
+    can be told from noise.
     """
     n = len(table.scenarios)
     scenario_as: As = as_ or ("fixed" if n <= MOST_FIXED else "random")
     if scenario_as == "random" and n < MIN_LEVELS:
-        message = (
+        raise InputError(
             f"{plural(n, 'scenario')} cannot be random: the spread of scenario types cannot be told from fewer than "
             f"{MIN_LEVELS}; leave them fixed"
         )
-        raise InputError(message)
     if as_ is not None:
         reason = "it was asked for"
     elif scenario_as == "fixed":
@@ -101,12 +93,11 @@ def chosen_model(table: ScenarioTable, as_: As | None) -> Choice:
         scenario_terms = ("scenario", "model:scenario") if several else ("scenario",)
     item_terms = _item_terms(table)
     if not item_terms and not scenario_terms:
-        message = (
+        raise CannotAnswerError(
             f"no item has a second score ({plural(len(table.models), 'model')}, one trial each, every item in one scenario), so "
             "what items share cannot be told from what models and scenarios do; more models on the same items or more trials are "
             "needed, or `score` and `compare --by` for each scenario alone"
         )
-        raise CannotAnswerError(message)
     large = scenario_as == "random" and table.frame.height > MOST_SAMPLED
     return Choice(
         scenario_as=scenario_as,
@@ -178,16 +169,8 @@ def weight_shares(
 ) -> tuple[tuple[float, ...], str, tuple[str, ...]]:
     """Return the share of every scenario in the means of models, how they were set in words, and notes.
 
-    Parameters
-    ----------
-    weights
-        "equal", "observed" (each scenario by its number of items), or a share for every scenario: a live mix. Shares that do
-        not sum to 1 are normalised, and the note says so.
-
-    Raises
-    ------
-    InputError
-        If a scenario is unknown or has no share, or a share is negative or not a number.
+    `weights` is "equal", "observed" (each scenario by its number of items), or a share for every scenario: a live mix. Shares
+    that do not sum to 1 are normalised, and the note says so.
 
     Examples
     --------
@@ -200,24 +183,20 @@ def weight_shares(
         shares = tuple(float(count / sum(counts)) for count in counts)
         return shares, "each scenario counts by its number of items in these data", ()
     if not isinstance(weights, dict):
-        message = f"weights is {weights!r}; give 'equal', 'observed', or a share for every scenario"
-        raise InputError(message)
+        raise InputError(f"weights is {weights!r}; give 'equal', 'observed', or a share for every scenario")
     unknown = [name for name in weights if name not in scenarios]
     absent = [name for name in scenarios if name not in weights]
     if unknown or absent:
         problem = f"{unknown[0]!r} is no scenario" if unknown else f"{absent[0]!r} has no weight (0 leaves it out)"
-        message = f"weights: {problem}; the scenarios are {', '.join(scenarios)}"
-        raise InputError(message)
+        raise InputError(f"weights: {problem}; the scenarios are {', '.join(scenarios)}")
     texts = [name for name, share in weights.items() if isinstance(share, bool) or not isinstance(share, int | float)]  # pyright: ignore[reportUnnecessaryIsInstance] - a user's value
     if texts:
-        message = f"weights: the weight of {texts[0]!r} is {weights[texts[0]]!r}; shares are numbers from 0"
-        raise InputError(message)
+        raise InputError(f"weights: the weight of {texts[0]!r} is {weights[texts[0]]!r}; shares are numbers from 0")
     bad = [name for name, share in weights.items() if not (np.isfinite(share) and share >= 0)]
     total = float(sum(weights.values()))
     if bad or not total > 0:
         problem = f"the weight of {bad[0]!r} is {weights[bad[0]]}" if bad else "all weights are 0"
-        message = f"weights: {problem}; shares are numbers from 0, and not all are 0"
-        raise InputError(message)
+        raise InputError(f"weights: {problem}; shares are numbers from 0, and not all are 0")
     shares = tuple(weights[name] / total for name in scenarios)
     words = ", ".join(f"{name} {100 * share:.3g}%" for name, share in zip(scenarios, shares, strict=True))
     off = abs(total - 1) > 1e-9
@@ -310,13 +289,14 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
     names = [f"{table.models[i]}: {table.scenarios[j]}" for i, j in named]
     if choice.scenario_as == "random":
         names = list(table.models)
-    n_fixed = len(names)
+    n_fixed, score = len(names), frame["score"].to_numpy().astype(np.float64)
     design = MixedDesign(
         fixed=_one_hot(fixed_codes, n_fixed),
         fixed_names=tuple(names),
         terms=tuple(random_intercept(table, group) for group in choice.random),
         count=frame[COUNT].to_numpy().astype(np.float64),
-        response=_within_unit(frame["score"].to_numpy().astype(np.float64), single=table.is_single),
+        # Rounding of sums may leave a share of successes just outside 0 and 1.
+        response=np.clip(score, 0.0, 1.0) if table.is_single else score,
         within=0.0 if choice.family == "binomial" else float(frame[WITHIN].sum()),
     )
     rows = np.eye(len(cells)) if choice.scenario_as == "fixed" else _one_hot(cells[:, 0].astype(np.int64), n_fixed)
@@ -332,13 +312,7 @@ def cell_design(table: ScenarioTable, choice: Choice) -> CellDesign:
 
 
 def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choice]:
-    """Lay the table out for a formula in lme4's notation; factors besides model and scenario are averaged over equally.
-
-    Raises
-    ------
-    InputError
-        If the formula cannot be read, its response is not `score`, or models or scenarios have no part in it.
-    """
+    """Lay the table out for a formula in lme4's notation; factors besides model and scenario are averaged over equally."""
     from evalstats.analysis.mixed.frame import model_frame
 
     filled = [name for name in table.frame.columns if table.frame[name].null_count() < table.frame.height]
@@ -354,28 +328,25 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
     several = len(table.models) > 1
     absent = [name for name in ("model", "scenario") if name not in read.cells.columns and (several or name != "model")]
     if absent:
-        message = (
+        raise InputError(
             f"the formula {formula!r} has no {absent[0]}; where models break needs both, such as "
             "score ~ model * scenario + (1 | item)"
         )
-        raise InputError(message)
     groups = [term.group for term in read.design.terms]
     units = {"item", *table.cluster_columns}
     if not any(units & set(group.split(":")) for group in groups):
-        message = f"the formula {formula!r} takes all scores of an item as independent; add (1 | item)"
-        raise InputError(message)
+        raise InputError(f"the formula {formula!r} takes all scores of an item as independent; add (1 | item)")
     fixed = "scenario" in read.factors
     sampled = [k for k, group in enumerate(groups) if not fixed and set(group.split(":")) <= {"model", "scenario"}]
     sloped = [read.design.terms[k].group for k in sampled if not read.design.terms[k].is_intercept]
     if sloped:
-        message = (
+        raise InputError(
             f"a random slope by {sloped[0]} is not supported here: give intercepts, such as "
             "(1 | scenario) + (1 | model:scenario)"
         )
-        raise InputError(message)
     n = read.cells.height
-    model = _places(read.cells["model"].to_list() if several else [table.models[0]] * n, table.models)
-    scenario = _places(read.cells["scenario"].to_list(), table.scenarios)
+    model = places(read.cells["model"], table.models) if several else np.zeros(n, dtype=np.int64)
+    scenario = places(read.cells["scenario"], table.scenarios)
     cells, of_row = np.unique(np.stack([model, scenario], axis=1), axis=0, return_inverse=True)
     choice = Choice(
         scenario_as="fixed" if fixed else "random",
@@ -401,10 +372,9 @@ def formula_design(table: ScenarioTable, formula: str) -> tuple[CellDesign, Choi
 
 def _cells_of_frame(table: ScenarioTable, cells: Ints) -> Ints:
     """Return the cell of every row of the table."""
-    model = _places(table.frame["model"].to_list(), table.models)
-    scenario = _places(table.frame["scenario"].to_list(), table.scenarios)
-    number = {(int(i), int(j)): place for place, (i, j) in enumerate(cells)}
-    return np.array([number[int(i), int(j)] for i, j in zip(model, scenario, strict=True)], dtype=np.int64)
+    n = len(table.scenarios)
+    wanted = places(table.frame["model"], table.models) * n + places(table.frame["scenario"], table.scenarios)
+    return np.searchsorted(cells[:, 0] * n + cells[:, 1], wanted).astype(np.int64)
 
 
 def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:
@@ -427,11 +397,10 @@ def _grid_rows(table: ScenarioTable, read: "ModelFrame", cells: Ints) -> Floats:
     lost = np.flatnonzero(~read.estimable(mean))
     if len(lost):
         i, j = cells[lost[0]]
-        message = (
+        raise InputError(
             f"the formula leaves {len(lost)} of {len(cells)} cells unknown, first {table.models[int(i)]!r} in "
             f"{table.scenarios[int(j)]!r}: some combination of factors has no rows; leave the interaction out"
         )
-        raise InputError(message)
     return read.kept_rows(mean)
 
 
@@ -462,11 +431,6 @@ def random_intercept(table: ScenarioTable, group: str) -> RandomTerm:
     )
 
 
-def _places(values: Sequence[str], order: Sequence[str]) -> Ints:
-    place = {name: k for k, name in enumerate(order)}
-    return np.array([place[value] for value in values], dtype=np.int64)
-
-
 def places(values: pl.Series, order: Sequence[str]) -> Ints:
     """Return the place of each value in an order."""
     return values.replace_strict(list(order), range(len(order)), return_dtype=pl.Int64).to_numpy().astype(np.int64)
@@ -476,8 +440,3 @@ def _one_hot(codes: Ints, n: int) -> Floats:
     out = np.zeros((len(codes), n))
     out[np.arange(len(codes)), codes] = 1.0
     return out
-
-
-def _within_unit(shares: Floats, *, single: bool) -> Floats:
-    """Shares of successes, free of the rounding of sums that may leave them just outside 0 and 1."""
-    return np.clip(shares, 0.0, 1.0) if single else shares

@@ -7,12 +7,12 @@ from dataclasses import replace
 import polars as pl
 
 from evalstats.analysis.scenarios import figures
-from evalstats.analysis.scenarios.method import facet_words, needed_items, reliability_words
 from evalstats.analysis.scenarios.result import (
     CellRow,
     DesignPoint,
     DropRow,
     MeanRow,
+    Needed,
     Reliability,
     ScenarioModel,
     TermTest,
@@ -430,6 +430,31 @@ def _thinned(found: Reliability) -> list[DesignPoint]:
 
 
 # --- small words ---
+
+
+def reliability_words(value: float | None) -> str:
+    """Write a reliability; one below 1 is not rounded to 1, which would say that there is no noise."""
+    text = number(value)
+    return ">0.99" if text == "1.00" and value is not None and value < 1 else text
+
+
+def facet_words(name: str, found: Reliability) -> str:
+    """Return what a number of a facet counts: items may be nested in scenarios."""
+    return "item in each scenario" if name == "item" and "in each scenario" in found.design else name
+
+
+def needed_items(found: Reliability) -> tuple[str, ...]:
+    """Return how many of each facet reach the target."""
+    return tuple(sentence(_needed(each, found)) for each in found.needed)
+
+
+def _needed(each: Needed, found: Reliability) -> str:
+    what = "the order of models" if each.kind == "relative" else "the scores themselves"
+    goal = f"{number(each.target, 1 if each.target * 10 % 1 == 0 else 2)} for {what}"
+    if each.n is None:
+        return f"{goal} is out of reach by more {each.facet}s alone: {each.reason or 'the data do not show it'}"
+    counted, _, where = facet_words(each.facet, found).partition(" ")
+    return f"{goal} takes {plural(each.n, counted)} {where}".rstrip() + (f" ({each.reason})" if each.reason else "")
 
 
 def worst_first(rows: Iterable[DropRow], result: ScenarioModel) -> list[DropRow]:

@@ -221,57 +221,7 @@ def _share_words(share: float, std_dev: float) -> str:
     return f"{100 * share:.0f}% (SD {number(std_dev)})" if share >= 0.01 else f"below 1% (SD {number(std_dev)})"
 
 
-# --- ways, levels, reliability ---
-
-
-def slopes(result: ScenarioModel) -> Figure | None:
-    """Return each model's way from the reference to every scenario; None where no model has both scores.
-
-    At most 12 scenarios are drawn, those with the largest changes.
-    """
-    rows = [row for _, own in slope_panels(result) for row in own]
-    if not rows:
-        return None
-    start = "mean" if result.reference == AVERAGE else result.reference
-    options: dict[str, Any] = {"ends": (start, "here"), "reverse": not result.higher_is_better}
-    if result.metric_kind in ("binary", "proportion"):
-        options["bounds"] = (0.0, result.scale)
-    shown = sum(bool(row["settled"]) for row in rows)
-    return Figure(
-        id="slopes",
-        plot="slopes",
-        rows=_columns(rows),
-        options=options,
-        alt=f"{result.metric} of each model from {base_name(result)} to each scenario; {shown} of {len(rows)} changes are shown.",
-        caption=f"From {base_name(result)} to each scenario, a line for each model; coloured lines are shown by the data.",
-    )
-
-
-def slope_panels(result: ScenarioModel) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Return the scenarios that `slopes` draws with their rows, in the order of the result."""
-    cells = {(row.model, row.scenario): row for row in result.cells}
-    means = {row.name: row for row in result.models}
-    found: dict[str, list[dict[str, Any]]] = {}
-    for row in result.drops:
-        start = means.get(row.model) if result.reference == AVERAGE else cells.get((row.model, result.reference))
-        end = cells.get((row.model, row.scenario))
-        if start is None or end is None or start.estimate is None or end.estimate is None:
-            continue
-        before = _scaled((start.estimate, start.conf_low, start.conf_high), result.scale)
-        change = None if row.estimate is None else row.estimate * result.scale
-        found.setdefault(row.scenario, []).append(
-            {
-                "model": row.model,
-                "scenario": row.scenario,
-                **dict(zip(("start", "start_low", "start_high"), before, strict=True)),
-                **_numbers(result, end),
-                "words": number(change, result.digits, sign=True),
-                "tone": _TONES.get(row.verdict, "neutral"),
-                "settled": row.verdict in ("drop", "gain"),
-            }
-        )
-    largest = sorted(found, key=lambda name: -max(abs(row["estimate"] - row["start"]) for row in found[name]))
-    return [(name, rows) for name, rows in found.items() if name in largest[:MOST_PANELS]]
+# --- levels, reliability ---
 
 
 def excludes_zero(row: Estimate) -> bool:

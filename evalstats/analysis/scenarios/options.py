@@ -50,7 +50,6 @@ class ScenarioOptions:
     n_resamples: Annotated[
         int | None, Option("Draws of the parametric bootstrap; 0: none; default: by the data.", ("--bootstrap",))
     ] = None
-    backend: Annotated[str, Option(hidden=True)] = "evalstats"
     accept: Accept = ()
     plan: Annotated[Any, Option(hidden=True)] = None
     seed: Seed = 0

@@ -1,13 +1,12 @@
 """Where models break: the frozen result of `scenarios()`."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import polars as pl
 
-from evalstats.analysis.result import Estimate, Result, row_named
+from evalstats.analysis.result import Estimate, Result, frame_of, row_named
 from evalstats.analysis.scales import Direction
 from evalstats.document.model import Note
 from evalstats.schema.plan import PlanAccount
@@ -24,13 +23,13 @@ class CellRow(Estimate):
     ----------
     observed
         Plain mean of the item means.
-    estimate, std_error, conf_low, conf_high, df
+    estimate
         Marginal mean by the model: for a binary score the probability averaged over the population of items, not that of an
         item of average difficulty.
     link, link_std_error
         The same on the scale the model is fitted on (log-odds for binary scores, else the metric's unit).
-    pooled, pooled_low, pooled_high
-        Partially pooled: drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
+    pooled
+        Drawn towards what the model and the scenario do elsewhere, by as much as the noise makes likely.
     n_missing
         Items that another model or scenario has and this cell has not.
     """
@@ -67,20 +66,20 @@ class DropRow(Estimate):
     ----------
     reference
         The scenario it is set against ("ideal"), or "average": the model's mean over the other scenarios.
-    estimate, std_error, conf_low, conf_high, df, statistic, p_value
-        With the covariance clustered by item. `statistic` and `p_value` are of likelihood ratio and score of proportions where
-        scores have bounds, else Wald's. The interval excludes 0 exactly where `p_adjusted` is at most 1 - conf_level.
+    statistic, p_value
+        Of likelihood ratio and score of proportions where scores have bounds, else Wald's, with the covariance clustered by item.
+        The interval excludes 0 exactly where `p_adjusted` is at most 1 - conf_level.
     p_adjusted, p_holm
         Adjusted for all changes of the table, by Benjamini and Hochberg (of the changes that are shown, a share of at most
         1 - conf_level is expected to be false) and by Holm (the chance of any false one is at most that).
-    log_odds, log_odds_low, log_odds_high
+    log_odds
         The same contrast on the logit scale (binary scores), with the interval that belongs to the same test.
     model_std_error
         The standard error if the model's own variances were exactly right: the second row, never the headline.
-    paired, paired_low, paired_high
+    paired
         Without any model: mean of the differences within items that were scored in both.
-    pooled, pooled_low, pooled_high
-        Partially pooled over models: what to expect for this model if its drop is one of a kind with the others'.
+    pooled
+        What to expect for this model if its drop is one of a kind with the others'.
     """
 
     model: str
@@ -372,50 +371,38 @@ class ScenarioModel(Result):
         return next((test for test in self.tests if test.role == "headline"), None)
 
     def cell(self, model: str, scenario: str) -> CellRow:
-        """Return one cell.
-
-        Raises
-        ------
-        InputError
-            If there is no such cell; it names the closest.
-        """
+        """Return one cell; an unknown name is an `InputError` that names the closest."""
         rows = [row for row in self.cells if row.model == row_named(self.cells, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
 
     def drop(self, model: str, scenario: str) -> DropRow:
-        """Return one drop.
-
-        Raises
-        ------
-        InputError
-            If there is no such row; it names the closest.
-        """
+        """Return one drop; an unknown name is an `InputError` that names the closest."""
         rows = [row for row in self.drops if row.model == row_named(self.drops, model, key="model").model]
         return row_named(rows, scenario, what="scenario", key="scenario")
 
     def to_frame(self) -> pl.DataFrame:
         """One row for each model and scenario, in glossary names."""
-        return frame_of(self.cells, CELL_COLUMNS)
+        return frame_of(self.cells, CellRow, CELL_COLUMNS)
 
     def drops_frame(self) -> pl.DataFrame:
         """One row for each drop."""
-        return frame_of(self.drops, DROP_COLUMNS)
+        return frame_of(self.drops, DropRow, DROP_COLUMNS)
 
     def means_frame(self) -> pl.DataFrame:
         """Means of models and of scenarios."""
-        return frame_of((*self.models, *self.scenarios), MEAN_COLUMNS)
+        return frame_of((*self.models, *self.scenarios), MeanRow, MEAN_COLUMNS)
 
     def pairs_frame(self) -> pl.DataFrame:
         """One row for each pair of models."""
-        return frame_of(self.pairs, PAIR_COLUMNS)
+        return frame_of(self.pairs, ModelPairRow, PAIR_COLUMNS)
 
     def variances_frame(self) -> pl.DataFrame:
         """One row for each source of variation."""
-        return frame_of(self.variances, VARIANCE_COLUMNS)
+        return frame_of(self.variances, VarianceRow, VARIANCE_COLUMNS)
 
     def effects_frame(self) -> pl.DataFrame:
         """One row for each level of each random effect."""
-        return frame_of(self.effects, EFFECT_COLUMNS)
+        return frame_of(self.effects, EffectRow, EFFECT_COLUMNS)
 
 
 _ENDS = ("estimate", "std_error", "conf_low", "conf_high", "conf_level", "df")
@@ -436,40 +423,3 @@ VARIANCE_COLUMNS = (
     "note",
 )
 EFFECT_COLUMNS = ("group", "column", "level", "estimate", "std_error", "conf_low", "conf_high", "conf_level")
-_TEXTS = frozenset(
-    [
-        "model",
-        "scenario",
-        "reference",
-        "kind",
-        "name",
-        "reason",
-        "verdict",
-        "verdict_reason",
-        "first",
-        "second",
-        "term",
-        "label",
-        "note",
-        "group",
-        "column",
-        "level",
-    ]
-)
-_COUNTS = frozenset({"n_items", "n_trials", "n_missing", "n_levels"})
-
-
-def frame_of(rows: Sequence[object], columns: Sequence[str]) -> pl.DataFrame:
-    """Return rows as a frame whose types do not depend on what the rows happen to hold."""
-    flags = ("separated", "singular")
-    types = {
-        name: pl.String()
-        if name in _TEXTS
-        else pl.Int64()
-        if name in _COUNTS
-        else pl.Boolean()
-        if name in flags
-        else pl.Float64()
-        for name in columns
-    }
-    return pl.DataFrame([{name: getattr(row, name) for name in columns} for row in rows], schema=types)

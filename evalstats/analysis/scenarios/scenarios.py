@@ -30,15 +30,15 @@ from evalstats.analysis.scenarios.design import (
 )
 from evalstats.analysis.scenarios.options import As
 from evalstats.analysis.scenarios.result import ScenarioModel
-from evalstats.analysis.scenarios.table import ScenarioTable, has_ideal, scenario_table
-from evalstats.analysis.scenarios.term_tests import ranking, term_tests
-from evalstats.analysis.scenarios.variation import effect_rows, reliability_of, variance_rows
+from evalstats.analysis.scenarios.table import ScenarioTable, ideal_levels, scenario_table
+from evalstats.analysis.scenarios.variation import effect_rows, ranking, reliability_of, term_tests, variance_rows
 from evalstats.document.model import Note
 from evalstats.document.numbers import plural
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.schema.data import EvalData, as_data
 from evalstats.schema.plan import Plan as DeclaredPlan
 from evalstats.schema.plan import plan_account, settled, with_plan
+from evalstats.stats.checks import check_count
 from evalstats.stats.computation import one_thread
 
 DEFAULT_LEVEL = 0.95
@@ -67,7 +67,6 @@ def scenarios(
     higher_is_better: bool | None = None,
     conf_level: float | None = None,
     n_resamples: int | None = None,
-    backend: str = "evalstats",
     accept: Sequence[str] = (),
     plan: DeclaredPlan | None = None,
     seed: int = 0,
@@ -107,8 +106,6 @@ def scenarios(
     n_resamples
         Draws of the parametric bootstrap of the test of the interaction; None: 199 where there are fewer than 20 independent
         units and the data are small, else none. 0 for none.
-    backend
-        "evalstats"; the other engine, statsmodels, is for a single model fit: see `evalstats.mixed`.
     accept
         Settings in which the runs differ on purpose; any other grave difference keeps models from being compared.
     plan
@@ -117,11 +114,6 @@ def scenarios(
         For random signs and draws.
     on_step
         Told what is being done: a text, and of draws how many are done and how many there are.
-
-    Returns
-    -------
-    ScenarioModel
-        Cells, drops, means, tests, the split of the variation, and how all were reached.
 
     Raises
     ------
@@ -167,12 +159,11 @@ def scenarios(
             "contrast": contrast,
             "higher_is_better": higher_is_better,
             "n_resamples": n_resamples,
-            "backend": backend,
             "seed": seed,
             "on_step": on_step,
         }
         return _planned(with_plan(as_data(data), plan), plan, metric, given, rest)
-    level = _checked(conf_level, backend=backend, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
+    level = _checked(conf_level, as_=as_, formula=formula, seed=seed, n_resamples=n_resamples)
     data = as_data(data).with_metric(metric, higher_is_better=higher_is_better)
     require_outcomes(data, *(models or ()))
     column = contrast if contrast == "model" else data.factor(contrast)
@@ -271,8 +262,9 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
         return linear, fitted_scenarios(table, linear, cell_design(table, linear))
     except CannotAnswerError as error:
         if fit.convergence.converged:
-            message = f"no model of these scores is to be believed: a binomial one {why}, and of a linear one {error}"
-            raise CannotAnswerError(message) from error
+            raise CannotAnswerError(
+                f"no model of these scores is to be believed: a binomial one {why}, and of a linear one {error}"
+            ) from error
         # A fit that did not converge answers nothing, and the result says so.
         return choice, fitted
 
@@ -280,7 +272,7 @@ def _sound(table: ScenarioTable, choice: Choice, fitted: FittedScenarios) -> tup
 def _by_user(table: ScenarioTable, reference: str | None) -> bool:
     """Whether changes are counted from the scenario of ideal users."""
     rows = pl.concat([arm.rows.select("user_kind", pl.col(table.column)) for arm in table.arms])
-    return reference in (None, table.scenarios[0]) and has_ideal(rows, table.column, table.scenarios[:1])
+    return reference in (None, table.scenarios[0]) and bool(ideal_levels(rows, table.column, table.scenarios[:1]))
 
 
 def _reference(table: ScenarioTable, reference: str | None) -> str:
@@ -482,30 +474,18 @@ def _planned(
 
 
 def _checked(
-    conf_level: float | None, *, backend: str, as_: object, formula: str | None, seed: object, n_resamples: object
+    conf_level: float | None, *, as_: object, formula: str | None, seed: int, n_resamples: int | None
 ) -> float:
     level = DEFAULT_LEVEL if conf_level is None else conf_level
     if isinstance(level, str) or not 0.5 < level < 1:
-        message = f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95"
-        raise InputError(message)
-    if backend != "evalstats":
-        message = (
-            f"backend {backend!r} does not answer this question: statsmodels has no clustered covariance of a mixed model and no "
-            "binomial likelihood; to check a linear fit with it, use evalstats.mixed(formula, frame, backend='statsmodels')"
-        )
-        raise InputError(message)
+        raise InputError(f"conf_level is {conf_level}; it must lie above 0.5 and below 1, such as 0.95")
     if as_ not in (None, "fixed", "random"):
-        message = f"as_ is {as_!r}; scenarios are 'fixed' or 'random'"
-        raise InputError(message)
+        raise InputError(f"as_ is {as_!r}; scenarios are 'fixed' or 'random'")
     if as_ is not None and formula is not None:
-        message = "a formula says itself whether scenarios are fixed or random; give either it or --as (as_= in Python)"
-        raise InputError(message)
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        message = f"seed is {seed}; it must be a whole number from 0"
-        raise InputError(message)
-    if n_resamples is not None and (
-        isinstance(n_resamples, bool) or not isinstance(n_resamples, int) or n_resamples < 0
-    ):
-        message = f"n_resamples is {n_resamples}; it must be a whole number from 0"
-        raise InputError(message)
+        raise InputError(
+            "a formula says itself whether scenarios are fixed or random; give either it or --as (as_= in Python)"
+        )
+    check_count(seed, "seed")
+    if n_resamples is not None:
+        check_count(n_resamples, "n_resamples")
     return level

@@ -1,7 +1,7 @@
 """The rows behind 'where do models break', reduced to one row for each item, scenario and model."""
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -94,15 +94,7 @@ def scenario_table(
     contrast: str,
     accept: Collection[str] = (),
 ) -> ScenarioTable:
-    """Reduce the rows of all models to the table.
-
-    Raises
-    ------
-    InputError
-        If no column names scenarios, the one named has a single level or does not describe items, or the reference is unknown.
-    CannotAnswerError
-        If no row has both a score and a scenario.
-    """
+    """Reduce the rows of all models to the table."""
     rows = pl.concat([arm.rows.with_columns(pl.lit(arm.name).alias(ENTRY)) for arm in arms])
     column = _scenario_column(data, rows, scenario)
     label = scenario if scenario is not None else label_of(column, data.factor_names())
@@ -110,7 +102,9 @@ def scenario_table(
     groups = [name for name in group_columns(rows) if name not in (contrast, ENTRY)]
     key = [name for name in ITEM_KEY if name != contrast]
     wanted = sorted({*groups, *named, column} - set(key))
-    items = _with_level(constant_factors(rows, wanted, key=key), column)
+    items = constant_factors(rows, wanted, key=key)
+    # Under a name of our own: a factor may be called anything.
+    items = items.with_columns(items[column].cast(pl.String).alias(_LEVEL))
     sums = item_sums(rows, arm=ENTRY, key=key)
     known = items.filter(pl.col(_LEVEL).is_not_null())
     notes = _left_out(items, known, label)
@@ -120,7 +114,9 @@ def scenario_table(
     )
     every, crossed = _one_clustering(every, clusters)
     frame = _frame(sums, every.items, key)
-    _check_levels(frame, label)
+    if frame["scenario"].n_unique() < 2:
+        only = frame["scenario"][0]
+        raise InputError(f"{label} has the one level {only!r}; where models break can be told from two on")
     models = _by_mean(frame, metric)
     scenarios = _reference_first(rows, frame, column, reference, higher_is_better=metric.higher_is_better)
     keep = [arm for arm in arms if arm.name in models]
@@ -152,8 +148,7 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
     if scenario is not None:
         column = data.factor(scenario)
         if column not in rows.columns:
-            message = f"{scenario!r} is no column of the outcomes"
-            raise InputError(message)
+            raise InputError(f"{scenario!r} is no column of the outcomes")
         return column
     if rows["scenario"].n_unique() > 1 or rows["scenario"].null_count() == 0:
         return "scenario"
@@ -161,21 +156,16 @@ def _scenario_column(data: EvalData, rows: pl.DataFrame, scenario: str | None) -
         name for name in group_columns(rows) if name != "scenario" and 2 <= rows[name].n_unique() <= rows.height / 4
     ]
     hint = f"; columns that could: {', '.join(factors)}" if factors else ""
-    message = f"no row says what scenario it belongs to; name the column with --scenario (scenario= in Python){hint}"
-    raise InputError(message)
-
-
-def _with_level(items: pl.DataFrame, column: str) -> pl.DataFrame:
-    """Put the level of the scenario under a name of our own: a factor may be called anything."""
-    return items.with_columns(items[column].cast(pl.String).alias(_LEVEL))
+    raise InputError(
+        f"no row says what scenario it belongs to; name the column with --scenario (scenario= in Python){hint}"
+    )
 
 
 def _left_out(items: pl.DataFrame, known: pl.DataFrame, label: str) -> list[str]:
     if known.height == items.height:
         return []
     if not known.height:
-        message = f"no item has one level of {label!r}: it is empty, or differs between rows of one item"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError(f"no item has one level of {label!r}: it is empty, or differs between rows of one item")
     return [
         f"{plural(items.height - known.height, 'item')} of {items.height} have no single level of {label} and are left out"
     ]
@@ -223,9 +213,7 @@ def _one_clustering(every: Pairs, clusters: Sequence[str]) -> tuple[Pairs, list[
 
 
 def _with_cluster(every: Pairs, codes: Ints) -> Pairs:
-    return Pairs(
-        items=every.items.with_columns(pl.Series(_CLUSTER, codes)), baseline=every.baseline, candidate=every.candidate
-    )
+    return replace(every, items=every.items.with_columns(pl.Series(_CLUSTER, codes)))
 
 
 def _frame(sums: pl.DataFrame, items: pl.DataFrame, key: Sequence[str]) -> pl.DataFrame:
@@ -238,8 +226,7 @@ def _frame(sums: pl.DataFrame, items: pl.DataFrame, key: Sequence[str]) -> pl.Da
     scored = sums.filter(pl.col("n_scored") > 0)
     joined = scored.join(items, on=list(key), how="inner", maintain_order="left")
     if not joined.height:
-        message = "no item has both a score and a scenario"
-        raise CannotAnswerError(message)
+        raise CannotAnswerError("no item has both a score and a scenario")
     count = pl.col("n_scored").cast(pl.Float64)
     score = pl.col("total") / count
     within = (pl.col("total_sq") - pl.col("total") * score).clip(lower_bound=0.0)
@@ -263,13 +250,6 @@ def _frame(sums: pl.DataFrame, items: pl.DataFrame, key: Sequence[str]) -> pl.Da
     )
 
 
-def _check_levels(frame: pl.DataFrame, label: str) -> None:
-    levels = frame["scenario"].unique()
-    if len(levels) < 2:
-        message = f"{label} has the one level {levels[0]!r}; where models break can be told from two on"
-        raise InputError(message)
-
-
 def _by_mean(frame: pl.DataFrame, metric: Metric) -> tuple[str, ...]:
     """Order the models by the plain mean over scenarios of their scenario means, the best first."""
     means = (
@@ -283,22 +263,14 @@ def _by_mean(frame: pl.DataFrame, metric: Metric) -> tuple[str, ...]:
 def _reference_first(
     rows: pl.DataFrame, frame: pl.DataFrame, column: str, reference: str | None, *, higher_is_better: bool
 ) -> tuple[str, ...]:
-    """Order the scenarios: the reference first, then by the text of their names; of two without one, the better first.
-
-    Raises
-    ------
-    InputError
-        If the reference is no level.
-    """
+    """Order the scenarios: the reference first, then by the text of their names; of two without one, the better first."""
     levels: list[str] = frame["scenario"].unique().sort().to_list()
     if reference not in (None, "average"):
         if reference not in levels:
-            message = f"the reference {reference!r} is no scenario; there are {listed(levels)}"
-            raise InputError(message)
+            raise InputError(f"the reference {reference!r} is no scenario; there are {listed(levels)}")
         return (reference, *(level for level in levels if level != reference))
     if reference is None:
-        ideal = rows.filter(pl.col("user_kind") == "ideal")[column].cast(pl.String).drop_nulls().unique().to_list()
-        found = [level for level in ideal if level in levels]
+        found = ideal_levels(rows, column, levels)
         if len(found) == 1:
             return (found[0], *(level for level in levels if level != found[0]))
         if len(levels) == 2:
@@ -307,10 +279,10 @@ def _reference_first(
     return tuple(levels)
 
 
-def has_ideal(rows: pl.DataFrame, column: str, scenarios: Sequence[str]) -> bool:
-    """Tell whether exactly one scenario is that of ideal users."""
+def ideal_levels(rows: pl.DataFrame, column: str, scenarios: Sequence[str]) -> list[str]:
+    """Return the scenarios, of those given, that ideal users have."""
     ideal = rows.filter(pl.col("user_kind") == "ideal")[column].cast(pl.String).drop_nulls().unique().to_list()
-    return len([level for level in ideal if level in scenarios]) == 1
+    return [level for level in ideal if level in scenarios]
 
 
 def _remarks(arms: Sequence[Arm]) -> list[str]:

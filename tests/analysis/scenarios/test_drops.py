@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.analysis.scenarios.term_tests import term_tests
+from evalstats.analysis.scenarios.variation import term_tests
 from evalstats.loaders.registry import read
 from evalstats.simulate.benchmark_files import (
     CATEGORIES,

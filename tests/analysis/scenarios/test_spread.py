@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from evalstats.analysis.scenarios.scenarios import scenarios
-from evalstats.analysis.scenarios.term_tests import term_tests
+from evalstats.analysis.scenarios.variation import term_tests
 from tests.analysis.scenarios.inner import LEVEL, inner
 from tests.analysis.scenarios.tables import binary, table
 
