@@ -1,7 +1,7 @@
 """Strengths of models when votes, or whole clusters of them, are drawn again, and percentile intervals of what they give."""
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from evalstats.errors import CannotAnswerError, InputError
 from evalstats.stats.arena.bradley_terry import maximise
 from evalstats.stats.arena.likelihood import PairCells, PairFit, Ties, split_votes, win_table
-from evalstats.stats.arena.votes import VoteRows
+from evalstats.stats.arena.votes import VoteRows, numbered, summed
 from evalstats.stats.bootstrap import BLOCKS, check_resamples
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
@@ -96,7 +96,7 @@ def single_votes(rows: VoteRows, ties: Ties, n_resamples: int) -> VoteUnits:
     # Differing weights are different votes, as far as they can still be told apart.
     each = at.rows.weight_squares / at.rows.weight
     kind = np.rint(each / each.max() * _SHARP)
-    label = _numbered(at.place, [at.share, kind])
+    label = numbered(at.place, [at.share, kind])
     _, start, unit = np.unique(label, return_index=True, return_inverse=True)
     weight = np.bincount(unit, weights=at.rows.weight)
     squares = np.bincount(unit, weights=at.rows.weight_squares)
@@ -129,13 +129,12 @@ def whole_clusters(rows: VoteRows, ties: Ties, way: int) -> VoteUnits:
 
 
 def _placed(rows: VoteRows) -> _Placed:
-    heavy = rows.weight > 0.0
-    rows = rows if heavy.all() else rows.take(heavy)
+    rows = rows.heavy()
     if not rows.n_rows:
         raise CannotAnswerError("there are no votes (or none of any weight), so there is nothing to draw from")
     turned = (rows.first > rows.second) & (rows.n_covariates == 0)
     first, second = np.where(turned, rows.second, rows.first), np.where(turned, rows.first, rows.second)
-    label = _numbered(first * rows.n_models + second, rows.covariates.T)
+    label = numbered(first * rows.n_models + second, rows.covariates.T)
     _, start, place = np.unique(label, return_index=True, return_inverse=True)
     return _Placed(
         rows=rows,
@@ -149,10 +148,7 @@ def _placed(rows: VoteRows) -> _Placed:
 
 def _cells(at: _Placed, ties: Ties) -> PairCells:
     n = at.first.size
-    won, lost, tied = (
-        np.bincount(at.place, weights=part, minlength=n).astype(np.float64, copy=False)
-        for part in split_votes(at.share, at.rows.weight, ties)
-    )
+    won, lost, tied = (summed(at.place, part, n) for part in split_votes(at.share, at.rows.weight, ties))
     return PairCells(
         n_models=at.rows.n_models,
         first=at.first,
@@ -172,16 +168,6 @@ def _parts(once: tuple[FloatArray, ...], place: IntArray, unit: IntArray, n_cell
     table = csr_array((values[some], (row[some], np.tile(unit, len(once))[some])), shape=shape)
     table.sum_duplicates()
     return table
-
-
-def _numbered(label: IntArray, columns: Iterable[FloatArray]) -> IntArray:
-    """Return a number for each row, the same for rows alike in all columns, in the order of the columns' values."""
-    for column in columns:
-        levels, code = np.unique(column, return_inverse=True)
-        if levels.size > 1:
-            # Compact numbers in between keep the product far from overflow.
-            label = (np.unique(label, return_inverse=True)[1] * levels.size + code).astype(np.int64)
-    return label
 
 
 OnStep: TypeAlias = Callable[[int, int], None]

@@ -2,10 +2,10 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import special
 
 from evalstats.errors import InputError
@@ -21,14 +21,14 @@ from evalstats.stats.arena.covariance import (
     information_roots,
     score_sums,
     variances_of,
-    with_weight,
 )
 from evalstats.stats.arena.likelihood import PairFit, derivatives
 from evalstats.stats.arena.votes import VoteRows
 from evalstats.stats.checks import FloatArray, IntArray, as_codes, check_count, check_level
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
-from evalstats.stats.many.max_t import Draws, OneSided, ReferenceLaw, collect
+from evalstats.stats.many.max_t import Draws, ReferenceLaw
+from evalstats.stats.many.ranks import RankSets, checked_top, no_ranks, ranks_of_law
 from evalstats.stats.many.reference_laws import LISTED, normal_known, sign_patterns
 
 _HELD = 4_000_000
@@ -50,15 +50,10 @@ def flipped_contrasts(
     n_resamples: int,
     most_listed: int = LISTED,
 ) -> ReferenceLaw:
-    """Law of the studentised contrasts strength[first] - strength[second] if none differed.
+    """Law of the studentised contrasts strength[first] - strength[second] if none differed, by sign flips of clusters.
 
-    Parameters
-    ----------
-    codes
-        Cluster of each row, shape (n_rows,).
-    std_error
-        Shape (n_contrasts,): what the observed contrasts are divided by where it is larger than the clusters' own standard
-        error, so that other ways of clustering count too.
+    `std_error`, of shape (n_contrasts,), is what the observed contrasts are divided by where it is larger than the clusters' own
+    standard error, so that other ways of clustering count too.
 
     Notes
     -----
@@ -136,15 +131,7 @@ _MOST_FLIPPED = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JointLaw:
-    """Pairs with their law.
-
-    Attributes
-    ----------
-    first, second
-        Models of each pair, shape (n_pairs,). Pairs without a standard error are left out.
-    law
-        Of the studentised contrasts.
-    """
+    """The law of the studentised contrasts of pairs of models; pairs without a standard error are left out."""
 
     first: IntArray
     second: IntArray
@@ -158,14 +145,9 @@ def joint_law(
 ) -> JointLaw | str:
     """Return the law of all pairs of models if none differed, or why there is none.
 
-    Models are put in the order of their strengths, so that their numbers and the order of votes do not matter.
-
-    Parameters
-    ----------
-    rows
-        The votes; needed where `covariance.few_clusters`.
-    n_resamples
-        None: as many draws as 25 million statistics allow, from 4,999 to 29,999.
+    Models are put in the order of their strengths, so that their numbers and the order of votes do not matter. The votes are
+    needed where `covariance.few_clusters`. Without `n_resamples`: as many draws as 25 million statistics allow, from 4,999 to
+    29,999.
     """
     if covariance.reason is not None:
         return covariance.reason
@@ -177,7 +159,7 @@ def joint_law(
     if covariance.few_clusters:
         if rows is None:
             return "clusters are few, and sign flips of clusters need the votes themselves"
-        codes, name = _flipped(covariance, rows := with_weight(rows))
+        codes, name = _flipped(covariance, rows := rows.heavy())
         law = flipped_contrasts(fit, rows, codes, first, second, std_error=size, seed=seed, n_resamples=draws)
         return JointLaw(first=first, second=second, law=law, method=f"sign flips of clusters by {name}")
     law = normal_known(
@@ -238,40 +220,20 @@ def _flipped(covariance: StrengthCovariance, rows: VoteRows) -> tuple[IntArray, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StrengthRanks:
+class StrengthRanks(RankSets):
     """Ranks that the votes leave open; rank 1 is the strongest.
 
     Attributes
     ----------
-    low, high
-        int64, shape (n_models,): best and worst rank of each model; all these sets hold together with `conf_level`.
-    marginal_low, marginal_high
-        The same for a model looked at alone.
-    top
-        For every tau asked for, a boolean array: models that may be among the tau best. Holds for all models together.
     p_adjusted
         float64, shape (n_models, n_models), symmetric: step-down p-value of every pair among all pairs, from which `low` and
         `high` are counted. NaN on the diagonal and for pairs without a standard error.
     critical
         What the largest of all |t| exceeds with probability 1 - conf_level if no two models differ; NaN where unknown.
-    reason
-        Why nothing could be said; then every set runs from 1 to the number of models.
     """
 
-    low: IntArray
-    high: IntArray
-    marginal_low: IntArray
-    marginal_high: IntArray
-    top: dict[int, NDArray[np.bool_]]
     p_adjusted: FloatArray
     critical: float
-    conf_level: float
-    method: str
-    exact: bool
-    n_resamples: int | None
-    seed: int | None
-    reason: str | None = None
-    warnings: tuple[str, ...] = ()
 
 
 @one_thread
@@ -326,25 +288,40 @@ def strength_ranks(
     >>> found.low.tolist(), found.high.tolist(), found.top[1].tolist()
     ([1, 1, 3], [2, 2, 3], [True, True, False])
     """
-    level = check_level(conf_level)
-    taus = tuple(check_count(tau, "an entry of top", least=1) for tau in top)
+    level, taus, n = check_level(conf_level), checked_top(top), fit.n_models
+    table, critical = np.full((n, n), np.nan), np.nan
     draws = None if n_resamples is None else check_count(n_resamples, "n_resamples", least=1)
     pairs = joint_law(fit, covariance, rows, seed=seed, n_resamples=draws)
     if isinstance(pairs, str):
-        return _none(fit.n_models, taus, level, pairs)
-    own_p = contrast_p(fit, covariance, pairs.first, pairs.second)
-    return _counted(pairs, own_p, fit.n_models, taus, level)
+        sets = no_ranks(n, taus, level, pairs)
+    else:
+        first, second = pairs.first, pairs.second
+        own_p = contrast_p(fit, covariance, first, second)
+        missing = n * (n - 1) // 2 - first.size
+        words = f"{missing} of {missing + first.size} pairs have no standard error and are not separated"
+        sets, every = ranks_of_law(
+            pairs.law,
+            first,
+            second,
+            np.arange(n),
+            taus=taus,
+            level=level,
+            method=pairs.method,
+            least_p=own_p,
+            warnings=(words,) if missing else (),
+        )
+        table[first, second] = table[second, first] = np.maximum(every.p_adjusted(), own_p)
+        critical = every.critical(level)
+    return StrengthRanks(
+        **{each.name: getattr(sets, each.name) for each in fields(sets)}, p_adjusted=table, critical=critical
+    )
 
 
 def arena_ranks(low: ArrayLike, high: ArrayLike) -> IntArray:
     """Rank as public arenas do: 1 + the number of models whose interval lies wholly above one's own.
 
-    Of a single pair it is conservative, and it is not adjusted for the number of pairs: see `strength_ranks` for what holds.
-
-    Parameters
-    ----------
-    low, high
-        Ends of each model's interval, shape (n_models,); NaN for a model without one, which is not compared and ranks 1.
+    A model without an interval (NaN) is not compared and ranks 1. Of a single pair it is conservative, and it is not adjusted for
+    the number of pairs: see `strength_ranks` for what holds.
 
     Examples
     --------
@@ -361,67 +338,9 @@ def arena_ranks(low: ArrayLike, high: ArrayLike) -> IntArray:
     return 1 + np.where(np.isnan(upper), 0, above).astype(np.int64)
 
 
-def _counted(pairs: JointLaw, own_p: FloatArray, n_models: int, taus: tuple[int, ...], level: float) -> StrengthRanks:
-    """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone."""
-    law, first, second = pairs.law, pairs.first, pairs.second
-    every = OneSided(law.observed, np.arange(first.size))
-    own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
-    collect(law, [every, *(family for family in own if family.members.size)])
-    p_adjusted = np.maximum(every.p_adjusted(), own_p)
-    up = law.observed > 0.0
-    winner, loser = np.where(up, first, second), np.where(up, second, first)
-    shown = p_adjusted <= 1.0 - level
-    low = 1 + np.bincount(loser[shown], minlength=n_models)
-    marginal_low, marginal_high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
-    for j, family in enumerate(own):
-        if family.members.size:
-            alone = family.members[np.maximum(family.p_adjusted(), own_p[family.members]) <= 1.0 - level]
-            marginal_low[j] += np.count_nonzero(loser[alone] == j)
-            marginal_high[j] -= np.count_nonzero(winner[alone] == j)
-    table = np.full((n_models, n_models), np.nan)
-    table[first, second] = table[second, first] = p_adjusted
-    missing = n_models * (n_models - 1) // 2 - first.size
-    words = f"{missing} of {missing + first.size} pairs have no standard error and are not separated"
-    return StrengthRanks(
-        low=low,
-        high=n_models - np.bincount(winner[shown], minlength=n_models),
-        marginal_low=marginal_low,
-        marginal_high=marginal_high,
-        top={tau: low <= tau for tau in taus},
-        p_adjusted=table,
-        critical=every.critical(level),
-        conf_level=level,
-        method=f"rank sets, max-T step-down, {pairs.method}",
-        exact=law.exact,
-        n_resamples=law.n_resamples,
-        seed=law.seed,
-        warnings=(words,) if missing else (),
-    )
-
-
-def _none(n_models: int, taus: tuple[int, ...], level: float, reason: str) -> StrengthRanks:
-    """Say that every rank is possible."""
-    low, high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
-    return StrengthRanks(
-        low=low,
-        high=high,
-        marginal_low=low.copy(),
-        marginal_high=high.copy(),
-        top={tau: low <= tau for tau in taus},
-        p_adjusted=np.full((n_models, n_models), np.nan),
-        critical=np.nan,
-        conf_level=level,
-        method="none",
-        exact=True,
-        n_resamples=None,
-        seed=None,
-        reason=reason,
-    )
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairContrasts:
-    """Strength of the first model less that of the second, one entry for each pair, shape (n_pairs,), in log-units.
+    """Strength of the first model less that of the second, in log-units, one entry of every array for each pair.
 
     Attributes
     ----------
@@ -452,12 +371,7 @@ class PairContrasts:
     reason: str | None = None
 
     def place(self, i: int, j: int) -> int:
-        """Return where the pair of models i < j stands.
-
-        Examples
-        --------
-        The pairs of four models are (0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3): (1, 3) is number 4.
-        """
+        """Return where the pair of models i < j stands."""
         if not 0 <= i < j <= int(self.second[-1]):
             raise InputError(
                 f"({i}, {j}) is no pair of models numbered from 0 to {int(self.second[-1])} in rising order"
@@ -471,16 +385,12 @@ def pair_contrasts(
 ) -> PairContrasts:
     """Contrast all pairs of models of a fit, each from the full covariance.
 
-    Parameters
-    ----------
-    ranks
-        From `strength_ranks` of the same fit: its adjusted p-values are taken over.
+    Adjusted p-values are taken over from `ranks`, from `strength_ranks` of the same fit.
 
     Examples
     --------
     >>> from evalstats.stats.arena.bradley_terry import fit_strengths
     >>> from evalstats.stats.arena.covariance import covariance_of
-    >>> from evalstats.stats.arena.contrasts import strength_ranks
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[60, 40])
     >>> fit = fit_strengths(rows)
@@ -528,8 +438,6 @@ class MoreVotes:
 
     Attributes
     ----------
-    first, second
-        Models of each pair.
     n_votes
         Votes between these two alone, on top of those there are, or None with the reason in `reasons`.
     design_effect
@@ -591,7 +499,6 @@ def more_votes(
     Examples
     --------
     >>> from evalstats.stats.arena.bradley_terry import fit_strengths
-    >>> from evalstats.stats.arena.contrasts import pair_contrasts
     >>> from evalstats.stats.arena.covariance import covariance_of
     >>> from evalstats.stats.arena.votes import vote_rows
     >>> rows = vote_rows([0, 0], [1, 1], [0, 1], count=[55, 45])
@@ -656,12 +563,11 @@ def _one(needed: float, p: float, reason: str | None, alpha: float, cap: int) ->
 
 def _information(fit: PairFit, eta: FloatArray) -> FloatArray:
     """Return the expected information by eta of one vote between models that differ by `eta`, covariates 0."""
-    tau = 0.0 if fit.tie is None else math.log(fit.tie)
     none, one = np.zeros_like(eta), np.ones_like(eta)
     information = np.zeros_like(eta)
     kinds = [(one, none, none), (none, one, none), (none, none, one)]
     for votes in kinds[: 2 if fit.ties == "half" else 3]:
-        at = derivatives(fit.ties, eta, tau, votes)
+        at = derivatives(fit.ties, eta, fit.tau, votes)
         information += np.exp(at.log_lik) * at.curve
     return information
 

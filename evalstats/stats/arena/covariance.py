@@ -10,8 +10,8 @@ from scipy import special
 
 from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import row_scores
-from evalstats.stats.arena.likelihood import PairFit, derivatives, split_votes
-from evalstats.stats.arena.votes import VoteRows
+from evalstats.stats.arena.likelihood import PairFit, derivatives, linear_predictor, split_votes
+from evalstats.stats.arena.votes import VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 from evalstats.stats.computation import one_thread
 from evalstats.stats.estimate import SMALLEST_P
@@ -23,14 +23,8 @@ _HELD = 4_000_000  # numbers held at once in a block of clusters by parameters
 class Meat:
     """Sum over clusters of the outer product of their scores, and how large the clusters are.
 
-    Attributes
-    ----------
-    matrix
-        float64, shape (n_parameters, n_parameters): sum over clusters g of S_g S_g', with S_g the score of the votes of g.
-    n_clusters
-        Clusters with a vote of some weight.
-    sum_k, sum_k2, largest
-        Of the weights k of the votes of each cluster (their number, where all votes weigh 1): sum, sum of squares, maximum.
+    `matrix`, of shape (n_parameters, n_parameters), is the sum over clusters g of S_g S_g', with S_g the score of the votes of g.
+    `n_clusters` counts those with a vote of some weight; `sum_k`, `sum_k2` and `largest` are of the weights k of their votes.
     """
 
     matrix: FloatArray
@@ -54,21 +48,13 @@ class Meat:
 def clustered_meat(fit: PairFit, chunks: Iterable[VoteRows], way: int = 0) -> Meat:
     """Sum the outer products of the clusters' scores.
 
-    Parameters
-    ----------
-    chunks
-        Votes. No cluster may lie in two chunks; so votes too many to be held can be read in parts.
-    way
-        Which of `rows.clusters` holds the clusters.
+    `way` says which of `rows.clusters` holds the clusters. Votes may come in chunks, so that votes too many to be held can be
+    read in parts; no cluster may lie in two of them, which is not checked, since that would take all codes at once.
 
     Raises
     ------
     InputError
         If there is no such way, or no vote of any weight.
-
-    Notes
-    -----
-    Whether a cluster lies in two chunks is not checked, since that would take all codes at once.
 
     Examples
     --------
@@ -110,7 +96,7 @@ def vote_meat(fit: PairFit, rows: VoteRows) -> Meat:
     >>> vote_meat(fit_strengths(rows), rows).matrix.round(6).tolist()
     [[0.75, -0.75], [-0.75, 0.75]]
     """
-    rows = with_weight(rows)
+    rows = rows.heavy()
     if not rows.n_rows:
         raise InputError("there are no votes of any weight, so there are no scores")
     n = rows.n_models
@@ -144,9 +130,7 @@ def cluster_parts(rows: VoteRows, codes: IntArray, most: int) -> Iterator[tuple[
 
     Rows of no weight are left out, with the clusters that have no other.
     """
-    heavy = rows.weight > 0.0
-    if not heavy.all():
-        rows, codes = rows.take(heavy), codes[heavy]
+    codes, rows = codes[rows.weight > 0.0], rows.heavy()
     if not codes.size:
         return
     if np.any(codes[1:] < codes[:-1]):
@@ -181,24 +165,12 @@ def score_columns(fit: PairFit, rows: VoteRows) -> tuple[FloatArray, FloatArray]
     return scores.slope, np.column_stack([by_covariates, scores.tie_slope])
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelClusters:
-    """How the votes on each model lie in clusters, each of shape (n_models,).
+def model_clusters(rows: VoteRows, codes: IntArray | None) -> tuple[FloatArray, FloatArray]:
+    """Return how the votes on each model lie in clusters; without codes every vote is one of its own.
 
-    Attributes
-    ----------
-    effective
-        (sum k)^2 / sum k^2 for the weights k of a model's votes in each cluster; 0 for a model without votes.
-    largest_share
-        Share of a model's votes in the cluster that holds the most of them.
+    (sum k)^2 / sum k^2 for the weights k of a model's votes in each cluster, 0 for a model without votes; and the share of its
+    votes in the cluster that holds the most of them.
     """
-
-    effective: FloatArray
-    largest_share: FloatArray
-
-
-def model_clusters(rows: VoteRows, codes: IntArray | None) -> ModelClusters:
-    """Count the clusters behind each model; without codes every vote is one of its own."""
     n, both = rows.n_models, np.concatenate([rows.first, rows.second])
     weight = np.concatenate([rows.weight, rows.weight])
     total = summed(both, weight, n)
@@ -213,18 +185,7 @@ def model_clusters(rows: VoteRows, codes: IntArray | None) -> ModelClusters:
         largest = np.zeros(n)
         np.maximum.at(largest, levels % n, held)
     some = np.where(total > 0.0, total, 1.0)
-    return ModelClusters(effective=total**2 / np.where(squares > 0.0, squares, 1.0), largest_share=largest / some)
-
-
-def with_weight(rows: VoteRows) -> VoteRows:
-    """Return the rows that have some weight."""
-    heavy = rows.weight > 0.0
-    return rows if heavy.all() else rows.take(heavy)
-
-
-def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """Return the sums of values by code, shape (size,)."""
-    return np.bincount(codes, weights=values, minlength=size).astype(np.float64, copy=False)
+    return total**2 / np.where(squares > 0.0, squares, 1.0), largest / some
 
 
 _LIGHT = 0.01  # below this leverage a cluster's own information changes its step by less than one part in 100
@@ -237,23 +198,13 @@ def jackknifed(fit: PairFit, rows: VoteRows, codes: IntArray) -> tuple[FloatArra
 
     D_g = (H - H_g)^- S_g is one Newton step from the fit of all votes to that without cluster g (up to the sign), with H the
     information, H_g the part of cluster g and S_g its score. (G-1)/G times the sum is the cluster jackknife, which unlike
-    the plain sandwich does not take a large cluster's residuals for smaller than they are.
+    the plain sandwich does not take a large cluster's residuals for smaller than they are (Bell & McCaffrey 2002, Survey
+    Methodology 28:169). Beside it stands how many clusters hold all that is known of some model or coefficient: leaving them out
+    is not possible, and in that direction they add nothing.
 
-    Returns
-    -------
-    tuple
-        The sum, float64, shape (n_parameters, n_parameters); and how many clusters hold all that is known of some model or
-        coefficient: leaving them out is not possible, and in that direction they add nothing.
-
-    Notes
-    -----
     With B = R'R the inverse of H and A'A = H_g, the singular values s of A R' are the cluster's leverages, and
     D_g = R' (I + V diag(s^2 / (1 - s^2)) V') R S_g. Clusters whose leverages add up to less than 0.01 are taken without
     their own part.
-
-    References
-    ----------
-    Bell & McCaffrey 2002, Survey Methodology 28:169; MacKinnon, Nielsen & Webb 2023, doi:10.1016/j.jeconom.2022.04.001.
     """
     root = bread_root(fit.bread)
     total, n_whole = np.zeros((root.shape[0], root.shape[0])), 0
@@ -282,9 +233,8 @@ def information_roots(fit: PairFit, rows: VoteRows, root: FloatArray) -> FloatAr
     The second of two is there where ties have a parameter.
     """
     n, k = fit.n_models, fit.coefficients.size
-    eta = fit.strengths[rows.first] - fit.strengths[rows.second] + rows.covariates @ fit.coefficients
-    tau = 0.0 if fit.tie is None else float(np.log(fit.tie))
-    at = derivatives(fit.ties, eta, tau, split_votes(rows.share, rows.weight, fit.ties))
+    votes = split_votes(rows.share, rows.weight, fit.ties)
+    at = derivatives(fit.ties, linear_predictor(fit, rows), fit.tau, votes)
     by_row = root.T
     by_eta = by_row[rows.first] - by_row[rows.second] + rows.covariates @ by_row[n : n + k]
     size = np.sqrt(at.curve)[:, np.newaxis]
@@ -310,17 +260,13 @@ LARGE = 0.05  # share of all votes, or of those on one model, in one cluster, fr
 class Term:
     """The covariance by one way of clustering, or by the intersection of several.
 
-    Attributes
-    ----------
-    jackknife
-        Whether it is the one-step cluster jackknife; else the sandwich with G/(G - 1).
-    n_whole
-        Clusters that hold all that is known of some model, counted where the jackknife was taken.
+    `jackknife`: whether it is the one-step cluster jackknife, else the sandwich with G/(G - 1); `n_whole`: clusters that hold all
+    that is known of some model, counted where the jackknife was taken.
     """
 
     covariance: FloatArray
     meat: Meat
-    models: ModelClusters
+    model_effective: FloatArray
     jackknife: bool = False
     n_whole: int = 0
 
@@ -331,28 +277,32 @@ def sandwich(bread: FloatArray, meat: FloatArray) -> FloatArray:
     return (product + product.T) / 2.0
 
 
-def term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term:
+def _term(fit: PairFit, rows: VoteRows, codes: IntArray, *, plain: bool) -> Term:
     """Return the covariance clustered by `codes`: jackknife where a cluster is large, unless `plain`."""
     meat = clustered_meat(fit, [replace(rows, clusters=(codes,))])
     count = meat.n_clusters
-    models = model_clusters(rows, codes)
-    if not plain and max(meat.largest_share, models.largest_share.max()) > LARGE and count > 1:
-        total, n_whole = jackknifed(fit, rows, codes)
-        covariance = (count - 1) / count * total
-        return Term(
-            covariance=(covariance + covariance.T) / 2.0, meat=meat, models=models, jackknife=True, n_whole=n_whole
-        )
-    return Term(covariance=sandwich(fit.bread, meat.matrix) * few_factor(count), meat=meat, models=models)
+    effective, largest = model_clusters(rows, codes)
+    if plain or max(meat.largest_share, largest.max()) <= LARGE or count == 1:
+        covariance = sandwich(fit.bread, meat.matrix) * few_factor(count)
+        return Term(covariance=covariance, meat=meat, model_effective=effective)
+    total, n_whole = jackknifed(fit, rows, codes)
+    covariance = (count - 1) / count * total
+    return Term(
+        covariance=(covariance + covariance.T) / 2.0,
+        meat=meat,
+        model_effective=effective,
+        jackknife=True,
+        n_whole=n_whole,
+    )
 
 
-def terms(fit: PairFit, rows: VoteRows, columns: Sequence[IntArray], *, plain: bool) -> dict[tuple[int, ...], Term]:
+def _terms(fit: PairFit, rows: VoteRows, columns: Sequence[IntArray], *, plain: bool) -> dict[tuple[int, ...], Term]:
     """Return the terms of inclusion and exclusion: each way, each pair of ways, ..., keyed by the ways' places."""
-    found: dict[tuple[int, ...], Term] = {}
-    for size in range(1, len(columns) + 1):
-        for chosen in combinations(range(len(columns)), size):
-            codes = intersection([columns[w] for w in chosen])
-            found[chosen] = term(fit, rows, codes, plain=plain)
-    return found
+    return {
+        chosen: _term(fit, rows, intersection([columns[w] for w in chosen]), plain=plain)
+        for size in range(1, len(columns) + 1)
+        for chosen in combinations(range(len(columns)), size)
+    }
 
 
 def inclusion_exclusion(found: Mapping[tuple[int, ...], Term]) -> FloatArray:
@@ -405,18 +355,10 @@ _NO_VARIANCE = 1e-9  # of the variances that stand in: less than that is none
 class Way:
     """A way in which votes share something.
 
-    Attributes
-    ----------
-    n_clusters
-        Clusters with a vote of some weight.
-    effective
-        (sum k)^2 / sum k^2 for the weights k of the clusters' votes: how many equal clusters these are worth.
-    largest_share
-        Share of all votes in the largest cluster.
-    jackknife
-        Whether its part is the one-step cluster jackknife, which is taken where the largest share exceeds .05.
-    nested_in
-        The way inside which every one of these clusters lies, so that this one adds nothing; None where it was used.
+    `n_clusters` counts those with a vote of some weight, and `effective` is (sum k)^2 / sum k^2 for the weights k of their votes:
+    how many equal clusters these are worth. `jackknife`: whether its part is the one-step cluster jackknife, taken where the
+    largest share of all votes exceeds .05. `nested_in`: the way inside which every one of these clusters lies, so that this one
+    adds nothing; None where it was used.
     """
 
     name: str
@@ -438,11 +380,9 @@ class StrengthCovariance:
         may have negative eigenvalues: variances are to be taken by `contrast_variance` and `combination_variance`.
     joint
         float64, shape (n_models, n_models): the part of the strengths with negative eigenvalues set to 0, for claims about
-        several contrasts at once.
-    votes
-        The same as `covariance` if every vote stood on its own.
-    one_way
-        One covariance for each way that was used.
+        several contrasts at once; `repaired` where it differs.
+    votes, one_way
+        The same as `covariance` if every vote stood on its own, and by each way that was used.
     df
         Degrees of freedom of the t law, of what all votes bear on; of two models see `contrast_df`.
     model_effective
@@ -450,8 +390,6 @@ class StrengthCovariance:
         fewest.
     ways
         What the votes share, in the order of `rows.clusters`; empty where every vote stands on its own.
-    repaired, repair
-        Whether `joint` differs from `covariance`, and the sum of the negative eigenvalues over that of the positive ones.
     few_clusters
         Whether some way is worth fewer clusters than there are models, or fewer than 40: then claims about several pairs go
         by sign flips of clusters.
@@ -468,7 +406,6 @@ class StrengthCovariance:
     method: str
     ways: tuple[Way, ...] = ()
     repaired: bool = False
-    repair: float = 0.0
     few_clusters: bool = False
     plain: bool = False
     reason: str | None = None
@@ -486,12 +423,10 @@ class StrengthCovariance:
 
 
 def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
-    """Return the variances of strength i less strength j, one for each pair of entries of `i` and `j`.
+    """Return the variances of strength i less strength j, one for each pair of entries of `i` and `j`: V_ii + V_jj - 2 V_ij.
 
-    Notes
-    -----
-    V_ii + V_jj - 2 V_ij. Inclusion and exclusion can come out at or below 0 by chance: then the largest of the one-way
-    variances and that of single votes is returned. A plain covariance is taken as it is.
+    Inclusion and exclusion can come out at or below 0 by chance: then the largest of the one-way variances and that of single
+    votes is returned. A plain covariance is taken as it is.
     """
     first, second = np.asarray(i, dtype=np.int64), np.asarray(j, dtype=np.int64)
     return _positive(covariance, [variances_of(matrix, first, second) for matrix in _matrices(covariance)])
@@ -500,8 +435,6 @@ def contrast_variance(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike
 def contrast_df(covariance: StrengthCovariance, i: ArrayLike, j: ArrayLike) -> FloatArray:
     """Return the degrees of freedom of strength i less strength j; NaN where all votes on one of them lie in one cluster.
 
-    Notes
-    -----
     min(df, G*_i - 1, G*_j - 1), with G*_i of the votes on model i alone: a model that few raters saw is known no better than
     so many raters allow, however many others there are.
     """
@@ -625,15 +558,15 @@ def covariance_of(
     (0.111, 9.0, 'sandwich clustered by rater (one-step jackknife), t with 9 df')
     """
     called = _names(rows, names)
-    rows = with_weight(rows)
+    rows = rows.heavy()
     votes = vote_meat(fit, rows)
     by_vote = sandwich(fit.bread, votes.matrix)
     columns = [as_codes(codes, rows.n_rows)[0] for codes in rows.clusters]
     if not columns:
-        return _of_votes(by_vote, votes, model_clusters(rows, None).effective, plain=plain)
+        return _of_votes(by_vote, votes, model_clusters(rows, None)[0], plain=plain)
     parents = nested_in(columns)
     used = [w for w, parent in enumerate(parents) if parent is None]
-    found = terms(fit, rows, [columns[w] for w in used], plain=plain)
+    found = _terms(fit, rows, [columns[w] for w in used], plain=plain)
     ways = tuple(
         _way(
             called[w],
@@ -648,7 +581,7 @@ def covariance_of(
         by_vote,
         tuple(found[k,].covariance for k in range(len(used))),
         ways,
-        np.min([found[k,].models.effective for k in range(len(used))], axis=0),
+        np.min([found[k,].model_effective for k in range(len(used))], axis=0),
         plain=plain,
         warnings=_whole(sum(each.n_whole for key, each in found.items() if len(key) == 1)),
     )
@@ -657,16 +590,8 @@ def covariance_of(
 def covariance_of_meat(fit: PairFit, meat: Meat, votes: Meat, *, name: str = "way 1") -> StrengthCovariance:
     """Covariance from sums that were read in parts: the sandwich clustered by one way, with G/(G - 1).
 
-    Parameters
-    ----------
-    meat
-        From `clustered_meat` over all votes.
-    votes
-        From `vote_meat` of the same votes; merged without clusters they are few.
-
-    Notes
-    -----
-    The jackknife needs the votes themselves; where it would have been taken for the share of all votes, a warning says so.
+    `meat` is from `clustered_meat` over all votes, `votes` from `vote_meat` of the same votes; merged without clusters they are
+    few. The jackknife needs the votes themselves; where it would have been taken for the share of all votes, a warning says so.
     How the votes on single models lie in clusters is not known here: degrees of freedom are those of all votes.
     """
     warnings = ()
@@ -726,7 +651,6 @@ def _assembled(
         method=f"sandwich clustered by {words}, t with {df_words(df)} df",
         ways=ways,
         repaired=repair > 0.0,
-        repair=repair,
         few_clusters=bool(few),
         plain=plain,
         reason="; ".join(reasons) or None,

@@ -1,7 +1,7 @@
 """The law of a vote given strengths, and whether votes determine strengths at all."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, maxi
 from scipy.special import expit
 
 from evalstats.errors import CannotAnswerError, InputError
-from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, merged
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, merged, summed
 from evalstats.stats.checks import BoolArray, FloatArray, IntArray
 
 Ties = Literal["half", "davidson", "rao-kupper"]
@@ -21,24 +21,20 @@ Ties = Literal["half", "davidson", "rao-kupper"]
 class PairFit:
     """Strengths of models that explain votes best.
 
-    The parameters, in this order, are the strengths (log-units, sum 0), the coefficients of the covariates, and, for
-    Davidson and Rao-Kupper, the logarithm of the tie parameter. With eta = strength[first] - strength[second] +
-    covariates @ coefficients: "half" has P(a) = expit(eta) and takes a tie for half a win of either; "davidson" has
-    P(a) : P(tie) : P(b) = exp(eta/2) : nu : exp(-eta/2); "rao-kupper" has P(a) = 1/(1 + theta exp(-eta)) and
-    P(b) = 1/(1 + theta exp(eta)).
+    The parameters, in this order, are the strengths (log-units, natural logarithm of odds, sum 0), the coefficients of the
+    covariates, and, for Davidson and Rao-Kupper, the logarithm of the tie parameter. With eta = strength[first] -
+    strength[second] + covariates @ coefficients: "half" has P(a) = expit(eta) and takes a tie for half a win of either;
+    "davidson" has P(a) : P(tie) : P(b) = exp(eta/2) : nu : exp(-eta/2); "rao-kupper" has P(a) = 1/(1 + theta exp(-eta)) and
+    P(b) = 1/(1 + theta exp(eta)). BOTH_BAD counts as a tie in all of them; leave such rows out where it should not.
 
     Attributes
     ----------
-    ties
-        How ties were treated. BOTH_BAD counts as a tie in all of them; leave such rows out where it should not.
-    strengths
-        float64, shape (n_models,), log-units (natural logarithm of odds), sum 0.
-    coefficients
-        float64, shape (n_covariates,).
+    strengths, coefficients
+        float64, shapes (n_models,) and (n_covariates,).
     tie
         nu or theta; None for "half".
     log_lik
-        Log-likelihood (for "half" the quasi-log-likelihood), ridge or prior not included.
+        Log-likelihood (for "half" the quasi-log-likelihood), prior not included.
     bread
         float64, shape (n_parameters, n_parameters): inverse of the negative second derivative of what was maximised, under
         the constraint that strengths sum to 0 (their rows and columns of it sum to 0).
@@ -63,6 +59,11 @@ class PairFit:
         return self.strengths.size
 
     @property
+    def tau(self) -> float:
+        """Logarithm of the tie parameter; 0 for "half", where it plays no part."""
+        return 0.0 if self.tie is None else float(np.log(self.tie))
+
+    @property
     def n_parameters(self) -> int:
         """Strengths, coefficients and the tie parameter."""
         return self.strengths.size + self.coefficients.size + (self.tie is not None)
@@ -70,16 +71,10 @@ class PairFit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowScores:
-    """First derivatives of the log-likelihood of one vote of each row, of weight 1.
+    """First derivatives of the log-likelihood of one vote of each row, of weight 1, each of shape (n_rows,).
 
-    The derivative by the parameters is `slope` * (e_first - e_second), then `slope` * covariates, then `tie_slope`.
-
-    Attributes
-    ----------
-    slope
-        float64, shape (n_rows,): by eta.
-    tie_slope
-        float64, shape (n_rows,): by the logarithm of the tie parameter; None for "half".
+    By the parameters the derivative is `slope` (by eta) * (e_first - e_second), then `slope` * covariates, then `tie_slope` (by
+    the logarithm of the tie parameter; None for "half").
     """
 
     slope: FloatArray
@@ -93,12 +88,8 @@ Votes: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
 class Derivatives:
     """Of the log-likelihood of cells, each of shape (n_cells,), by eta and by tau, the logarithm of the tie parameter.
 
-    Attributes
-    ----------
-    slope, tie_slope
-        First derivatives by eta and by tau.
-    curve, cross, tie_curve
-        Second derivatives with the sign changed: by eta twice, by eta and tau, by tau twice.
+    `slope` and `tie_slope` are first derivatives; `curve`, `cross` and `tie_curve` second ones with the sign changed: by eta
+    twice, by eta and tau, by tau twice.
     """
 
     log_lik: FloatArray
@@ -110,16 +101,9 @@ class Derivatives:
 
 
 def derivatives(ties: Ties, eta: FloatArray, tau: float, votes: Votes) -> Derivatives:
-    """Return the log-likelihood of votes won, lost and tied by the first model, with its derivatives.
+    """Return the log-likelihood of votes won, lost and tied by the first model, with its derivatives, at log-odds `eta`.
 
-    Parameters
-    ----------
-    eta
-        Shape (n_cells,): log-odds by which the first model is the stronger.
-    tau
-        Logarithm of nu or theta; ignored for "half".
-    votes
-        Weights of votes won, lost and tied, each of shape (n_cells,). For "half", ties are in the first two.
+    `votes` holds weights; for "half" ties are in the first two, and tau is ignored.
     """
     won, lost, tied = votes
     if ties == "half":
@@ -207,18 +191,9 @@ _SURE = 1e-12  # an expected share is never taken for 0 or 1
 class VoteLaw:
     """Probabilities of the outcomes of votes, each of the shape of eta.
 
-    Attributes
-    ----------
-    win, tie, loss
-        Of side a; sum 1.
-    share
-        Expected share of side a: win + tie/2.
-    slope
-        Derivative of `share` by eta.
-    scores
-        Derivatives by eta of the log-likelihood of a win, a tie and a loss.
-    information
-        Expected negative second derivative by eta of the (quasi-)log-likelihood.
+    `win`, `tie` and `loss` are of side a and sum to 1; `share` is win + tie/2 and `slope` its derivative by eta; `scores` are the
+    derivatives by eta of the log-likelihood of a win, a tie and a loss; `information` is the expected negative second derivative
+    of the (quasi-)log-likelihood.
     """
 
     win: FloatArray
@@ -236,14 +211,9 @@ class VoteLaw:
 
 
 def vote_law(ties: Ties, eta: FloatArray, tie: float | FloatArray) -> VoteLaw:
-    """Return the law of votes at eta.
+    """Return the law of votes at `eta`, log-odds by which side a is the stronger, of any shape.
 
-    Parameters
-    ----------
-    eta
-        Log-odds by which side a is the stronger, of any shape.
-    tie
-        nu for "davidson" and "half" (see `tie_of_half`), theta for "rao-kupper"; a number, or of a shape that broadcasts.
+    `tie` is nu for "davidson" and "half" (see `tie_of_half`), theta for "rao-kupper"; a number, or of a shape that broadcasts.
 
     Examples
     --------
@@ -263,16 +233,8 @@ def vote_law(ties: Ties, eta: FloatArray, tie: float | FloatArray) -> VoteLaw:
     reach = root + np.abs(half)
     u = np.where(half >= 0.0, reach / (2.0 * (1.0 - share)), 2.0 * share / reach)
     spread = share * (1.0 - share)
-    law = _davidson(2.0 * np.log(u), tie)
-    return VoteLaw(
-        win=law.win,
-        tie=law.tie,
-        loss=law.loss,
-        share=share,
-        slope=spread,
-        scores=(1.0 - share, 0.5 - share, -share),
-        information=spread,
-    )
+    scores = (1.0 - share, 0.5 - share, -share)
+    return replace(_davidson(2.0 * np.log(u), tie), share=share, slope=spread, scores=scores, information=spread)
 
 
 def _davidson(eta: FloatArray, nu: float | FloatArray) -> VoteLaw:
@@ -309,15 +271,8 @@ def _rao_kupper(eta: FloatArray, tau: float | FloatArray) -> VoteLaw:
 
 
 def tie_of_half(eta: FloatArray, count: FloatArray, n_ties: float) -> float:
-    """Return the nu under which `n_ties` ties are expected of votes whose expected share is expit(eta).
+    """Return the nu under which `n_ties` ties are expected of `count` votes with an expected share of expit(`eta`).
 
-    Parameters
-    ----------
-    eta, count
-        Shape (n,): log-odds, and how many votes.
-
-    Notes
-    -----
     Votes between unequal models cannot all be ties without moving their shares. Where more ties were seen than that allows,
     the largest nu is taken.
 
@@ -369,16 +324,9 @@ _LARGEST_SQUARE = 4_000_000  # pairs of models that are counted in a table; beyo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairCells:
-    """Weight of votes won by the first model, lost by it, and tied.
+    """Weight of votes won by the first model, lost by it, and tied, each of shape (n_cells,); models may stand in several cells.
 
-    Attributes
-    ----------
-    first, second
-        int64, shape (n_cells,).
-    won, lost, tied
-        float64, shape (n_cells,). Where ties count for half a win, they are in `won` and `lost`, and `tied` is 0.
-    covariates
-        float64, shape (n_cells, n_covariates).
+    Where ties count for half a win, they are in `won` and `lost`, and `tied` is 0.
     """
 
     n_models: int
@@ -398,11 +346,6 @@ class PairCells:
     def n_covariates(self) -> int:
         """Columns of `covariates`."""
         return int(self.covariates.shape[1])
-
-
-def sums_at(place: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """Return the sum of the values at each place 0..size-1, shape (size,)."""
-    return np.bincount(place, weights=values, minlength=size).astype(np.float64, copy=False)
 
 
 def split_votes(share: FloatArray, weight: FloatArray, ties: Ties) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -431,13 +374,13 @@ def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
     n = rows.n_models
     if rows.n_covariates or n * n > _LARGEST_SQUARE:
         # Rows without clusters were merged when they were made.
-        rows = merged(rows, keep_clusters=False) if rows.clusters else rows
+        rows = (merged(rows, keep_clusters=False) if rows.clusters else rows).heavy()
         won, lost, tied = split_votes(rows.share, rows.weight, ties)
-        return _heavy(PairCells(
+        return PairCells(
             n_models=n, first=rows.first, second=rows.second, won=won, lost=lost, tied=tied, covariates=rows.covariates
-        ))  # fmt: skip
+        )
     place = rows.first * n + rows.second
-    won, lost, tied = (sums_at(place, part, n * n).reshape(n, n) for part in split_votes(rows.share, rows.weight, ties))
+    won, lost, tied = (summed(place, part, n * n).reshape(n, n) for part in split_votes(rows.share, rows.weight, ties))
     won, lost, tied = won + lost.T, lost + won.T, tied + tied.T
     first, second = np.nonzero(np.triu(won + lost + tied, 1))
     return PairCells(
@@ -448,22 +391,6 @@ def pair_cells(rows: VoteRows, ties: Ties) -> PairCells:
         lost=lost[first, second],
         tied=tied[first, second],
         covariates=np.zeros((first.size, 0)),
-    )
-
-
-def _heavy(cells: PairCells) -> PairCells:
-    """Return the cells that have any weight."""
-    heavy = cells.weight > 0.0
-    if heavy.all():
-        return cells
-    return PairCells(
-        n_models=cells.n_models,
-        first=cells.first[heavy],
-        second=cells.second[heavy],
-        won=cells.won[heavy],
-        lost=cells.lost[heavy],
-        tied=cells.tied[heavy],
-        covariates=cells.covariates[heavy],
     )
 
 
@@ -484,10 +411,8 @@ class Connection:
         earlier group. Groups that no votes compare are ordered by their lowest model.
     islands
         Groups of models that no vote connects with the others, the largest first.
-    unbeaten, winless
-        Models that got all, or nothing, in every vote of theirs.
-    without_votes
-        Models that no vote is about.
+    unbeaten, winless, without_votes
+        Models that got all, or nothing, in every vote of theirs, and those that no vote is about.
     """
 
     components: tuple[tuple[int, ...], ...]
@@ -504,14 +429,9 @@ class Connection:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WinCut:
-    """A group of models that few wins, or few losses, tie to the others.
+    """A group of models, at most half of all, that few wins, or few losses, tie to the others.
 
-    Attributes
-    ----------
-    group
-        Models, at most half of all.
-    n_wins
-        Weight of the votes (ties half) that the group won against the rest ("wins"), or lost to it ("losses").
+    `n_wins` is the weight of the votes (ties half) that the group won against the rest ("wins"), or lost to it ("losses").
     """
 
     group: tuple[int, ...]
@@ -546,7 +466,7 @@ def win_table(cells: PairCells) -> FloatArray:
     n = cells.n_models
     place, back = cells.first * n + cells.second, cells.second * n + cells.first
     half = cells.tied / 2.0
-    return (sums_at(place, cells.won + half, n * n) + sums_at(back, cells.lost + half, n * n)).reshape(n, n)
+    return (summed(place, cells.won + half, n * n) + summed(back, cells.lost + half, n * n)).reshape(n, n)
 
 
 def n_components(cells: PairCells) -> int:
@@ -655,7 +575,7 @@ def _inseparable(table: FloatArray, bar: float) -> IntArray:
 def _contracted(table: FloatArray, label: IntArray, count: int) -> FloatArray:
     """Return the table with models of the same label made one, without what they won among themselves."""
     place = label[:, None] * count + label
-    out = sums_at(place.ravel(), table.ravel(), count * count).reshape(count, count)
+    out = summed(place.ravel(), table.ravel(), count * count).reshape(count, count)
     np.fill_diagonal(out, 0.0)
     return out
 

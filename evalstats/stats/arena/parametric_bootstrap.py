@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from evalstats.stats.arena.covariance import summed
 from evalstats.stats.arena.likelihood import PairFit, Ties, VoteLaw, tie_of_half, tie_parameter, vote_law
 from evalstats.stats.arena.rater_effects import TastedCells, Tastes, tasted_cells, tastes_of
-from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows
+from evalstats.stats.arena.votes import A_WINS, B_WINS, VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray, check_count
 from evalstats.stats.computation import one_thread
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from evalstats.errors import InputError
-from evalstats.stats.arena.covariance import nested_in, summed
+from evalstats.stats.arena.covariance import nested_in
 from evalstats.stats.arena.likelihood import PairFit, Ties, linear_predictor, tie_parameter, vote_law
-from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows
+from evalstats.stats.arena.votes import A_WINS, TIE, VoteRows, summed
 from evalstats.stats.checks import FloatArray, IntArray, as_codes
 
 BoolArray: TypeAlias = NDArray[np.bool_]

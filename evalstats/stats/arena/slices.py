@@ -94,7 +94,7 @@ def slice_strengths(rows: VoteRows, *, ties: Ties = "half", prior: float = 0.0) 
     >>> slice_strengths(rows)[0].tolist()
     [0, 2]
     """
-    heavy = rows.take(rows.weight > 0.0)
+    heavy = rows.heavy()
     if not heavy.n_rows:
         raise CannotAnswerError("there are no votes of any weight")
     if prior > 0.0:

@@ -1,43 +1,40 @@
 """Votes as arrays: equal votes are merged into one row with a count, so that nothing later grows with their number."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from evalstats.errors import InputError
 from evalstats.stats.checks import FloatArray, IntArray
 
 A_WINS, B_WINS, TIE, BOTH_BAD = 0, 1, 2, 3
 OUTCOMES = ("a", "b", "tie", "both_bad")
+_COLUMNS = ("first", "second", "outcome", "share", "weight", "weight_squares", "count", "covariates")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VoteRows:
-    """Votes between a model on side a and one on side b; a row may stand for many equal votes.
+    """Votes between a model on side a and one on side b; a row may stand for many equal votes. Arrays have shape (n_rows,).
 
     Attributes
     ----------
-    n_models
-        Models are numbered 0..n_models-1; a model may have no vote.
     first, second
-        int64, shape (n_rows,): the models on sides a and b; never the same.
+        int64: the models on sides a and b, numbered 0..n_models-1; never the same. A model may have no vote.
     outcome
-        int64, shape (n_rows,): A_WINS, B_WINS, TIE or BOTH_BAD.
+        int64: A_WINS, B_WINS, TIE or BOTH_BAD.
     share
-        float64, shape (n_rows,): how much of the vote the first model got: 1, 0, .5 for a tie, or a graded preference.
-    weight
-        float64, shape (n_rows,): sum of the weights of the votes that the row stands for; their number if all weigh 1.
-    weight_squares
-        float64, shape (n_rows,): sum of the squares of those weights.
+        float64: how much of the vote the first model got: 1, 0, .5 for a tie, or a graded preference.
+    weight, weight_squares
+        float64: sum of the weights of the votes that the row stands for (their number if all weigh 1), and of their squares.
     count
-        int64, shape (n_rows,): votes that the row stands for.
+        int64: votes that the row stands for.
     covariates
         float64, shape (n_rows, n_covariates): what else moves the vote towards side a (a column of ones: side a itself).
     clusters
-        One int64 array of codes 0..G-1, shape (n_rows,), for each way in which votes share something; empty where every
-        vote stands on its own.
+        One int64 array of codes 0..G-1 for each way in which votes share something; empty where every vote stands on its own.
     """
 
     n_models: int
@@ -69,18 +66,13 @@ class VoteRows:
     def take(self, rows: ArrayLike) -> "VoteRows":
         """Return some rows (a boolean mask or indices), with the same numbering of models and clusters."""
         at = np.asarray(rows)
-        return replace(
-            self,
-            first=self.first[at],
-            second=self.second[at],
-            outcome=self.outcome[at],
-            share=self.share[at],
-            weight=self.weight[at],
-            weight_squares=self.weight_squares[at],
-            count=self.count[at],
-            covariates=self.covariates[at],
-            clusters=tuple(codes[at] for codes in self.clusters),
-        )
+        columns: dict[str, Any] = {name: getattr(self, name)[at] for name in _COLUMNS}
+        return replace(self, **columns, clusters=tuple(codes[at] for codes in self.clusters))
+
+    def heavy(self) -> "VoteRows":
+        """Return the rows that have some weight."""
+        heavy = self.weight > 0.0
+        return self if heavy.all() else self.take(heavy)
 
     def reweighted(self, factors: FloatArray) -> "VoteRows":
         """Return the rows with their weights multiplied by `factors`, shape (n_rows,)."""
@@ -195,27 +187,25 @@ def merged(rows: VoteRows, *, keep_clusters: bool = True) -> VoteRows:
 
 
 def stacked(parts: Sequence[VoteRows]) -> VoteRows:
-    """Put rows of the same models, covariates and ways of clustering together, without merging them.
+    """Put rows of the same models, covariates and ways of clustering together, without merging them."""
+    columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
+    clusters = tuple(np.concatenate(codes) for codes in zip(*(part.clusters for part in parts), strict=True))
+    return replace(parts[0], **columns, clusters=clusters)
 
-    Examples
-    --------
-    >>> rows = vote_rows([0], [1], [A_WINS])
-    >>> stacked([rows, rows]).n_rows
-    2
-    """
-    first = parts[0]
-    return replace(
-        first,
-        first=np.concatenate([part.first for part in parts]),
-        second=np.concatenate([part.second for part in parts]),
-        outcome=np.concatenate([part.outcome for part in parts]),
-        share=np.concatenate([part.share for part in parts]),
-        weight=np.concatenate([part.weight for part in parts]),
-        weight_squares=np.concatenate([part.weight_squares for part in parts]),
-        count=np.concatenate([part.count for part in parts]),
-        covariates=np.concatenate([part.covariates for part in parts]),
-        clusters=tuple(np.concatenate(codes) for codes in zip(*(part.clusters for part in parts), strict=True)),
-    )
+
+def summed(codes: IntArray, values: FloatArray, size: int) -> FloatArray:
+    """Return the sums of values by code 0..size-1, shape (size,)."""
+    return np.bincount(codes, weights=values, minlength=size).astype(np.float64, copy=False)
+
+
+def numbered(label: IntArray, columns: Iterable[NDArray[Any]]) -> IntArray:
+    """Return a number for each row, the same for rows alike in label and columns, in the order of the columns' values."""
+    for column in columns:
+        levels, code = np.unique(column, return_inverse=True)
+        if levels.size > 1:
+            # Compact numbers in between keep the product far from overflow.
+            label = (np.unique(label, return_inverse=True)[1] * levels.size + code).astype(np.int64)
+    return label
 
 
 def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:
@@ -223,12 +213,7 @@ def _labels(rows: VoteRows, groups: tuple[IntArray, ...]) -> IntArray:
     label = (rows.first * max(rows.n_models, 1) + rows.second) * 4 + rows.outcome
     plain = np.array([1.0, 0.0, 0.5, 0.5])[rows.outcome]
     further = [] if np.array_equal(plain, rows.share) else [rows.share]
-    for column in (*further, *rows.covariates.T, *groups):
-        levels, codes = np.unique(column, return_inverse=True)
-        if levels.size > 1:
-            # Compact numbers in between keep the product far from overflow.
-            label = np.unique(label, return_inverse=True)[1] * levels.size + codes
-    return label.astype(np.int64)
+    return numbered(label, (*further, *rows.covariates.T, *groups))
 
 
 def _integers(values: ArrayLike, what: str) -> IntArray:

@@ -313,32 +313,33 @@ def rank_sets(
     >>> found.low.tolist(), found.high.tolist(), found.top[1].tolist()
     ([1, 1, 3], [2, 2, 3], [True, True, False])
     """
-    level, taus = check_level(conf_level), _checked_top(top)
+    level, taus = check_level(conf_level), checked_top(top)
     draws = None if n_resamples is None else check_count(n_resamples, "n_resamples", least=1)
     table = pair_table(scores, None, clusters)
     if table.codes is not None and table.n_groups < FLIPPED_CLUSTERS:
         few = f"{table.n_groups} cluster{'s' if table.n_groups != 1 else ''}"
-        return _no_sets(table.columns.size, taus, level, f"{few}: at least {FLIPPED_CLUSTERS} are needed for rank sets")
+        return no_ranks(table.columns.size, taus, level, f"{few}: at least {FLIPPED_CLUSTERS} are needed for rank sets")
     pairs = np.flatnonzero((table.testable | table.one_way) & enough_to_flip(table))
     if pairs.size == 0:
-        return _no_sets(table.columns.size, taus, level, "no difference between two models has a standard error")
+        return no_ranks(table.columns.size, taus, level, "no difference between two models has a standard error")
     law, method = fitting_law(table, pairs, seed=seed, n_resamples=draws or _draws(table, pairs))
     closed = None if barred is None else np.asarray(barred)[np.ix_(table.columns, table.columns)]
-    found = _from_law(law, table.first[pairs], table.second[pairs], table.columns.size, level, closed)
     missing = table.first.size - pairs.size
     warning = (
         f"{missing} of {table.first.size} pairs have no standard error (or share too little) and are not separated"
     )
     fewest = int(table.n_items[pairs].min())
-    return _result(
-        found,
-        table.columns,
-        taus,
-        level,
+    return ranks_of_law(
         law,
+        table.first[pairs],
+        table.second[pairs],
+        table.columns,
+        taus=taus,
+        level=level,
         method=method,
+        barred=closed,
         warnings=(*([warning] if missing else []), *few_items(fewest)),
-    )
+    )[0]
 
 
 def rank_sets_normal(
@@ -375,7 +376,7 @@ def rank_sets_normal(
     >>> found.low.tolist(), found.high.tolist()
     ([1, 2, 2], [1, 3, 3])
     """
-    level, taus = check_level(conf_level), _checked_top(top)
+    level, taus = check_level(conf_level), checked_top(top)
     draws = check_count(n_resamples, "n_resamples", least=1)
     theta, sigma = as_estimates(estimates, covariance)
     order = np.lexsort((np.diagonal(sigma), theta))
@@ -384,21 +385,12 @@ def rank_sets_normal(
     total = sigma[first, first] + sigma[second, second]
     known = total - 2.0 * sigma[first, second] > FLAT * total
     if not known.any():
-        return _no_sets(theta.size, taus, level, "no difference between two models has a standard error")
+        return no_ranks(theta.size, taus, level, "no difference between two models has a standard error")
     first, second = first[known], second[known]
     law = normal_known(theta, sigma, first, second, seed=seed, n_resamples=draws)
-    found = _from_law(law, first, second, theta.size, level)
-    return _result(found, order, taus, level, law, method="normal law, known standard errors")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Sets:
-    """Rank sets in the order of the models of a law."""
-
-    low: IntArray
-    high: IntArray
-    marginal_low: IntArray
-    marginal_high: IntArray
+    return ranks_of_law(law, first, second, order, taus=taus, level=level, method="normal law, known standard errors")[
+        0
+    ]
 
 
 def _draws(table: PairTable, pairs: IntArray) -> int:
@@ -408,54 +400,53 @@ def _draws(table: PairTable, pairs: IntArray) -> int:
     return int(np.clip(_MOST_STATISTICS // pairs.size, _DRAWS, _MOST_DRAWS))
 
 
-def _from_law(  # noqa: PLR0917 - what sets are counted from
+def ranks_of_law(
     law: ReferenceLaw,
     first: IntArray,
     second: IntArray,
-    n_models: int,
+    columns: IntArray,
+    *,
+    taus: tuple[int, ...],
     level: float,
+    method: str,
+    least_p: FloatArray | None = None,
     barred: NDArray[np.bool_] | None = None,
-) -> _Sets:
-    """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone."""
+    warnings: tuple[str, ...] = (),
+) -> tuple[RankSets, OneSided]:
+    """Count the models shown to be above and below each, over all pairs and over the pairs of each model alone.
+
+    `first` and `second` are places in `columns`, which says where each model stood when they were given; the sets are in that
+    order. No pair is shown whose `least_p`, shape (n_pairs,), is above 1 - level. Beside the sets stand the step-down p-values
+    of all pairs.
+    """
+    n_models = columns.size
     every = OneSided(law.observed, np.arange(first.size))
     own = [OneSided(law.observed, np.flatnonzero((first == j) | (second == j))) for j in range(n_models)]
-    collect(law, [every, *own])
+    collect(law, [every, *(family for family in own if family.members.size)])
+    least = np.zeros(first.size) if least_p is None else least_p
+    if barred is not None:
+        least = np.where(barred[first, second], np.inf, least)
     up = law.observed > 0.0
     winner, loser = np.where(up, first, second), np.where(up, second, first)
-    free = np.ones(first.size, dtype=np.bool_) if barred is None else ~barred[first, second]
-    shown = free & (every.p_adjusted() <= 1.0 - level)
-    alone = [family.members[free[family.members] & (family.p_adjusted() <= 1.0 - level)] for family in own]
+    shown = np.maximum(every.p_adjusted(), least) <= 1.0 - level
     low = 1 + np.bincount(loser[shown], minlength=n_models)
     high = n_models - np.bincount(winner[shown], minlength=n_models)
     if barred is not None:
         # Models in between may order two that are barred; their sets are made to meet.
         low = np.minimum(low, np.where(barred, high, n_models).min(axis=1))
-    return _Sets(
-        low=low,
-        high=high,
-        marginal_low=np.array([1 + np.count_nonzero(loser[pairs] == j) for j, pairs in enumerate(alone)]),
-        marginal_high=np.array([n_models - np.count_nonzero(winner[pairs] == j) for j, pairs in enumerate(alone)]),
-    )
-
-
-def _result(
-    found: _Sets,
-    columns: IntArray,
-    taus: tuple[int, ...],
-    level: float,
-    law: ReferenceLaw,
-    *,
-    method: str,
-    warnings: tuple[str, ...] = (),
-) -> RankSets:
-    """Put the models back in the order given."""
+    marginal_low, marginal_high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
+    for j, family in enumerate(own):
+        if family.members.size:
+            alone = family.members[np.maximum(family.p_adjusted(), least[family.members]) <= 1.0 - level]
+            marginal_low[j] += np.count_nonzero(loser[alone] == j)
+            marginal_high[j] -= np.count_nonzero(winner[alone] == j)
     place = np.argsort(columns)
-    low = found.low[place]
-    return RankSets(
+    low = low[place]
+    sets = RankSets(
         low=low,
-        high=found.high[place],
-        marginal_low=found.marginal_low[place],
-        marginal_high=found.marginal_high[place],
+        high=high[place],
+        marginal_low=marginal_low[place],
+        marginal_high=marginal_high[place],
         top={tau: low <= tau for tau in taus},
         conf_level=level,
         method=f"rank sets, max-T step-down, {method}",
@@ -465,9 +456,10 @@ def _result(
         reason=None,
         warnings=warnings,
     )
+    return sets, every
 
 
-def _no_sets(n_models: int, taus: tuple[int, ...], level: float, reason: str) -> RankSets:
+def no_ranks(n_models: int, taus: tuple[int, ...], level: float, reason: str) -> RankSets:
     """Say that every rank is possible."""
     low, high = np.ones(n_models, dtype=np.int64), np.full(n_models, n_models, dtype=np.int64)
     return RankSets(
@@ -486,5 +478,6 @@ def _no_sets(n_models: int, taus: tuple[int, ...], level: float, reason: str) ->
     )
 
 
-def _checked_top(top: Sequence[int]) -> tuple[int, ...]:
+def checked_top(top: Sequence[int]) -> tuple[int, ...]:
+    """Return the numbers of best models that are asked about."""
     return tuple(check_count(tau, "an entry of top", least=1) for tau in top)

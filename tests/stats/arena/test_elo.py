@@ -5,8 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import ELO_PER_LOG_ODDS, online_elo
+
+
+def votes(first, second, share):
+    return np.array(first), np.array(second), np.array(share, dtype=float)
 
 
 def by_formula(votes, n_models, *, k, scale, start):
@@ -29,15 +32,15 @@ def random_votes(seed, n_votes=500, strengths=(0.6, 0.2, -0.1, -0.7)):
 
 @given(seed=st.integers(0, 1000), k=st.floats(0.1, 100), scale=st.floats(50, 1000), start=st.floats(0, 2000))
 def test_equals_the_formula(seed, k, scale, start):
-    votes = random_votes(seed, 50)
-    found = online_elo(*votes, n_models=4, k=k, scale=scale, start=start)
-    np.testing.assert_allclose(found, by_formula(votes, 4, k=k, scale=scale, start=start), atol=1e-8)
+    drawn = random_votes(seed, 50)
+    found = online_elo(*drawn, n_models=4, k=k, scale=scale, start=start)
+    np.testing.assert_allclose(found, by_formula(drawn, 4, k=k, scale=scale, start=start), atol=1e-8)
     assert found.sum() == pytest.approx(4 * start)
 
 
 def test_a_first_win_is_worth_half_of_k():
-    assert online_elo([0], [1], [1.0], n_models=3, k=32).tolist() == [1016.0, 984.0, 1000.0]
-    assert online_elo([0], [1], [0.5], n_models=2).tolist() == [1000.0, 1000.0]
+    assert online_elo(*votes([0], [1], [1.0]), n_models=3, k=32).tolist() == [1016.0, 984.0, 1000.0]
+    assert online_elo(*votes([0], [1], [0.5]), n_models=2).tolist() == [1000.0, 1000.0]
 
 
 def test_sides_change_nothing():
@@ -48,28 +51,8 @@ def test_sides_change_nothing():
 
 
 def test_no_jump_is_too_large():
-    assert np.isfinite(online_elo([0, 0, 1], [1, 1, 0], [1, 0, 1], n_models=2, k=1e9)).all()
+    assert np.isfinite(online_elo(*votes([0, 0, 1], [1, 1, 0], [1, 0, 1]), n_models=2, k=1e9)).all()
 
 
 def test_the_scale_is_ten_to_one_in_four_hundred_points():
     assert ELO_PER_LOG_ODDS * np.log(10.0) == pytest.approx(400.0)
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"share": [1.0, 2.0]}, "between 1 and 2"),
-        ({"share": [1.0, np.nan]}, "NaN"),
-        ({"share": [1.0]}, "1 shares"),
-        ({"first": [0, 1]}, "against itself"),
-        ({"first": [0.0, 0.0]}, "give one of each"),
-        ({"first": [0, 5]}, "numbered up to 5"),
-        ({"first": [0, -1]}, "number them from 0"),
-        ({"k": 0.0}, "k is 0"),
-        ({"scale": np.inf}, "scale is inf"),
-    ],
-)
-def test_what_is_no_vote_is_refused(change, message):
-    votes = {"first": [0, 0], "second": [1, 1], "share": [1.0, 0.0], "n_models": 2} | change
-    with pytest.raises(InputError, match=message):
-        online_elo(**votes)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from evalstats.errors import InputError
 from evalstats.stats.arena.bradley_terry import TRIED, expected_maximum, selection_bias
 
 
@@ -38,9 +37,3 @@ def test_more_variants_gain_more() -> None:
     gains = [points for _, points in selection_bias(10.0)]
     assert gains == sorted(gains)
     assert len(gains) == len(TRIED)
-
-
-@pytest.mark.parametrize("error", [0.0, -1.0, math.nan, math.inf])
-def test_a_standard_error_is_above_zero(error: float) -> None:
-    with pytest.raises(InputError, match="std_error"):
-        selection_bias(error)
